@@ -6,7 +6,7 @@ import var Glibc.STDERR_FILENO
 
 /// The command line from its arguments to the end of the process.
 enum CLI {
-  /// Sets the process up, obeys the arguments and ends.
+  /// Sets the process up, runs the command line and ends the process.
   static func main() -> Never {
     let arguments = ProcessArguments.current()
     if arguments.first == ForeignReaderProgram.command {
@@ -18,7 +18,7 @@ enum CLI {
     case .exit(let status): exit(status.rawValue)
     case .signal(let number):
       SignalSources.reraise(number)
-      // Only where the signal is blocked for good.
+      // Reached only if the signal is permanently blocked.
       exit(128 + number)
     }
   }
@@ -40,7 +40,7 @@ enum CLI {
     }
   }
 
-  /// Runs profiles one after the other; a failure does not stop the next one, and a signal does.
+  /// Runs profiles one after the other; a failure does not prevent the next one, but a signal does.
   private static func obey(
     _ runs: [(profile: String, command: ParsedCommand)], _ arguments: [PathBytes],
     _ environment: @escaping (String) -> PathBytes?, _ diagnostics: Diagnostics
@@ -58,7 +58,7 @@ enum CLI {
     return .exit(worst)
   }
 
-  /// How a command ends, with its errors.
+  /// Runs a command, reports its errors, and returns how it ends.
   private static func ending(
     _ arguments: [PathBytes], _ diagnostics: Diagnostics, of body: () throws -> Ending
   ) -> Ending {
@@ -108,7 +108,8 @@ enum CLI {
       return try ShardCommand.run(parsed, environment)
     }
     let common = try CommonOptions(parsed)
-    // Blocks of a file pass from lane to lane. What only reads has small requests, which would wait for one another.
+    // Blocks of a file move between lanes, which needs a shared heap. Commands that only read make small allocations, which would wait for
+    // each other.
     if ![.hash, .check, .audit, .duplicates].contains(parsed.command.id) { ProcessHeap.share() }
     switch parsed.command.id {
     case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
@@ -147,7 +148,7 @@ enum CLI {
     }
   }
 
-  /// Ends a run that an error ended before the command could say anything.
+  /// Reports an error that ended a run before the command could report anything.
   private static func end(_ events: JSONReporter, _ error: BatchError) -> Ending {
     events.fatal(error)
     events.end(Counters.Snapshot())

@@ -1,35 +1,35 @@
 import BatchEngine
 
-/// What has to change in a command line that cannot be obeyed.
+/// The change that corrects an invalid command line.
 struct Correction: Sendable, Hashable {
   private enum Change: Sendable, Hashable {
-    /// Of a word, or of what stands before its `=`.
+    /// Replaces a word, or the part before its `=`.
     case replace(PathBytes, by: [PathBytes])
-    /// Behind the name of the command; the operand is moved there.
+    /// Inserts words after the name of the command; the operand is moved there.
     case insert([PathBytes], taking: PathBytes?, command: String)
     case line(String)
   }
 
   private let change: Change
 
-  /// Another word, or other ones, for a wrong one.
+  /// Replaces a wrong word by one or more others.
   static func replace(_ wrong: some Collection<UInt8>, by right: String) -> Correction {
     Correction(
       change: .replace(PathBytes(Array(wrong)), by: right.split(separator: " ").map { PathBytes("\($0)") }))
   }
 
-  /// An option that is missing.
+  /// Inserts a missing option.
   ///
-  /// - Parameter operand: of the line, which was meant for the value of the option.
+  /// - Parameter operand: the operand that was meant as the value of the option.
   static func insert(_ words: [PathBytes], taking operand: PathBytes?, in command: CommandSpec) -> Correction
   {
     Correction(change: .insert(words, taking: operand, command: command.name))
   }
 
-  /// A line of its own.
+  /// A complete example line.
   static func example(_ line: String) -> Correction { Correction(change: .line(line)) }
 
-  /// The whole line as it has to be typed; nil where that is not known, or cannot be printed.
+  /// The whole corrected line; nil if it is unknown or cannot be printed.
   func line(of arguments: [PathBytes]) -> String? {
     var words = arguments
     switch change {
@@ -59,7 +59,7 @@ struct Correction: Sendable, Hashable {
     return (["batchproc"] + words.map(ShellWord.quoted)).joined(separator: " ")
   }
 
-  /// `N` or `FILE`: what is typed next stands for it.
+  /// Whether a word is a placeholder such as `N` or `FILE`, to be replaced by the next word.
   private static func isPlaceholder(_ word: PathBytes) -> Bool {
     !word.isEmpty && word.bytes.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
   }

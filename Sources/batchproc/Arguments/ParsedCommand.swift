@@ -9,7 +9,7 @@ struct ParsedCommand: Sendable {
   }
 
   let command: CommandSpec
-  /// What configuration and environment give, then the command line in its order.
+  /// The options of configuration and environment, then those of the command line in order.
   let given: [GivenOption]
   let operands: [PathBytes]
 
@@ -38,7 +38,7 @@ struct ParsedCommand: Sendable {
     if case .time(let seconds) = last(id) { seconds } else { nil }
   }
 
-  /// In seconds.
+  /// The duration in seconds.
   func duration(_ id: OptionID) -> Int64? {
     if case .duration(let seconds) = last(id) { seconds } else { nil }
   }

@@ -8,7 +8,7 @@ enum ShellWord {
     return "'" + text.replacing("'", with: "'\\''") + "'"
   }
 
-  /// Whether a character means nothing to a shell, nor to systemd.
+  /// Whether a character has no special meaning for a shell or systemd.
   static func isPlain(_ character: Character) -> Bool {
     character.isASCII && (character.isLetter || character.isNumber || "/._-+@:,=%".contains(character))
   }

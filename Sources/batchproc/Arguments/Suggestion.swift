@@ -1,8 +1,8 @@
 /// The name that was probably meant.
 enum Suggestion {
-  /// The candidate that begins with `name`, or else the nearest by edits; nil when none is near.
+  /// The candidate that begins with `name`, otherwise the one with the fewest edits; nil when none is similar.
   static func nearest(to name: some Collection<UInt8>, among candidates: [String]) -> String? {
-    // Longer words are no slips of the finger, and the cost of a comparison is a product of lengths.
+    // Longer words are not typing errors, and the cost of a comparison is the product of the lengths.
     guard name.count <= 64 else { return nil }
     let word = Array(name)
     if word.filter({ $0 != UInt8(ascii: "-") }).count >= 2,
@@ -12,7 +12,7 @@ enum Suggestion {
     }
     let ranked = candidates.map { (text: $0, edits: edits(from: word, to: Array($0.utf8))) }
     guard let best = ranked.min(by: { $0.edits < $1.edits }) else { return nil }
-    // Of short names a slip leaves most letters as they are; `--keep` and `--help` have two in common.
+    // A typing error in a short name changes few letters; `--keep` and `--help` share only two.
     let letters = word.drop { $0 == UInt8(ascii: "-") }.count
     return best.edits <= min(3, letters / 3) ? best.text : nil
   }

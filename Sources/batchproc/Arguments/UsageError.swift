@@ -1,14 +1,14 @@
 import BatchEngine
 
-/// A command line or configuration that cannot be obeyed.
+/// An invalid command line or configuration.
 struct UsageError: Error {
   /// A sentence without control bytes.
   let message: String
-  /// The command whose usage helps; nil before a command is known.
+  /// The command whose usage is shown; nil before a command is known.
   let command: CommandSpec?
-  /// How the line is made right, where that is known.
+  /// How to correct the line, if known.
   let correction: Correction?
-  /// What the process ends with: another one when what is wrong is not what was written.
+  /// The exit status: not that of usage if the command line itself is correct.
   var status = ExitStatus.usage
 
   init(_ message: String, in command: CommandSpec?, correction: Correction? = nil) {
@@ -17,16 +17,16 @@ struct UsageError: Error {
     self.correction = correction
   }
 
-  /// The message as what follows a colon.
+  /// The message, in the form for after a colon.
   private var sentence: String {
-    // Names of variables and options stay as they are.
+    // Names of variables and options are not changed.
     guard let first = message.first, message.dropFirst().first?.isLowercase == true else { return message }
     return first.lowercased() + message.dropFirst()
   }
 
   /// Message, the corrected line, usage and pointer to the help, for standard error; ends in a newline.
   ///
-  /// - Parameter arguments: of the process.
+  /// - Parameter arguments: the arguments of the process.
   func text(_ arguments: [PathBytes]) -> String {
     guard status == .usage else { return "batchproc: \(sentence)\n" }
     let line = correction?.line(of: arguments).map { "\nTry: \($0)" } ?? ""

@@ -5,12 +5,12 @@ import BatchEngine
 protocol Command {
   var session: Session { get }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending
 }
 
 extension Command {
-  /// Runs the command; a signal that comes before the run begins ends it as one that comes later.
+  /// Runs the command; a signal before the run begins ends it like a later one.
   func obey() -> Ending {
     defer { session.reporter.end(session.context.counters.snapshot) }
     do throws(BatchError) {

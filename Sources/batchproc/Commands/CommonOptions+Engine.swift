@@ -2,16 +2,16 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// The common options in the engine's terms.
+/// Converts the common options to those of the engine.
 extension CommonOptions {
-  /// What one operation may need at once; below this much memory it would wait for ever.
+  /// One operation may need up to this fraction (1 / n) of the memory at once; with less memory it would wait forever.
   private static let largestShareOfMemory: UInt64 = 4
   private static let mostLanes = 4096
   /// Signals, admission, results, progress, counting, load, the watch over threads, and Dispatch's own.
   private static let threadsOfRun = 9
   /// A lane, and the reader of a large file beside it.
   private static let threadsOfLane = 2
-  /// Address space of a thread, for its stack, and of what a run and a lane have beside that.
+  /// Address space for each thread: its stack, and its share of other memory.
   private static let memoryOfThread = 8 << 20
   private static let memoryOfRun = 16 << 20
   private static let memoryOfLane = 4 << 20
@@ -28,9 +28,9 @@ extension CommonOptions {
     let allowed = try limit.budget()
     options.descriptors = min(
       maxOpenFiles ?? allowed, max(allowed, Int(clamping: limit.soft) - Int(DescriptorLimit.reserve)))
-    // More than the lanes and the walk can use; each of them is a token to be counted.
+    // Not more than the lanes and the walk can use, because each descriptor needs a token.
     options.descriptors = min(options.descriptors, 2 * DescriptorBudget.tokensToRead * Self.mostLanes)
-    // More lanes than descriptors would only wait for one another.
+    // More lanes than descriptors would only wait for each other.
     let lanes = max(1, options.descriptors / DescriptorBudget.tokensToRead)
     let bounds = ConcurrencyBounds(
       capacity, descriptors: options.descriptors, descriptorsOfLane: DescriptorBudget.tokensToRead,
@@ -47,7 +47,7 @@ extension CommonOptions {
       options.mostConcurrency =
         AddressSpace.isLimited ? try fitting(laneMemory, bounds.most) : bounds.most
     }
-    // A run on the caller's thread could neither be held back nor change its concurrency.
+    // A run on the caller's thread cannot be held back, nor change its concurrency.
     options.runsOnCaller = concurrency == 1 && qos == .standard && maxLoad == nil && control == nil
     if let stride { options.stride = .fixed(stride) }
     if let maxHole { options.mostHoles = UInt64(clamping: maxHole) }
@@ -60,7 +60,7 @@ extension CommonOptions {
     return options
   }
 
-  /// What the available threads are enough for.
+  /// The concurrency for which the available threads are enough.
   private func lowered(_ concurrency: Int) throws(BatchError) -> Int {
     let own = Self.threadsOfRun + readAhead(concurrency: concurrency)
     let threads = ThreadLimit.available(upTo: own + concurrency * Self.threadsOfLane)
@@ -73,7 +73,7 @@ extension CommonOptions {
     return min(concurrency, lanes)
   }
 
-  /// What a limited address space is enough for.
+  /// The concurrency for which a limited address space is enough.
   private func fitting(_ laneMemory: Int, _ concurrency: Int) throws(BatchError) -> Int {
     let threads = Self.threadsOfRun + readAhead(concurrency: concurrency)
     let own = Self.memoryOfRun + threads * Self.memoryOfThread
@@ -102,42 +102,42 @@ extension CommonOptions {
     options.limits = pathLimits
     options.readsIgnoreFiles = gitignore
     options.skipsCaches = excludeCaches
-    // A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
+    // A slow walk delays all lanes: the more lanes there are, the sooner read-ahead pays off.
     options.readAheadThreshold = dryRun ? .zero : .microseconds(200)
     options.filter = try filter()
     return options
   }
 
-  /// What the rules leave out; nil without rules.
+  /// The filter of the rules; nil without rules.
   ///
   /// - Throws: as ``walkOptions(concurrency:)``.
   func filter() throws(BatchError) -> PathFilter? {
     filterRules.isEmpty ? nil : try PathFilter(rules: filterRules)
   }
 
-  /// Whether a rule stands for an option that is no rule, such as --exclude-vcs.
+  /// Whether a rule comes from another option, such as --exclude-vcs.
   func isImplied(_ rule: GivenRule) -> Bool {
     excludesVCS && Self.versionControlNames.contains(rule.pattern.description)
   }
 }
 
 extension BatchOptions {
-  /// A large file's output is open until its last block is written: small outputs need another place, or the lanes that wait
+  /// A large file's output is open until its last block is written: small outputs need another place, otherwise lanes that wait
   /// for one would never process the blocks.
   private static let fewestOutputs = 2
   private static let mostOutputs = 1024
   /// Folders that stay open from output to output.
   private static let mostFolders = 16
 
-  /// Sets descriptors apart for files that are open from the beginning to the end of a run, or one after the other.
+  /// Reserves descriptors for files that are open during the whole run, or one after the other.
   mutating func setApart(_ count: Int) {
     descriptors = max(DescriptorBudget.tokensToRead, descriptors - count)
   }
 
-  /// Sets descriptors apart for outputs, half of those that there are.
+  /// Reserves half of the descriptors for outputs.
   ///
   /// - Parameter outputs: receives how many outputs may be open at once, and how many folders may be kept open.
-  /// - Throws: `exhausted` when there are too few for outputs and for reading beside them.
+  /// - Throws: `exhausted` when there are too few for both outputs and reading.
   mutating func shareDescriptors(with outputs: inout OutputOptions) throws(BatchError) {
     let fewest = Self.fewestOutputs * outputs.descriptorsOfOutput + outputs.descriptorsOfLane
     guard descriptors >= fewest else {

@@ -3,9 +3,9 @@ import BatchEngine
 import Dispatch
 import class Foundation.Operation
 
-/// Counts what a run will have to do, beside it, so that the time that is left can be estimated.
+/// Counts the work of a run while it runs, so that the remaining time can be estimated.
 enum CountingWalk {
-  /// What is known without a walk.
+  /// Counts that are known without a walk.
   static func known(_ items: Int, bytes: UInt64) -> ResultOperation<Counters.Snapshot> {
     ResultOperation { _ in
       var total = Counters.Snapshot()

@@ -1,13 +1,13 @@
 import BatchCore
 import BatchEngine
 
-/// Names what a run would process, and processes nothing.
+/// Lists the files that a run would process, and processes nothing.
 struct DryRun {
   let session: Session
   let verb: String
   var isNULEnded = false
 
-  /// - Parameter name: what is shown for a file; nil for one that would be skipped.
+  /// - Parameter name: the name to show for a file; nil for one that would be skipped.
   func run<Source: BatchSource<WalkItem>>(
     over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path }

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Renders the names that a dry run lists: one a line, or as members of an event.
+/// Renders the names that a dry run lists: one on each line, or as members of an event.
 struct NameRows: Sendable {
   let areMembers: Bool
   let isNULEnded: Bool

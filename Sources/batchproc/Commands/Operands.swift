@@ -2,12 +2,12 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// The paths of a command line and of the lists that it names, counted as they are taken.
+/// The paths of a command line and of its lists, counted when they are read.
 final class Operands: Sendable {
   private let given: [PathBytes]
   private let lists: [PathList]
   private let taken = Mutex(0)
-  /// Whether they can be gone through twice: standard input cannot.
+  /// Whether they can be read twice: standard input cannot.
   let isRepeatable: Bool
 
   init(_ given: [PathBytes], lists: [CommonOptions.FileList], run: RunContext) {
@@ -16,17 +16,17 @@ final class Operands: Sendable {
     isRepeatable = !given.contains("-") && !lists.contains { $0.path == "-" }
   }
 
-  /// How many have been taken by ``counted``.
+  /// How many ``counted`` has returned.
   var count: Int { taken.withLock { $0 } }
 
-  /// One after the other, those of the lists when those of the command line are used up.
+  /// The paths of the command line, then those of the lists.
   var uncounted: AnyIterator<PathBytes> {
     AnyIterator(
       (given.map { AnyIterator(CollectionOfOne($0).makeIterator()) } + lists.map { $0.makeIterator() })
         .lazy.joined().makeIterator())
   }
 
-  /// The same, each counted.
+  /// The same paths, and counts each.
   var counted: AnyIterator<PathBytes> {
     let paths = uncounted
     return AnyIterator {

@@ -23,7 +23,7 @@ struct ReportCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let file = try output.map { (path) throws(BatchError) in
@@ -41,7 +41,7 @@ struct ReportCommand: Command {
     return .exit(sets.allSatisfy(\.isWhole) ? .success : .differences)
   }
 
-  /// - Throws: `missing` when there is no set, or no set of the given name.
+  /// - Throws: `missing` when there is no set, or no set with the given name.
   private func sets() throws(BatchError) -> [BackupSet] {
     if name != nil { return [try BackupSet(in: directory, named: name, session.context)] }
     let names = try BackupSet.names(in: directory, calls: session.context.calls)

@@ -12,7 +12,7 @@ import var Glibc.SIGTERM
 import var Glibc.SIGUSR1
 import var Glibc.STDERR_FILENO
 
-/// What every command that processes files sets up and takes down: limits, signals, reporting, the runner.
+/// The common set-up of every command that processes files: limits, signals, reporting, the runner.
 final class Session: Sendable {
   let common: CommonOptions
   let diagnostics: Diagnostics
@@ -20,7 +20,7 @@ final class Session: Sendable {
   /// Standard output, for results.
   let output: any ResultStream
   let context: RunContext
-  /// What a run that writes an output for each source is to do, with its share of the descriptors.
+  /// The output options of a run that writes one output for each source, with its share of the descriptors.
   let outputs: OutputOptions?
   /// Operations at once that the options and the machine allow.
   let width: Int
@@ -28,35 +28,35 @@ final class Session: Sendable {
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
   private let signals = Mutex<SignalSources?>(nil)
-  /// The report that is asked for, and files of it that are not part of what the run processes.
+  /// The requested report; its files are excluded from the run.
   private let report = Mutex<RunReport?>(nil)
   private let recorder: RunRecorder?
-  /// How long files take, where somebody wants to know.
+  /// How long files take, if needed.
   let fileTimes: FileTimes?
   private let governor = Mutex<LoadGovernor?>(nil)
   private let control = Mutex<RunControl?>(nil)
   private let signal = Mutex<Int32?>(nil)
   private let watch = Mutex<ThreadWatch?>(nil)
   let stall: StallGuard
-  /// The rules that the run goes by, until it is reported which of them matched nothing.
+  /// The filter rules of the run, until the unmatched ones are reported.
   private let rules = Mutex<PathFilter?>(nil)
 
   var cancellation: Cancellation { context.cancellation }
 
-  /// Whether a line at the bottom of the terminal may show what goes on.
+  /// Whether a status line at the bottom of the terminal may show progress.
   var showsStatus: Bool { progressMode == .bar }
 
   /// - Throws: `exhausted` when the process may open too few files.
   ///
   /// - Parameters:
-  ///   - outputs: of a run that writes one for each source, which wait for their names with open descriptors.
-  ///   - stride: in the place of what --stride says.
+  ///   - outputs: for a run that writes one output for each source; staged outputs keep descriptors open.
+  ///   - stride: replaces --stride.
   ///   - laneMemory: bytes that one operation takes at most.
-  ///   - isOrdered: whether one operation at a time runs, in the order of the source, whatever the options say.
-  ///   - resumes: whether a further run does what this one leaves.
-  ///   - inputs: files that the source holds open beside the tree, one at a time, such as a manifest.
+  ///   - isOrdered: whether always one operation at a time runs, in the order of the source.
+  ///   - resumes: whether a further run continues the work that this one leaves.
+  ///   - inputs: how many other files the source keeps open, such as a manifest.
   ///   - rate: bytes to read in a second.
-  ///   - observing: puts an observer before the reporter.
+  ///   - observing: wraps the reporter in an observer.
   init(
     _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: OutputOptions? = nil,
     stride: ChunkStride? = nil, laneMemory: Int = 0, isOrdered: Bool = false, resumes: Bool = false,
@@ -115,12 +115,12 @@ final class Session: Sendable {
     let counters = context.counters
     let stall = StallGuard(common, context, reporter)
     self.stall = stall
-    // Before anything else needs a thread.
+    // Started before any other code needs a thread.
     let watch = try ThreadWatch {
       let counts = counters.snapshot
       return counts.byteCount &+ Int64(counts.done + counts.failed + counts.skipped)
     } giveUp: {
-      // Code that waits for a thread may hold the locks of the reporter.
+      // Written directly: code that waits for a thread may hold the locks of the reporter.
       let message = "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u`\n"
       StandardStreams.write(Array(message.utf8))
       StagingArea.shared.removeAll()
@@ -160,7 +160,7 @@ final class Session: Sendable {
     }
   }
 
-  /// What a walk is to do as the options say; the report is left out.
+  /// The walk options of the command; the report file is excluded.
   ///
   /// - Throws: as ``CommonOptions/walkOptions()``.
   func walkOptions() throws(BatchError) -> WalkOptions {
@@ -170,7 +170,7 @@ final class Session: Sendable {
     return walk
   }
 
-  /// What the rules leave out of the members of an archive; nil without rules.
+  /// The filter for members of an archive; nil without rules.
   ///
   /// - Throws: as ``CommonOptions/filter()``.
   func filter() throws(BatchError) -> PathFilter? {
@@ -186,17 +186,17 @@ final class Session: Sendable {
     if !unmatched.isEmpty { reporter.unmatched(unmatched) }
   }
 
-  /// A further part of the run, whose files and bytes count in the report.
+  /// Follows a further part of the run, whose files and bytes count in the report.
   func follow(_ part: RunContext) { recorder?.follow(part) }
 
-  /// Notes a difference that the command looks for, for the report.
+  /// Records a difference that the command has found, for the report.
   func found(_ path: PathBytes, _ text: @autoclosure () -> String) {
     if let recorder { recorder.found(path, text()) }
   }
 
-  /// Writes the report, if one is asked for.
+  /// Writes the report, if requested.
   ///
-  /// - Returns: the same ending, or that of an output that is incomplete where the report cannot be written.
+  /// - Returns: the same ending, or that of an incomplete output if the report cannot be written.
   func report(_ ending: Ending) -> Ending {
     guard let report = report.withLock({ $0.take() }) else { return ending }
     do throws(BatchError) {
@@ -208,9 +208,9 @@ final class Session: Sendable {
     }
   }
 
-  /// Runs a job; progress is shown meanwhile.
+  /// Runs a job and shows its progress.
   ///
-  /// - Parameter total: counts what is to be done, where that is possible.
+  /// - Parameter total: counts the total work, if possible.
   func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
@@ -222,7 +222,7 @@ final class Session: Sendable {
 
   /// The same over the items of a reader.
   ///
-  /// - Parameter total: what is to be done, where that is known.
+  /// - Parameter total: the total work, if known.
   func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader, total: (members: Int, bytes: UInt64)? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
@@ -251,17 +251,17 @@ final class Session: Sendable {
     if summary.stopped == nil, summary.counts.missing == 0 { reportUnmatchedRules() }
   }
 
-  /// Says something about what was read, with no effect on the exit status; not under `--quiet` and `--json`.
+  /// Reports a remark about the input, without effect on the exit status; not with `--quiet` and `--json`.
   func warn(_ error: BatchError, as severity: Diagnostics.Severity = .warning) {
     if !common.quiet, !common.json { diagnostics.report(error, as: severity) }
   }
 
-  /// This program, for archives of further formats; nil where they are not to be read.
+  /// This program as a reader for archives of further formats; nil if these are not read.
   func foreignReader(_ isWanted: Bool) -> ForeignReaderProgram? {
     isWanted ? ForeignReaderProgram("/proc/self/exe", memory: context.options.memory) : nil
   }
 
-  /// Where the user has temporary directories.
+  /// The folder for temporary directories of the user.
   let temporary: PathBytes
 
   /// The same keys with the memory that the run may use.
@@ -271,7 +271,7 @@ final class Session: Sendable {
     return keys
   }
 
-  /// Reports what is odd about an archive, also under `--quiet`: a part of it may be left out.
+  /// Reports remarks about an archive, even with `--quiet`: a part of the archive may be left out.
   func warn(of archive: PathBytes, _ remarks: [String]) {
     for remark in remarks {
       reporter.met(
@@ -279,14 +279,14 @@ final class Session: Sendable {
     }
   }
 
-  /// Notes for the progress that some items are done.
+  /// Adds finished items to the progress.
   func advanced(_ count: Int) {
     progress.withLock { $0 }?.add(count)
   }
 
   /// The ending of a run that was stopped; nil when it was not.
   ///
-  /// - Parameter done: what the run made, where that is more than files.
+  /// - Parameter done: text for the results, if these are not only files.
   func endingOfStopped(_ summary: RunSummary, done: String? = nil) -> Ending? {
     guard let reason = summary.stopped else { return nil }
     if let ending = endingBySignal {
@@ -307,7 +307,7 @@ final class Session: Sendable {
       + (resumes && summary.leavesItems ? "; run again to continue" : "")
   }
 
-  /// Reports the error that ends a run, and returns its ending; a reader that has gone ends the run quietly.
+  /// Reports the error that ends a run, and returns its ending; if the reader has closed the output, the run ends silently.
   func ending(after error: BatchError) -> Ending {
     if error.code == .closedOutput { return .signal(SIGPIPE) }
     stall.claimMessage()
@@ -315,14 +315,14 @@ final class Session: Sendable {
     return .exit(ExitStatus(error))
   }
 
-  /// The ending of a run that a signal stopped; nil when none came.
+  /// The ending of a run that a signal stopped; nil without a signal.
   var endingBySignal: Ending? {
-    // HUP ends a run as TERM does, and the parent is to see one of two signals.
+    // HUP ends a run like TERM, so the parent only ever sees INT or TERM.
     signal.withLock { $0 }.map { .signal($0 == SIGHUP ? SIGTERM : $0) }
   }
 
-  /// The ending of a run that was stopped, or whose rows cannot be finished, which was reported; nil when the
-  /// summary follows.
+  /// The ending of a run that was stopped, or whose rows could not be completed, which was reported; nil when the summary
+  /// follows.
   func endingBeforeSummary(_ summary: RunSummary) -> Ending? {
     if let ending = endingOfStopped(summary) { return ending }
     do throws(BatchError) {
@@ -343,7 +343,7 @@ final class Session: Sendable {
       return signal == nil
     }
     guard isFirst else {
-      // The second time means now.
+      // A second signal ends the process immediately.
       StagingArea.shared.removeAll()
       SignalSources.reraise(number == SIGHUP ? SIGTERM : number)
       return

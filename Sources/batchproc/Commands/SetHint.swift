@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What to type where a directory of snapshots was given to a command that takes something else.
+/// Advice when a directory of snapshots was given to a command that expects something else.
 enum SetHint {
   static func isSet(_ path: PathBytes, in run: RunContext) -> Bool {
     guard path != "-", (try? path.status(followingLinks: true))?.kind == .directory else { return false }
@@ -17,7 +17,7 @@ enum SetHint {
     return .advice("compare a snapshot: 'batchproc audit \(name) /'")
   }
 
-  /// For a file that was expected where a directory is.
+  /// For a directory where a file was expected.
   static func file(_ path: PathBytes, in run: RunContext) -> BatchError? {
     guard path != "-", (try? path.status(followingLinks: true))?.kind == .directory else { return nil }
     let name = TerminalText.string(path.bytes)

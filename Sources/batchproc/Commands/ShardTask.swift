@@ -2,9 +2,9 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// One shard of a plan that a command processes: its entries, its lock and its result.
+/// One shard of a plan, processed by a command: its entries, its lock and its result.
 final class ShardTask: Sendable {
-  /// Passes on what the run met, and has it in the result too.
+  /// Passes on the problems of the run, and writes them into the result too.
   private final class Recorder: RunObserver {
     private let reporter: any RunObserver
     private let result = Mutex<ShardResultWriter?>(nil)
@@ -16,7 +16,7 @@ final class ShardTask: Sendable {
 
     func record(in result: ShardResultWriter) { self.result.withLock { $0 = result } }
 
-    /// - Throws: why a problem is not in the result.
+    /// - Throws: why a problem could not be written into the result.
     func check() throws(BatchError) {
       if let failure = failure.withLock({ $0 }) { throw failure }
     }
@@ -33,7 +33,7 @@ final class ShardTask: Sendable {
     func changed(_ change: ConcurrencyChange) { reporter.changed(change) }
   }
 
-  /// What the command processes the shard with.
+  /// The means with which the command processes the shard.
   struct Work {
     let player: PlanPlayer
     let devices: PlannedDevices
@@ -45,7 +45,7 @@ final class ShardTask: Sendable {
   struct Processed {
     let summary: RunSummary
     let ending: Ending
-    /// What the command counts for itself.
+    /// Other counts of the command.
     var findings: [String: Int] = [:]
   }
 
@@ -67,24 +67,24 @@ final class ShardTask: Sendable {
     node = environment("SLURMD_NODENAME").flatMap(\.text) ?? ShardLock.nodeName
   }
 
-  /// What the session is to report to: the problems go into the result as well.
+  /// The observer for the session: it writes problems into the result as well.
   func recording(_ reporter: any RunObserver) -> any RunObserver {
     let made = Recorder(reporter)
     recorder.withLock { $0 = made }
     return made
   }
 
-  /// What the run has to do.
+  /// The total work of the run.
   var count: ResultOperation<Counters.Snapshot> {
     CountingWalk.known(shard.entries, bytes: UInt64(clamping: shard.bytes))
   }
 
-  /// Has the shard processed, unless it has a result.
+  /// Processes the shard, unless it has a result.
   ///
   /// - Parameters:
-  ///   - checksFolders: whether folders are looked at that may have got or lost entries.
+  ///   - checksFolders: whether folders are checked for added or removed entries.
   ///   - process: runs the job; returns the result of the run and how the command ends.
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run(
     _ session: Session, checksFolders: Bool,
     _ process: (sending Work) throws(BatchError) -> Processed
@@ -102,7 +102,7 @@ final class ShardTask: Sendable {
     let context = session.context
     let lock = try ShardLock(shard.index, in: folder, node: node)
     do throws(BatchError) {
-      // The task that had the lock may have ended meanwhile.
+      // The task that held the lock may have ended meanwhile.
       if !isReplacing, try isDone(session) {
         lock.finish(by: context.commits)
         return doneAlready(session)
@@ -130,7 +130,7 @@ final class ShardTask: Sendable {
     }
   }
 
-  /// Gives the result its name, if the run reached its end.
+  /// Renames the result to its final name, if the run reached its end.
   private func finish(
     _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ processed: Processed,
     seconds: Double
@@ -139,7 +139,7 @@ final class ShardTask: Sendable {
     var outcome = ShardOutcome(counts)
     let summary = processed.summary
     var ending = processed.ending
-    // Files that cannot be read are named in the result; whether there was nothing else, the merge knows.
+    // Unreadable files are named in the result; only the merge knows whether there were others.
     if case .exit(.fatal) = ending, ExitStatus(counts) == .fatal { ending = .exit(.someFailed) }
     guard summary.stopped == nil, case .exit(let status) = ending,
       [.success, .someFailed, .differences].contains(status)
@@ -157,7 +157,7 @@ final class ShardTask: Sendable {
     do throws(BatchError) {
       try result.finish(outcome)
     } catch {
-      // Another task was faster where locks do not work; its result counts.
+      // If locks do not work, another task may have been faster; then its result is used.
       guard error.code == .invalid, try isDone(session) else { throw error }
       lock.finish(by: session.context.commits)
       return doneAlready(session)

@@ -5,19 +5,19 @@ import Synchronization
 import func Glibc._exit
 import func Glibc.pause
 
-/// Reports a run without progress, and ends it if the options ask for that.
+/// Reports a run without progress, and ends it if the options require that.
 ///
-/// A run is cancelled first, and ends by itself where its threads can. A thread that waits in the kernel for a file system cannot:
-/// then the process ends here, and its temporary files stay for the next run to remove.
+/// A run is cancelled first, and ends by itself if its threads can. A thread that waits in the kernel for a file system cannot:
+/// then the process ends here, and the next run removes its temporary files.
 final class StallGuard: Sendable {
-  /// What is done before the process ends.
+  /// A last step before the process ends.
   struct LastStep: Sendable {
-    /// In seconds.
+    /// The time limit in seconds.
     let limit: Double
     let body: @Sendable () -> Void
   }
 
-  /// Seconds for a message.
+  /// Seconds to wait for a message.
   private static let patience = 5.0
 
   private let context: RunContext
@@ -25,13 +25,13 @@ final class StallGuard: Sendable {
   private let watch: Mutex<StallWatch>
   private let messages = DispatchQueue(label: "batchproc.stall")
   private let lastStep = Mutex<LastStep?>(nil)
-  /// Who says how the run ended.
+  /// Which thread reports how the run ended.
   private let speaker = Atomic<Int>(Speaker.nobody.rawValue)
-  /// Who does what follows a run.
+  /// Which thread does the steps after a run.
   private let closer = Atomic<Int>(Speaker.nobody.rawValue)
 
   /// Decides who reports the end: when a read returns late, the thread of the run and the guard may end the run at the same
-  /// moment.
+  /// time.
   private enum Speaker: Int {
     case nobody, run, watch
   }
@@ -42,13 +42,13 @@ final class StallGuard: Sendable {
     watch = Mutex(StallWatch(warning: common.stallWarning, timeout: common.stallTimeout))
   }
 
-  /// Has something done when the process ends because it cannot go on.
+  /// Sets a step to do when the process ends because it cannot continue.
   func setLastStep(_ step: LastStep?) { lastStep.withLock { $0 = step } }
 
-  /// To be called before the run says why it ends. Does not return where the guard has said it, and ends the process.
+  /// Called before the run reports why it ends. Does not return if the guard has reported it and ends the process.
   func claimMessage() { Self.claim(speaker) }
 
-  /// To be called before the run does what follows it. Does not return where the guard does that, and ends the process.
+  /// Called before the run does its last steps. Does not return if the guard does them and ends the process.
   func claimEnd() { Self.claim(closer) }
 
   private static func claim(_ role: borrowing Atomic<Int>) {
@@ -62,7 +62,7 @@ final class StallGuard: Sendable {
     return isFirst || before == owner.rawValue
   }
 
-  /// To be called about once a second, on a thread that the run does not need.
+  /// Called about once a second, on a thread that the run does not need.
   func look() {
     let activity = context.cancellation.activity
     let isHeld = activity.isWaiting || context.concurrency.isSuspended
@@ -79,7 +79,7 @@ final class StallGuard: Sendable {
     }
   }
 
-  /// The lock of a reporter may be held by a thread that does not move, so no message is given on the thread that looks.
+  /// A blocked thread may hold the lock of the reporter, so messages are not written on the checking thread.
   private func tell(_ time: Int) {
     let (reporter, files) = (reporter, context.filesInProgress.files)
     messages.async { reporter.stalled(at: files, seconds: Double(time) / 1000) }
@@ -106,14 +106,14 @@ final class StallGuard: Sendable {
     }
     if let step = lastStep.withLock({ $0 }) { _ = Self.does(within: step.limit, step.body) }
     if isReported { _ = Self.does(within: Self.patience) { reporter.end(counters.snapshot) } }
-    // The kernel keeps descriptors, and the locks with them, until the last thread has left it.
+    // The kernel keeps descriptors and their locks until the last thread has left it.
     SetLock.releaseAll()
     _exit(ExitStatus.fatal.rawValue)
   }
 
-  /// Runs `body` on a queue of its own.
+  /// Runs `body` on another queue.
   ///
-  /// - Returns: whether it ended within so many seconds.
+  /// - Returns: whether it ended within the limit in seconds.
   private static func does(within limit: Double, _ body: @escaping @Sendable () -> Void) -> Bool {
     let group = DispatchGroup()
     DispatchQueue(label: "batchproc.stall.end").async(group: group, execute: body)

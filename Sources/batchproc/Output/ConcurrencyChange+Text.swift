@@ -32,7 +32,7 @@ extension ConcurrencyChange.Reason {
 }
 
 extension ConcurrencyLimit {
-  /// `7 of 8 operations at once`, and how that number comes about.
+  /// `7 of 8 operations at once`, and the reason for that number.
   var text: String {
     if isSuspended { return "paused" }
     return "\(runningCount) of \(current) operations at once" + (isFixed ? ", fixed" : "")

@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// Messages for people on standard error, one line each, with a status line below them.
+/// Messages on standard error, one line each, with a status line below them.
 ///
 /// Safe to call from any thread; lines never mix. A failed write is ignored: there is no other place to report it.
 final class Diagnostics: Sendable {
@@ -14,12 +14,12 @@ final class Diagnostics: Sendable {
   private let usesColor: Bool
   private let usesPriorities: Bool
   private let columns: @Sendable () -> Int
-  /// The line that stands at the bottom of the terminal now; empty when there is none.
+  /// The current status line at the bottom of the terminal; empty when there is none.
   private let status = Mutex<[UInt8]>([])
 
   /// - Parameters:
-  ///   - descriptor: stays open as long as the object lives; not closed by it.
-  ///   - usesPriorities: whether each line begins with its priority, as the journal reads it.
+  ///   - descriptor: must stay open as long as the object exists, which does not close it.
+  ///   - usesPriorities: whether each line begins with its priority, in the format of the journal.
   ///   - columns: the width of the terminal, which may change at any time.
   init(
     descriptor: Int32, usesColor: Bool, usesPriorities: Bool = false,
@@ -53,17 +53,17 @@ final class Diagnostics: Sendable {
     write(TerminalText.escape(message.utf8), severity)
   }
 
-  /// Prints a warning that is safe already.
+  /// Prints a warning that is already escaped.
   func print(warning text: String) { write(Array(text.utf8), .warning) }
 
-  /// Prints lines that are safe already, such as a usage error or the summary.
+  /// Prints lines that are already escaped, such as a usage error or the summary.
   func print(_ text: String) {
     writeAboveStatus(prefix(nil) + Array(text.utf8) + (text.hasSuffix("\n") ? [] : [UInt8(ascii: "\n")]))
   }
 
   /// Draws or replaces the status line; an empty line removes it.
   ///
-  /// - Parameter line: printable ASCII; what would fill the last column of the terminal is left out.
+  /// - Parameter line: printable ASCII; the last column of the terminal is not used.
   func show(status line: [UInt8]) {
     status.withLock { status in
       guard !line.isEmpty || !status.isEmpty else { return }
@@ -84,7 +84,7 @@ final class Diagnostics: Sendable {
     writeAboveStatus(prefix(severity) + line)
   }
 
-  /// The priority of a line as syslog(3) numbers them: errors, warnings, notices, and other lines.
+  /// The syslog(3) priority prefix of a line: for errors, warnings, notices, and other lines.
   private func prefix(_ severity: Severity?) -> [UInt8] {
     guard usesPriorities else { return [] }
     let number =
@@ -110,9 +110,9 @@ final class Diagnostics: Sendable {
     }
   }
 
-  /// Removes a status line, also one that a window which became narrower has broken into several rows.
+  /// Removes a status line, even one that was broken into several rows when the window became narrower.
   ///
-  /// Row by row: some terminals keep a screen that is erased as a whole among the lines above it.
+  /// Row by row: some terminals move a screen that is erased as a whole into their scrollback.
   private func erase(_ status: [UInt8]) -> [UInt8] {
     let above = max(0, status.count - 1) / max(1, columns())
     return Array(("\r\u{1b}[K" + String(repeating: "\u{1b}[A\u{1b}[K", count: above)).utf8)

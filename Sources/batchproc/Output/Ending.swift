@@ -4,7 +4,7 @@ enum Ending: Equatable {
   /// By the default action of a signal, so that the parent sees it.
   case signal(Int32)
 
-  /// Whether this ending counts where another one is due too.
+  /// Whether this ending takes precedence over another status.
   func isWorse(than status: ExitStatus) -> Bool {
     guard case .exit(let own) = self else { return true }
     let order: [ExitStatus] = [

@@ -1,10 +1,10 @@
 import BatchEngine
 
-/// The files that a run is at, for people.
+/// Text about the files that a run is processing.
 enum FilesInProgressText {
   private static let mostInLine = 5
 
-  /// That a run makes no progress, in one line with the first files and their ages.
+  /// A line that reports a stalled run, with the oldest files and their ages.
   ///
   /// - Parameter files: the oldest first.
   static func stall(_ files: [FileInProgress], seconds: Double) -> String {
@@ -19,7 +19,7 @@ enum FilesInProgressText {
 
   private static let most = 20
 
-  /// A line each, `  for 12.3 s: folder/file`, as far as they are not too many.
+  /// One line for each file, `  for 12.3 s: folder/file`, up to a limit.
   ///
   /// - Parameter files: the oldest first.
   static func lines(_ files: [FileInProgress]) -> [String] {

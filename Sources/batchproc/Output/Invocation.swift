@@ -1,10 +1,10 @@
 import BatchCore
 import BatchEngine
 
-/// A command as it was given, with what configuration and environment added.
+/// A command as given, with the options from configuration and environment.
 struct Invocation: Sendable, Equatable {
   struct Option: Sendable, Equatable {
-    /// With its dashes.
+    /// The name with its dashes.
     let name: String
     /// Nil for a flag.
     let value: PathBytes?
@@ -28,7 +28,7 @@ struct Invocation: Sendable, Equatable {
       let name = spec?.long[0] ?? given.id.rawValue
       switch given.value {
       case .flag(let state): return Option(name: state ? "--\(name)" : "--no-\(name)", value: nil)
-      // A command may hold a password.
+      // A command may contain a password.
       case _ where Self.secret.contains(given.id): return Option(name: "--\(name)", value: "(not shown)")
       default: return Option(name: "--\(name)", value: given.value.shown)
       }
@@ -39,7 +39,7 @@ struct Invocation: Sendable, Equatable {
 }
 
 extension OptionValue {
-  /// For people.
+  /// The value as shown to users.
   fileprivate var shown: PathBytes {
     switch self {
     case .flag(let state): PathBytes(String(state))

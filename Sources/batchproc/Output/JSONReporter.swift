@@ -39,9 +39,9 @@ final class JSONReporter: Reporter {
   private let slowest: FileTimes?
 
   /// - Parameters:
-  ///   - diagnostics: receives what ends the run when the stream cannot be written.
-  ///   - recorder: receives all of it too.
-  ///   - slowest: named before the summary.
+  ///   - diagnostics: receives the error that ends the run when the stream cannot be written.
+  ///   - recorder: receives all events too.
+  ///   - slowest: the slowest files, reported before the summary.
   init(
     stream: any ResultStream, cancellation: Cancellation, diagnostics: Diagnostics,
     stopwatch: Stopwatch = Stopwatch(), recorder: RunRecorder? = nil, slowest: FileTimes? = nil
@@ -54,7 +54,7 @@ final class JSONReporter: Reporter {
     self.cancellation = cancellation
   }
 
-  /// Of commands that process no files.
+  /// A reporter for commands that process no files.
   static func onStandardOutput() -> JSONReporter {
     let cancellation = Cancellation()
     return JSONReporter(
@@ -64,9 +64,9 @@ final class JSONReporter: Reporter {
       cancellation: cancellation, diagnostics: Diagnostics(descriptor: STDERR_FILENO, usesColor: false))
   }
 
-  /// Writes results whose members, from the first comma on, are given.
+  /// Writes results from their members, starting with the first comma.
   ///
-  /// - Throws: what the stream throws.
+  /// - Throws: the error of the stream.
   func write(_ type: String, members: some Sequence<ArraySlice<UInt8>>) throws(BatchError) {
     try write { state, bytes in
       for member in members {
@@ -84,9 +84,9 @@ final class JSONReporter: Reporter {
     }
   }
 
-  /// Writes the last line of a run that has other counts than those of files.
+  /// Writes the last line of a run with other counts than files.
   ///
-  /// - Throws: what the stream throws.
+  /// - Throws: the error of the stream.
   func writeSummary(isComplete: Bool = true, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
     try write { state, bytes in
       state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes, fill)
@@ -118,7 +118,7 @@ final class JSONReporter: Reporter {
   }
 
   func stalled(at files: [FileInProgress], seconds: Double) {
-    // Standard output may be what does not move.
+    // Standard output itself may be blocked.
     diagnostics.print(warning: FilesInProgressText.stall(files, seconds: seconds))
     writeOrStop { state, bytes in
       for file in files.isEmpty ? [nil] : files.map(Optional.some) {
@@ -139,7 +139,7 @@ final class JSONReporter: Reporter {
         state.append("error", to: &bytes) { $0.add(error: error) }
       }
     } catch {
-      // A reader that has gone wants to hear no more.
+      // No message if the reader has closed the output.
       if error.code != .closedOutput { diagnostics.report(error) }
     }
   }
@@ -166,7 +166,7 @@ final class JSONReporter: Reporter {
       let isComplete = summary.stopped == nil
       state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes) { line in
         summary.counts.fill(&line)
-        // The line has a type of its own.
+        // The line already has a member `type`.
         for (count, word) in text.tallies { line.add(word == "type" ? "other_type" : word, count) }
         if let concurrency = summary.concurrency { line.add("concurrency", concurrency) }
       }
@@ -213,7 +213,7 @@ final class JSONReporter: Reporter {
 }
 
 extension Counters.Snapshot {
-  /// Adds the counts that every summary of files has.
+  /// Adds the counts of every summary of files.
   fileprivate func fill(_ line: inout JSONLine) {
     line.add("seen", seen)
     line.add("done", done)

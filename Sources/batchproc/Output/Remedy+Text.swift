@@ -1,7 +1,7 @@
 import BatchEngine
 
 extension Remedy {
-  /// For people, with the options of this program.
+  /// Text for messages, with the options of this program.
   var text: String {
     switch self {
     case .advice(let text): text

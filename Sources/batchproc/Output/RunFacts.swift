@@ -1,9 +1,9 @@
 import BatchCore
 import BatchEngine
 
-/// What is known of a run, for its report.
+/// The facts about a run for its report.
 struct RunFacts: Sendable {
-  /// Something about one path.
+  /// A remark about one path.
   struct Remark: Sendable, Equatable {
     let path: PathBytes?
     let text: String
@@ -16,7 +16,7 @@ struct RunFacts: Sendable {
 
     private(set) var first: [Remark] = []
     private(set) var count = 0
-    /// In the order in which they came up.
+    /// The reasons, in the order of their first occurrence.
     private(set) var reasons: [(text: String, count: Int)] = []
 
     mutating func add(_ path: PathBytes?, _ text: String) {
@@ -29,7 +29,7 @@ struct RunFacts: Sendable {
       }
     }
 
-    /// For reasons that are not among ``reasons``.
+    /// The count of other reasons.
     var otherCount: Int { count - reasons.reduce(0) { $0 + $1.count } }
 
     static func == (left: Remarks, right: Remarks) -> Bool {
@@ -38,9 +38,9 @@ struct RunFacts: Sendable {
     }
   }
 
-  /// What a run had done at one moment.
+  /// The progress of a run at one moment.
   struct Sample: Sendable, Equatable {
-    /// In seconds since its beginning.
+    /// Seconds since the beginning of the run.
     var time: Double
     var files: Int
     var bytes: Int64
@@ -60,7 +60,7 @@ struct RunFacts: Sendable {
   let began: Int64
   let seconds: Double
   let ending: Ending
-  /// What ended the run, or spoilt an output.
+  /// Errors that ended the run, or made an output invalid.
   let fatal: [BatchError]
   let counts: Counters.Snapshot
   /// Nil when the run ended before its summary.
@@ -71,10 +71,10 @@ struct RunFacts: Sendable {
   let changeCount: Int
   let failures: Remarks
   let warnings: Remarks
-  /// Differences that a command looks for.
+  /// Differences that the command found.
   let findings: Remarks
   let slowestFiles: [SlowestTimes.Entry]
   let slowestFolders: [SlowestTimes.Entry]
-  /// What held for the run, by name.
+  /// The limits of the run, by name.
   let limits: [(name: String, value: String)]
 }

@@ -3,11 +3,11 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Gathers the results of a run for its report.
+/// Collects the results of a run for its report.
 final class RunRecorder: Sendable {
   private struct State {
     var samples: [RunFacts.Sample] = []
-    /// Of the runs before the one that is followed.
+    /// The totals of earlier runs.
     var before = (files: 0, bytes: Int64(0))
     var followed: RunContext?
     var fatal: [BatchError] = []
@@ -19,7 +19,7 @@ final class RunRecorder: Sendable {
     var findings = RunFacts.Remarks()
   }
 
-  /// When so many samples are there, every second one is dropped and they are taken half as often.
+  /// At this number of samples, every second one is dropped, and the interval is doubled.
   static let mostSamples = 256
   static let mostChanges = 100
   static let mostFatal = 20
@@ -33,13 +33,13 @@ final class RunRecorder: Sendable {
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
-  /// Takes no samples by itself before ``begin()``.
+  /// Takes no samples before ``begin()``.
   init(_ invocation: Invocation, stopwatch: Stopwatch = Stopwatch()) {
     self.invocation = invocation
     self.stopwatch = stopwatch
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.sample() }
-    // Active from the beginning, with nothing due yet: libdispatch traps when an inactive source is released.
+    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
     timer.schedule(deadline: .distantFuture)
     timer.activate()
   }
@@ -52,7 +52,7 @@ final class RunRecorder: Sendable {
     schedule(Self.firstInterval)
   }
 
-  /// The run that is followed from now on; what the one before did is kept.
+  /// Follows this run from now on; the totals of the previous run are kept.
   func follow(_ run: RunContext) {
     state.withLock { state in
       if let progress = state.followed?.counters.progress {
@@ -63,7 +63,7 @@ final class RunRecorder: Sendable {
     }
   }
 
-  /// Notes what the run has done by now.
+  /// Records the current progress of the run.
   func sample() {
     let time = stopwatch.seconds
     let isFull = state.withLock { state in
@@ -97,7 +97,7 @@ final class RunRecorder: Sendable {
     }
   }
 
-  /// Notes a difference that the command looks for.
+  /// Records a difference that the command found.
   func found(_ path: PathBytes, _ text: String) { state.withLock { $0.findings.add(path, text) } }
 
   func changed(_ change: ConcurrencyChange) {
@@ -118,9 +118,9 @@ final class RunRecorder: Sendable {
     state.withLock { $0.summary = (summary.counts, text) }
   }
 
-  /// Ends the samples.
+  /// Ends the sampling.
   ///
-  /// - Parameter run: whose options and counts count where there was no summary.
+  /// - Parameter run: its options and counts are used if there was no summary.
   func finish(_ ending: Ending, _ run: RunContext, _ times: FileTimes?) -> RunFacts {
     timer.cancel()
     queue.sync {}

@@ -1,37 +1,37 @@
 import BatchCore
 import BatchEngine
 
-/// The line for people at the end of a run.
+/// The summary line at the end of a run.
 struct SummaryText: Sendable {
   /// In the past: "hashed", "checked".
   let verb: String
   let files: Int
-  /// What is counted in the place of files.
+  /// The noun for the counted things, instead of files.
   var noun = "file"
-  /// The counted things in words, where a number and a noun do not say it.
+  /// The counted things in words, if a number and a noun are not enough.
   var things: String?
-  /// Of what was done, in bytes; nil where bytes say nothing.
+  /// The processed bytes; nil if they are not meaningful.
   let bytes: Int64?
-  /// Of how many files and bytes these are a part; nil where they are all.
+  /// The total files and bytes if these are only a part; otherwise nil.
   var total: (files: Int, bytes: Int64)?
-  /// What the bytes became, in bytes; nil where they became nothing else.
+  /// The size of the output in bytes; nil without an output.
   var output: Int64?
-  /// What was done beside files, such as `(3, "folder")`; those of zero are left out.
+  /// Processed things other than files, such as `(3, "folder")`; zero counts are omitted.
   var kinds: [(count: Int, noun: String)] = []
-  /// Further counts with their words, such as `(2, "skipped")`; those of zero are left out.
+  /// Further counts with their words, such as `(2, "skipped")`; zero counts are omitted.
   var others: [(count: Int, word: String)] = []
 
-  /// Whether the time is that of one run over the bytes.
+  /// Whether the time is that of one pass over the bytes.
   var showsRate = true
 
-  /// Counts that belong to the command, by the names that programs know them by.
+  /// Counts of the command, by their names in JSON.
   var tallies: [(count: Int, key: String)] = []
 
-  /// Below this time a rate says nothing, in seconds.
+  /// In a shorter time, in seconds, a rate is not meaningful.
   private static let shortest = 0.1
 
-  /// `hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed`, or with what the bytes became
-  /// `archived 79 files, 3 folders: 1.0 MiB -> 195.0 KiB (19 %) in 0.31 s`.
+  /// `hashed 44,128 files, 465.0 MiB in 0.31 s (1.5 GiB/s); 2 skipped, 1 failed`, or with an output `archived 79 files, 3
+  /// folders: 1.0 MiB -> 195.0 KiB (19 %) in 0.31 s`.
   ///
   /// - Parameter seconds: the time of the whole command.
   func line(seconds: Double) -> String {
@@ -65,13 +65,13 @@ struct SummaryText: Sendable {
 }
 
 extension Counters.Snapshot {
-  /// What stands behind the number of skipped paths: `skipped (2 FIFOs, 1 socket, 30 filtered)`.
+  /// The text after the number of skipped paths: `skipped (2 FIFOs, 1 socket, 30 filtered)`.
   var skippedWord: String {
     let words = skippedByReason.map { "\(ByteCount.grouped($0.count)) \($0.reason.word(for: $0.count))" }
     return words.isEmpty ? "skipped" : "skipped (\(words.joined(separator: ", ")))"
   }
 
-  /// In an order that is always the same.
+  /// The reasons in a fixed order.
   var skippedByReason: [(reason: SkipReason, count: Int)] {
     reasons.sorted { $0.key.order < $1.key.order }.map { ($0.key, $0.value) }
   }
@@ -83,7 +83,7 @@ extension SkipReason {
     if case .special(let kind) = self { " \(kind.rawValue)" } else { key }
   }
 
-  /// As programs know it, behind `skipped_`.
+  /// The name in JSON, after `skipped_`.
   var key: String {
     switch self {
     case .special(let kind): kind.noun.lowercased().replacing(" ", with: "_")

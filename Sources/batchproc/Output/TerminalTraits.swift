@@ -24,7 +24,7 @@ struct TerminalTraits: Sendable {
     }
   }
 
-  /// The mode that `auto` stands for here; never `auto`.
+  /// The mode to use, which is never `auto`.
   func progress(_ mode: ProgressMode, quiet: Bool) -> ProgressMode {
     switch mode {
     case .auto: quiet || !understandsEscapes ? .none : .bar

@@ -6,12 +6,12 @@ import var Glibc.EIO
 import var Glibc.ENOSPC
 import var Glibc.EROFS
 
-/// Messages for people, on standard error.
+/// Writes messages to standard error.
 ///
-/// A device that fails gives one message for each file that it has: of those the first ``mostOfOneCause`` are
-/// printed, and the others counted.
+/// A failed device causes one message for each of its files: the first ``mostOfOneCause`` are printed, and the others are
+/// counted.
 final class TextReporter: Reporter {
-  /// What messages have in common that are folded.
+  /// The common cause of messages that are folded into a count.
   private struct Cause: Hashable {
     let error: BatchError
     let severity: Diagnostics.Severity
@@ -20,23 +20,23 @@ final class TextReporter: Reporter {
   static let mostOfOneCause = 20
 
   let diagnostics: Diagnostics
-  /// Failures and warnings, and no summary.
+  /// Reports failures and warnings, and no summary.
   let isQuiet: Bool
-  /// Notes too, and every message.
+  /// Reports notes too, and every message.
   let isVerbose: Bool
-  /// How many messages of a cause there were, in the order in which the causes were met.
+  /// The number of messages for each cause, in the order in which the causes first occurred.
   private let causes = Mutex<[(cause: Cause, count: Int)]>([])
 
   private let wasChanged = Atomic<Bool>(false)
 
-  /// Begins with the command, before the first file is opened.
+  /// Started with the command, before the first file is opened.
   private let stopwatch: Stopwatch
   private let recorder: RunRecorder?
   private let slowest: FileTimes?
 
   /// - Parameters:
-  ///   - recorder: receives all of it too.
-  ///   - slowest: named below the summary.
+  ///   - recorder: receives all events too.
+  ///   - slowest: the slowest files, listed below the summary.
   init(
     diagnostics: Diagnostics, isQuiet: Bool, isVerbose: Bool, stopwatch: Stopwatch = Stopwatch(),
     recorder: RunRecorder? = nil, slowest: FileTimes? = nil
@@ -129,7 +129,7 @@ final class TextReporter: Reporter {
     }
   }
 
-  /// Whether an error is likely to hit whatever is on the same device.
+  /// Whether an error is likely to affect everything on the same device.
   private static func isOfDevice(_ error: BatchError) -> Bool {
     [EIO, ENOSPC, EDQUOT, EROFS].contains(error.errno)
   }

@@ -1,8 +1,8 @@
 import BatchEngine
 
-/// Says which rules of `--exclude` and its like matched nothing: a line for each rule, and one for each file of rules.
+/// Reports which rules of `--exclude` and related options matched nothing: a line for each rule, and one for each file of rules.
 enum UnmatchedRules {
-  /// Rules of a file that are named; of a list for many trees most may match nothing.
+  /// How many rules of a file are named: in a list for many trees most rules may match nothing.
   private static let mostNamed = 5
 
   static func texts(_ rules: [GivenRule]) -> [String] {

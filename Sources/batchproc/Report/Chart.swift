@@ -1,4 +1,4 @@
-/// A chart, drawn as SVG within a page, that says in words what it shows.
+/// A chart, drawn as SVG within a page, with a text description.
 struct Chart: Sendable {
   /// How the values of a series are drawn.
   enum Form: Sendable {
@@ -12,40 +12,40 @@ struct Chart: Sendable {
   }
 
   struct Series: Sendable {
-    /// For the key below the title; empty where there is one series.
+    /// The name in the key below the title; empty if there is one series.
     let name: String
     let form: Form
     let values: [Double?]
-    /// Of the second colour.
+    /// Whether it has the second colour.
     var isSecond = false
   }
 
-  /// What stands along the lower edge.
+  /// The lower axis.
   enum Axis: Sendable {
-    /// Moments in seconds from 0 on: the borders of intervals, one more than there are values.
+    /// Moments in seconds from 0: the borders of intervals, one more than the values.
     case time([Double])
-    /// One place for each value, with what stands below it.
+    /// One place for each value, with its label.
     case places([String])
   }
 
   let title: String
-  /// Behind the title: `MiB/s`, for bytes; else what is counted.
+  /// The unit after the title: `MiB/s` for bytes, otherwise the counted things.
   let unit: ChartScale.Unit
   let perSecond: Bool
   let noun: String
   let axis: Axis
   let series: [Series]
-  /// What the chart shows, for those who do not see it.
+  /// A description of the chart for screen readers.
   let description: String
   /// Unique in the page.
   let id: String
 
   private static let width = 480.0
-  /// Where the lowest mark is.
+  /// The position of the lowest mark.
   private static let floor = 174.0
   private static let (left, right, top) = (56.0, 14.0, 10.0)
 
-  /// Time has its unit below the labels.
+  /// A time axis has its unit below the labels.
   private var height: Double {
     if case .time = axis { Self.floor + 42 } else { Self.floor + 26 }
   }
@@ -197,7 +197,7 @@ struct Chart: Sendable {
       let gap = min((end - start) * 0.2, 6)
       let width = min(end - start - gap, 48)
       let left = (start + end - width) / 2
-      // What is little is seen all the same.
+      // Small values must still be visible.
       let height = min(y(value, scale), value > 0 ? Self.floor - 1 : Self.floor)
       path += "M\(Decimals.place(left)) \(Decimals.place(Self.floor))V\(Decimals.place(height))"
       path += "H\(Decimals.place(left + width))V\(Decimals.place(Self.floor))Z"

@@ -3,25 +3,25 @@ struct ChartScale: Sendable, Equatable {
   /// What an axis counts.
   enum Unit: Sendable {
     case bytes
-    /// Whole things.
+    /// A count of things.
     case count
     case seconds
   }
 
-  /// Between two marks.
+  /// The distance between two marks.
   let step: Double
   let marks: Int
-  /// What the values are divided by for their labels.
+  /// The divisor of values for their labels.
   private let divisor: Double
-  /// Stands behind a label: `MiB`; empty for a count.
+  /// The suffix of labels: `MiB`; empty for a count.
   let suffix: String
 
   /// The value of the last mark.
   var top: Double { step * Double(marks) }
 
   /// - Parameters:
-  ///   - most: of the values; a value that is not a number counts as 0.
-  ///   - isTight: whether the axis may end between two marks, as that of time does.
+  ///   - most: the largest value; NaN counts as 0.
+  ///   - isTight: whether the axis may end between two marks, as a time axis does.
   init(to most: Double, _ unit: Unit, isTight: Bool = false) {
     let most = most.isFinite && most > 0 ? most : 1
     switch unit {
@@ -58,7 +58,7 @@ struct ChartScale: Sendable, Equatable {
     return Decimals.text(part * Double(mark), part >= 1 ? 0 : part >= 0.1 ? 1 : part >= 0.01 ? 2 : 3)
   }
 
-  /// The next of 1, 2, 5, 10, 20, … from a number on.
+  /// The next of 1, 2, 5, 10, 20, … not below a number.
   private static func round(_ number: Double) -> Double {
     var power = 1.0
     while power * 10 <= number { power *= 10 }

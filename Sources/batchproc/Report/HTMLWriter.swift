@@ -1,8 +1,8 @@
 import BatchCore
 import BatchEngine
 
-/// Writes HTML. Markup comes from literals of the program alone; all other text is escaped here, so that no name can
-/// become an element, an attribute or a direction of the text around it.
+/// Writes HTML. Markup comes only from literals of the program; all other text is escaped here, so that no name can become an
+/// element or an attribute, or change the direction of the text around it.
 struct HTMLWriter {
   typealias Attributes = KeyValuePairs<StaticString, String>
 
@@ -33,11 +33,11 @@ struct HTMLWriter {
     bytes.append(literal: "/>")
   }
 
-  /// Text for people; what could steer a display is escaped as on a terminal.
+  /// Writes text; characters that could control a display are escaped as for a terminal.
   mutating func text(_ text: String) { append(text.utf8) }
 
-  /// The name of a file, apart from the direction of the text around it. One that is longer than
-  /// ``longestName`` bytes is shortened in its middle.
+  /// Writes the name of a file, isolated from the direction of the text around it. A name longer than ``longestName`` bytes is
+  /// shortened in its middle.
   mutating func name(_ name: PathBytes) {
     element("bdi", ["class": "name"]) { writer in
       guard name.bytes.count > Self.longestName else { return writer.append(name.bytes) }
@@ -62,7 +62,7 @@ struct HTMLWriter {
     }
   }
 
-  /// The first place from an index on at which a character of UTF-8 begins.
+  /// The first index, from an index on, at which a UTF-8 character begins.
   private static func boundary(in bytes: [UInt8], from index: Int) -> Int {
     bytes[index...].prefix(3).firstIndex { $0 & 0xc0 != 0x80 } ?? index
   }

@@ -2,12 +2,12 @@ import BatchCore
 import BatchEngine
 import struct Foundation.Data
 
-/// The frame of every report: one HTML page that needs nothing but itself and runs no script.
+/// The frame of every report: one self-contained HTML page without scripts.
 enum ReportPage {
   /// - Parameters:
-  ///   - title: of the page, and its first heading.
-  ///   - subtitle: stands below the heading.
-  /// - Throws: `invalid` where libcrypto has no SHA-256.
+  ///   - title: the title of the page, and its first heading.
+  ///   - subtitle: the text below the heading.
+  /// - Throws: `invalid` if libcrypto has no SHA-256.
   static func html(
     title: String, subtitle: (inout HTMLWriter) -> Void, body: (inout HTMLWriter) -> Void
   ) throws(BatchError) -> [UInt8] {
@@ -36,7 +36,7 @@ enum ReportPage {
     return writer.bytes
   }
 
-  /// What every page begins with, before the version.
+  /// The beginning of every page, before the version.
   private static let beginning: StaticString = """
     <!DOCTYPE html>
     <html lang="en">
@@ -45,7 +45,7 @@ enum ReportPage {
     <meta name="generator" content="batchproc\u{20}
     """
 
-  /// Whether a file is a page that batchproc made, which a new one may replace.
+  /// Whether a file is a page written by batchproc, which a new one may replace.
   static func isOne(_ path: PathBytes) -> Bool {
     var expected = [UInt8]()
     expected.append(literal: beginning)
@@ -53,7 +53,7 @@ enum ReportPage {
     return start == expected
   }
 
-  /// The one style that the page allows, as its policy names it.
+  /// The hash of the only style that the page's policy allows.
   private static func styleHash() throws(BatchError) -> String {
     var bytes = [UInt8]()
     bytes.append(literal: style)
@@ -82,7 +82,7 @@ extension HTMLWriter {
     markup("\n")
   }
 
-  /// Numbers with what they are, as tiles.
+  /// Numbers with labels, as tiles.
   ///
   /// - Parameter warned: labels of the tiles that need attention.
   mutating func tiles(
@@ -103,11 +103,11 @@ extension HTMLWriter {
     markup("\n")
   }
 
-  /// A table that scrolls by itself where the page is narrow.
+  /// A table that scrolls separately on a narrow page.
   ///
   /// - Parameters:
-  ///   - caption: says what the table has.
-  ///   - columns: headings; those of numbers stand at the right.
+  ///   - caption: the caption of the table.
+  ///   - columns: headings; columns of numbers are right-aligned.
   ///   - rows: writes the rows with ``row(_:)``.
   mutating func table(
     _ caption: String, _ columns: [(title: String, isNumber: Bool)], _ rows: (inout HTMLWriter) -> Void
@@ -140,7 +140,7 @@ extension HTMLWriter {
 
   mutating func cell(name: PathBytes) { element("td") { $0.name(name) } }
 
-  /// A word that says how good something is.
+  /// A coloured word for a verdict.
   mutating func verdict(_ word: String, _ kind: Verdict) { element("span", ["class": kind.rawValue], word) }
 
   enum Verdict: String { case good, warn, bad, plain }

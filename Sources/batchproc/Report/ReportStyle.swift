@@ -1,5 +1,5 @@
 extension ReportPage {
-  /// Light, and dark where the reader's system is.
+  /// A light style, or a dark one if the reader's system is dark.
   static let style: StaticString = """
     :root{color-scheme:light dark;--page:#fbfbfa;--panel:#ffffff;--text:#1f2328;--muted:#57606a;--line:#dce1e6;\
     --accent:#1f5fae;--soft:#dbe7f6;--second:#a8641a;--good:#1a6b3c;--warn:#7d5200;--bad:#a82a22}

@@ -1,4 +1,4 @@
-/// The charts of a run, from samples of what it had done.
+/// The charts of a run, from samples of its progress.
 struct RunCharts: Sendable {
   /// More intervals cannot be distinguished.
   static let mostIntervals = 60
@@ -10,7 +10,7 @@ struct RunCharts: Sendable {
       self.samples = []
       return
     }
-    // Moments that follow each other; of those that were taken closely together the last one.
+    // Successive samples; only the last one of samples close together.
     var later = [first]
     for sample in samples.dropFirst() where sample.time > later[later.count - 1].time { later.append(sample) }
     let step = max(1, (later.count - 2) / Self.mostIntervals + 1)
@@ -19,7 +19,7 @@ struct RunCharts: Sendable {
     self.samples = kept
   }
 
-  /// None where no time went by.
+  /// Empty if no time has passed.
   var charts: [Chart] {
     guard let first = samples.first, let last = samples.last, last.time > first.time else { return [] }
     let axis = Chart.Axis.time(samples.map { $0.time - first.time })

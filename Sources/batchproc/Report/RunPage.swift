@@ -3,12 +3,12 @@ import BatchEngine
 
 /// The report of one run.
 struct RunPage: Sendable {
-  /// Times of a shorter run say nothing.
+  /// In a shorter run, in seconds, times are not meaningful.
   static let shortestMeasured = 0.2
 
   let facts: RunFacts
 
-  /// - Throws: `invalid` where libcrypto has no SHA-256.
+  /// - Throws: `invalid` if libcrypto has no SHA-256.
   func html() throws(BatchError) -> [UInt8] {
     try ReportPage.html(title: "batchproc \(facts.invocation.command)") { page in
       let host = ShardLock.nodeName
@@ -253,7 +253,7 @@ struct RunPage: Sendable {
 }
 
 extension Ending {
-  /// In a sentence, and how good that is.
+  /// A sentence about the ending, and its verdict.
   fileprivate var verdict: (String, HTMLWriter.Verdict) {
     switch self {
     case .exit(.success): ("Everything was done.", .good)

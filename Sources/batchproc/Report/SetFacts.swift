@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What is known of one backup set, for its report.
+/// The facts about one backup set for its report.
 struct SetFacts: Sendable {
   struct Row: Sendable {
     let id: String
@@ -11,13 +11,13 @@ struct SetFacts: Sendable {
     let increment: UInt64
     let files: UInt64
     let bytes: UInt64
-    /// What its own archive holds, before compression.
+    /// The files and bytes in its own archive, before compression.
     let newFiles: UInt64
     let newBytes: UInt64
     let archiveBytes: UInt64
-    /// Whether the archive was read back before it got its name.
+    /// Whether the archive was read back before it was renamed.
     let isVerified: Bool
-    /// Archives that it needs and that are missing or of another size.
+    /// Archives that it needs and that are missing or have the wrong size.
     let faults: [String]
     /// Archives that it needs and in which a drill found damage.
     let suspects: [String]
@@ -25,11 +25,11 @@ struct SetFacts: Sendable {
   }
 
   let name: PathBytes
-  /// The oldest first.
+  /// The snapshots, the oldest first.
   let rows: [Row]
-  /// Of manifests that are not valid.
+  /// Errors of invalid manifests.
   let damaged: [BatchError]
-  /// Archives that are there, and their bytes together.
+  /// The existing archives, and their total bytes.
   let archives: Int
   let archiveBytes: UInt64
   /// In seconds since 1970; nil when there was no drill.
@@ -88,6 +88,6 @@ struct SetFacts: Sendable {
     return now - newest.started > interval + max(3600, interval / 2)
   }
 
-  /// Whether everything that the snapshots need is there as it was written.
+  /// Whether all files that the snapshots need exist with the right size.
   var isWhole: Bool { damaged.isEmpty && rows.allSatisfy(\.faults.isEmpty) }
 }

@@ -3,15 +3,15 @@ import BatchEngine
 
 /// The report of the backup sets in one directory.
 struct SetPage: Sendable {
-  /// From the root.
+  /// The absolute path.
   let directory: PathBytes
-  /// The name of the machine; empty where it is not known.
+  /// The name of the machine; empty if unknown.
   var host = ""
   let sets: [SetFacts]
-  /// When the report is made, in seconds since 1970.
+  /// The time of the report, in seconds since 1970.
   let now: Int64
 
-  /// - Throws: `invalid` where libcrypto has no SHA-256.
+  /// - Throws: `invalid` if libcrypto has no SHA-256.
   func html() throws(BatchError) -> [UInt8] {
     try ReportPage.html(title: sets.count == 1 ? "Backup set" : "Backup sets") { page in
       if !host.isEmpty { page.text("\(host): ") }
@@ -161,7 +161,7 @@ struct SetPage: Sendable {
   private func charts(of set: SetFacts, _ id: String) -> [Chart] {
     let times = set.rows.map { CalendarTime($0.started).text }
     let isOneDay = Set(times.map { $0.prefix(10) }).count == 1
-    // Snapshots of one minute are distinguished by the seconds.
+    // Seconds are shown if several snapshots are within one minute.
     let isFine = Set(times).count < times.count
     let days = set.rows.map { row in
       let time = CalendarTime(row.started, hasSeconds: isFine).text

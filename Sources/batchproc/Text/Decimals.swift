@@ -1,4 +1,4 @@
-/// Numbers with a fixed count of digits behind the point.
+/// Numbers with a fixed count of digits after the point.
 enum Decimals {
   /// `1,234.5`; `0` for anything but a number.
   static func text(_ number: Double, _ digits: Int) -> String {
@@ -13,7 +13,7 @@ enum Decimals {
       + String(repeating: "0", count: max(0, min(digits, 3) - decimals.count)) + decimals
   }
 
-  /// A place in a drawing: one digit behind the point where it is not 0.
+  /// A coordinate in a drawing: one digit after the point, unless it is 0.
   static func place(_ number: Double) -> String {
     let scaled = (number * 10).rounded()
     guard scaled.isFinite, abs(scaled) < 1e9 else { return "0" }

@@ -1,9 +1,9 @@
 import BatchCore
 import BatchEngine
 
-/// One event of `--json`: an object on a line of its own.
+/// One event of `--json`: an object on one line.
 struct JSONLine: Sendable {
-  /// The version of the events' form; grows when a member changes its meaning.
+  /// The version of the event format; increased when a member changes its meaning.
   static let schema = 2
 
   private var bytes: [UInt8]
@@ -73,7 +73,7 @@ struct JSONLine: Sendable {
     if let path = error.path { add(path: path) }
   }
 
-  /// What has been added so far, without the end of the object: further members may follow.
+  /// The members added so far, without the end of the object: more may follow.
   var opening: [UInt8] { bytes }
 
   /// The whole line, newline included.

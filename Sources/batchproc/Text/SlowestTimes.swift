@@ -1,12 +1,12 @@
 import BatchEngine
 import Synchronization
 
-/// The names that took longest, of any number of names, in room for ten.
+/// The ten names that took longest, of any number of names.
 struct SlowestTimes: Sendable {
   struct Entry: Sendable, Equatable {
     let path: PathBytes
     var duration: Duration
-    /// How many files, of a folder.
+    /// How many files, for a folder.
     var files = 1
 
     var seconds: Double { duration / .seconds(1) }
@@ -16,14 +16,14 @@ struct SlowestTimes: Sendable {
   /// The longest first.
   private var entries: [Entry] = []
 
-  /// Takes a name that does not come again.
+  /// Adds a name that occurs only once.
   mutating func add(_ entry: Entry) {
     guard entries.count < Self.most || entry.duration > entries[Self.most - 1].duration else { return }
     if entries.count == Self.most { entries.removeLast() }
     entries.insert(entry, at: entries.firstIndex { $0.duration < entry.duration } ?? entries.count)
   }
 
-  /// - Parameter last: one more, which may still get longer.
+  /// - Parameter last: one more entry, which may still get longer.
   func all(with last: Entry? = nil) -> [Entry] {
     guard let last else { return entries }
     var more = self
@@ -32,10 +32,10 @@ struct SlowestTimes: Sendable {
   }
 }
 
-/// How long folders took, by the files directly in them.
+/// How long folders took, as the sum of the files directly in them.
 ///
-/// The files of a folder follow each other in a tree. Where they do not, as in a list, as many folders as there is room
-/// for are distinguished; of more, the quickest ones are forgotten.
+/// The files of a folder follow each other in a tree. If they do not, as in a list, a limited number of folders is
+/// distinguished, and the quickest ones are dropped.
 struct FolderTimes: Sendable {
   static let room = 1024
   private var entries: [PathBytes: SlowestTimes.Entry] = [:]
@@ -62,7 +62,7 @@ struct FolderTimes: Sendable {
 final class FileTimes: FileTimeObserver {
   private struct State {
     var files = SlowestTimes()
-    /// Further parts of it may follow.
+    /// The last file, of which further parts may follow.
     var last: SlowestTimes.Entry?
     var folders = FolderTimes()
   }
@@ -87,10 +87,10 @@ final class FileTimes: FileTimeObserver {
   var slowestFiles: [SlowestTimes.Entry] { state.withLock { $0.files.all(with: $0.last) } }
   var slowestFolders: [SlowestTimes.Entry] { state.withLock { $0.folders.slowest } }
 
-  /// What takes less is not slow, in seconds.
+  /// Files that take less time, in seconds, are not slow.
   static let least = 0.1
 
-  /// For people; nothing where nothing was slow.
+  /// Text lines; empty if nothing was slow.
   var lines: [String] {
     func block(_ title: String, _ entries: [SlowestTimes.Entry]) -> [String] {
       let slow = entries.filter { $0.seconds >= Self.least }

@@ -1,4 +1,4 @@
-/// The time since a command began: all of it, also what it does before and after the run of its job.
+/// The time since a command began: including the time before and after the run of its job.
 struct Stopwatch: Sendable {
   private let start: ContinuousClock.Instant
   private let now: @Sendable () -> ContinuousClock.Instant

@@ -1,13 +1,11 @@
 import BatchCore
 import BatchEngine
 
-/// Makes names safe to show: nothing a file is called can move the cursor, set a title, or turn
-/// the direction of the text.
+/// Makes names safe to show: no file name can move the cursor, set a title, or change the direction of the text.
 ///
-/// A backslash appears as `\\`, newline, carriage return and tab as `\n`, `\r`, `\t`, and each byte
-/// of any other control, of a bidirectional control, of a line separator, and of what is not UTF-8
-/// as `\x` and two hexadecimal digits. So no two names look the same for their escapes, and
-/// `printf '%b'` gives the bytes back.
+/// A backslash appears as `\\`, newline, carriage return and tab as `\n`, `\r`, `\t`, and each byte of other control
+/// characters, of bidirectional controls, of line separators, and of invalid UTF-8 as `\x` and two hexadecimal digits. So
+/// different names never look equal because of escapes, and `printf '%b'` restores the bytes.
 enum TerminalText {
   static func escape(_ bytes: some Collection<UInt8>) -> [UInt8] {
     var output: [UInt8] = []
@@ -50,8 +48,8 @@ enum TerminalText {
     }
   }
 
-  /// Lines that are fit for a terminal: what it could obey is escaped as by ``escape(_:)``, newlines and
-  /// backslashes stay, since rows have an escape of their own for those.
+  /// Makes lines safe for a terminal: control characters are escaped as by ``escape(_:)``; newlines and backslashes are kept,
+  /// because rows escape those themselves.
   @Sendable static func defuse(_ bytes: [UInt8]) -> [UInt8] {
     if bytes.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\\") }) {
       return bytes

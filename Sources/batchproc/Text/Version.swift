@@ -4,10 +4,10 @@ import BatchEngine
 /// What `--version` prints.
 enum Version {
   static let number = "0.2.0"
-  /// When it was made.
+  /// The date of the version.
   static let date = "2026-11-22"
 
-  /// The program's version, then those of the libraries that it found at run time.
+  /// The program's version, then those of the libraries found at run time.
   static var text: String {
     let libraries = LibraryVersions.all.map { "\($0.name) \($0.version)" }
     return (["batchproc \(number)"] + libraries).joined(separator: "\n")

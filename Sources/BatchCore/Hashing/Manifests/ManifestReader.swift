@@ -10,7 +10,7 @@ import BatchEngine
 /// a row except empty lines, comments, headings and the armour of a signed file.
 package struct ManifestReader: Sendable {
   package struct Options: Sendable {
-    /// Lines end with NUL, as `sha256sum -z` and `hashdeep -0` write them.
+    /// Whether lines end with NUL, as in `sha256sum -z` and `hashdeep -0`.
     package var zero: Bool
     /// The algorithm of digests without a tag, if their length fits it.
     package var algorithm: DigestAlgorithm?

@@ -2,10 +2,10 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// What `archive` is asked for, beside the common options.
+/// The options of `archive`, in addition to the common ones.
 struct ArchiveChoices: Sendable {
   static let formats = ArchiveFormat.all.map(\.name)
-  /// Further names that people know them by, in small letters.
+  /// Other usual names of the formats, in lower case.
   static let formatAliases: [String: String] = {
     var aliases = ["pax": "tar", "7zip": "7z"]
     for format in ArchiveFormat.all {
@@ -18,7 +18,7 @@ struct ArchiveChoices: Sendable {
     return aliases
   }()
 
-  /// The first operand is the archive where its name is that of one; else the archive is named after the operand.
+  /// Treats the first operand as the archive if it has an archive suffix; otherwise names the archive after the operand.
   private static func correction(_ parsed: ParsedCommand) -> Correction? {
     guard let first = parsed.operands.first else { return nil }
     if parsed.operands.count > 1, ArchiveFormat(suffixOf: first) != nil {
@@ -34,17 +34,17 @@ struct ArchiveChoices: Sendable {
   /// nil for standard output.
   let output: PathBytes?
   let replacesOutput: Bool
-  /// Whether the archive is read back before it gets its name.
+  /// Whether the archive is read back before it is renamed.
   let isVerified: Bool
   /// nil for the format's default.
   let level: Int?
-  /// Where the paths begin; nil for the current directory.
+  /// The directory in which paths begin; nil for the current directory.
   let directory: PathBytes?
   let isReproducible: Bool
-  /// Seconds since 1970; later times become this one.
+  /// Seconds since 1970; later times are replaced by this one.
   let latestTime: Int64?
   let changes: MemberChanges
-  /// Nil for an archive that is not encrypted.
+  /// Nil for an unencrypted archive.
   let lock: AgeLock?
 
   /// - Parameter environment: the value of a variable; nil when it is not set.
@@ -103,7 +103,7 @@ struct ArchiveChoices: Sendable {
       }
     }
   }
-  /// The format that was asked for last, by name or by a letter of tar; nil when none was.
+  /// The last requested format, by name or by a letter of tar; nil if none.
   private static func formatName(_ parsed: ParsedCommand) -> String? {
     switch parsed.given.last(where: { [.format, .gzip, .zstd, .xz].contains($0.id) })?.id {
     case .gzip: "tar.gz"

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What the commands about backups are asked for, beside the common options.
+/// The options of the backup commands, in addition to the common ones.
 struct BackupChoices: Sendable {
   /// The directory of the snapshots.
   let directory: PathBytes
@@ -9,12 +9,12 @@ struct BackupChoices: Sendable {
   let retention: Retention
   let patience: SetLock.Patience
   let place: SnapshotPlace?
-  /// Nil where nothing was given that opens encrypted snapshots.
+  /// Nil if no key for encrypted snapshots was given.
   let keys: AgeKeys?
 
-  /// The name of a set that may be new.
+  /// The name of a set, which may be new.
   ///
-  /// - Throws: `UsageError` for a name that no set can have, or that would break a line of a crontab, unit or list.
+  /// - Throws: `UsageError` for an invalid name, or one that would break a line of a crontab, unit or list.
   static func newName(_ parsed: ParsedCommand) throws(UsageError) -> PathBytes {
     let name = parsed.bytes(.setName) ?? "backup"
     do throws(BatchError) {
@@ -46,9 +46,9 @@ struct BackupChoices: Sendable {
     place = try parsed.bytes(.at).map { (at) throws(UsageError) in try Self.place(at, "'--at'", parsed) }
   }
 
-  /// Which snapshot a value means.
+  /// The snapshot selected by a value.
   ///
-  /// - Parameter label: of the value, for messages.
+  /// - Parameter label: the name of the option, for messages.
   static func place(
     _ text: PathBytes, _ label: String, _ parsed: ParsedCommand
   ) throws(UsageError) -> SnapshotPlace {

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What `check` is asked for, beside the common options (`--quiet` is among those).
+/// The options of `check`, in addition to the common ones (which include `--quiet`).
 struct CheckOptions: Sendable, Equatable {
   /// A name from ``HashOptions/algorithmNames``.
   let algorithm: String?

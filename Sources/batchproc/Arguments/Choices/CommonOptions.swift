@@ -1,12 +1,12 @@
 import BatchCore
 import BatchEngine
 
-/// The options that every command has which processes files, as plain values.
+/// The options of every command that processes files, as plain values.
 struct CommonOptions: Sendable {
   /// A file that lists paths; `-` is standard input.
   struct FileList: Sendable, Hashable {
     let path: PathBytes
-    /// Paths end in NUL, not in newline.
+    /// Whether paths end in NUL instead of newline.
     let isNULEnded: Bool
   }
 
@@ -15,16 +15,16 @@ struct CommonOptions: Sendable {
   /// nil for `auto`.
   let stride: Int?
   let maxOpenFiles: Int?
-  /// In bytes.
+  /// The memory limit in bytes.
   let maxMemory: Int64?
   let maxLoad: LoadLimit?
-  /// Seconds without progress after which this is reported; 0 is never.
+  /// Seconds without progress before a report; 0 for never.
   let stallWarning: Int64
-  /// Seconds without progress after which the run is ended; 0 is never.
+  /// Seconds without progress before the run is cancelled; 0 for never.
   let stallTimeout: Int64
-  /// A file that is obeyed while the run goes on.
+  /// The control file of the run.
   let control: PathBytes?
-  /// Whose device's saved number `auto` begins with.
+  /// The path whose device's saved number is the start for `auto`.
   let firstOperand: PathBytes?
   let qos: ProcessPriority
   let fileLists: [FileList]
@@ -35,25 +35,25 @@ struct CommonOptions: Sendable {
   let gitignore: Bool
   let oneFileSystem: Bool
   let followSymlinks: Bool
-  /// In bytes.
+  /// The smallest size in bytes.
   let minSize: Int64?
   let maxHole: Int64?
-  /// In bytes.
+  /// The largest size in bytes.
   let maxSize: Int64?
-  /// Seconds alone, so that all shards of a plan use the same moment.
+  /// In whole seconds, so that all shards of a plan use the same moment.
   let age: AgeRange
   let pathLimits: PathLimits
-  /// Only events that were named; the defaults are the engine's.
+  /// Only events that the user named; the engine has the defaults.
   let policies: [Problem.Event: EventPolicy.Action]
   let progress: ProgressMode
-  /// Of `--quiet` and `--verbose` the last one given holds.
+  /// The last one of `--quiet` and `--verbose` wins.
   let quiet: Bool
   let verbose: Bool
   let color: ColorMode
   let json: Bool
   let dryRun: Bool
   let fsync: Bool
-  /// Nil where no report is asked for, and where nothing is to be done.
+  /// Nil if no report is requested, and for a dry run.
   let report: ReportChoice?
 
   /// - Parameter now: when the run begins, in seconds since 1970.
@@ -113,7 +113,7 @@ struct CommonOptions: Sendable {
     try refuseContradictions(parsed)
   }
 
-  /// As tar's --exclude-vcs leaves them out.
+  /// The names that tar's --exclude-vcs leaves out.
   static let versionControlNames = [
     "CVS/", ".cvsignore", "RCS/", "SCCS/", ".git/", ".gitignore", ".gitmodules", ".gitattributes", ".svn/",
     ".arch-ids/", "{arch}/", "=RELEASE-ID", "=meta-update", "=update", ".bzr", ".bzrignore", ".bzrtags",

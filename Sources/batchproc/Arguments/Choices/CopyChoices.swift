@@ -1,13 +1,13 @@
 import BatchCore
 import BatchEngine
 
-/// Where snapshots are copied to, and which copies stay there.
+/// Where snapshots are copied to, and which copies are kept there.
 struct CopyChoices: Sendable {
   let remote: PathBytes
   let retention: Retention
-  /// Whether files that are there are read and compared.
+  /// Whether existing files are read and compared.
   let comparesContents: Bool
-  /// Whether the remote refuses removals, which is no failure then.
+  /// Whether the remote refuses removals, which then do not count as failures.
   let isAppendOnly: Bool
 
   init(_ parsed: ParsedCommand, remote: PathBytes) {

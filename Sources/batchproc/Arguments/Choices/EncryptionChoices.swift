@@ -1,12 +1,12 @@
 import BatchCore
 import BatchEngine
 
-/// For whom is encrypted, and what opens what is encrypted.
+/// The recipients of encryption and the keys for decryption.
 enum EncryptionChoices {
   private static let largestFile = 1 << 20
   private static let longestPassphrase = 1024
 
-  /// What an output is encrypted for; nil where it is not.
+  /// The recipients or the passphrase for an output; nil if it is not encrypted.
   ///
   /// - Throws: `UsageError` when a recipient is not valid, or when recipients and a passphrase are given; the error of reading a file.
   static func lock(_ parsed: ParsedCommand) throws -> AgeLock? {
@@ -29,7 +29,7 @@ enum EncryptionChoices {
     }
     guard let passphrase else {
       guard !recipients.isEmpty else { return nil }
-      // The keys of files are in memory as long as they are written.
+      // The keys of files are in memory while the files are written.
       SecretFile.protectProcess()
       return .recipients(unique(recipients))
     }
@@ -46,9 +46,9 @@ enum EncryptionChoices {
     return recipients.filter { known.insert($0).inserted }
   }
 
-  /// What opens encrypted files; nil where nothing was given.
+  /// The keys for encrypted files; nil if none was given.
   ///
-  /// - Throws: the error of reading a file; `unreadable` for one that others may read.
+  /// - Throws: the error of reading a file; `unreadable` for a file that others may read.
   static func keys(_ parsed: ParsedCommand) throws(BatchError) -> AgeKeys? {
     var keys = AgeKeys()
     for option in parsed.given {

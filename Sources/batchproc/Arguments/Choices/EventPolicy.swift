@@ -1,7 +1,7 @@
 import BatchEngine
 
 extension Problem.Event {
-  /// The events that a policy can be chosen for, as the command line names them.
+  /// The events for which a policy can be chosen, as named on the command line.
   static let choosable: [Problem.Event] = [.vanished, .changed, .unreadable, .special]
 
   init?(choosable bytes: some Collection<UInt8>) {

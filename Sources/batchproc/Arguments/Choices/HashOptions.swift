@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What `hash` is asked for, beside the common options.
+/// The options of `hash`, in addition to the common ones.
 struct HashOptions: Sendable, Equatable {
   static let algorithmNames = [
     "sha256", "sha512", "sha384", "sha224", "sha1", "md5", "blake2b", "blake3", "sha3-256", "sha3-512",
@@ -9,14 +9,14 @@ struct HashOptions: Sendable, Equatable {
     "xxh128", "crc32",
   ]
 
-  /// Further names that people know them by, in small letters.
+  /// Other usual names of the algorithms, in lower case.
   static let algorithmAliases = [
     "sha-256": "sha256", "sha-512": "sha512", "sha-384": "sha384", "sha-224": "sha224", "sha-1": "sha1",
     "sha2": "sha256", "md-5": "md5", "b2": "blake2b", "b3": "blake3", "blake2": "blake2b", "sha3": "sha3-256",
     "sha3_256": "sha3-256", "sha3_512": "sha3-512", "xxh3-64": "xxh3", "xxh3-128": "xxh128",
   ]
 
-  /// Names from ``algorithmNames``, in the order given, none twice, never empty.
+  /// Names from ``algorithmNames``, in the order given, without duplicates, never empty.
   let algorithms: [String]
   let format: ManifestFormat
   let endsRowsInNUL: Bool
@@ -24,7 +24,7 @@ struct HashOptions: Sendable, Equatable {
   let output: PathBytes?
   let replacesOutput: Bool
   let usesCache: Bool
-  /// Of the files that the cache knows, those that are read all the same, from 0 to 1.
+  /// The share of cached files that are still read, from 0 to 1.
   let verifiedShare: Double
 
   init(_ parsed: ParsedCommand) {
@@ -32,7 +32,7 @@ struct HashOptions: Sendable, Equatable {
       if !names.contains(name) { names.append(name) }
     }
     algorithms = named.isEmpty ? ["sha256"] : named
-    // --tag is one more way to write --format, so the last of both holds.
+    // --tag is another way to write --format, so the last of both wins.
     let lastFormat = parsed.given.last { $0.id == .format || $0.id == .tag }
     format = lastFormat?.id == .tag ? .bsd : parsed.choice(.format) ?? .gnu
     endsRowsInNUL = parsed.flag(.zero)

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What the commands that read archives are asked for, beside the common options.
+/// The options of the commands that read archives, in addition to the common ones.
 struct ReadingChoices: Sendable {
   static let overwritings = ExtractionOptions.Overwriting.allCases.map(\.rawValue)
 
@@ -17,14 +17,14 @@ struct ReadingChoices: Sendable {
   let strip: Int
   let writesToStdout: Bool
   let extraction: ExtractionOptions
-  /// Nil where nothing was given that opens encrypted archives.
+  /// Nil if no key for encrypted archives was given.
   let keys: AgeKeys?
 
   init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) throws {
     archive = parsed.operands.first ?? "-"
     globs = Array(parsed.operands.dropFirst())
     showsDigests = parsed.flag(.digests)
-    // As 'tar -tv'.
+    // As in 'tar -tv'.
     showsLongRows = parsed.flag(.longRows) || (common.verbose && !showsDigests)
     readsAllFormats = parsed.flag(.allFormats)
     usesIndex = parsed.flag(.index, initially: true)

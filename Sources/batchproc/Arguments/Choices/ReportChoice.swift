@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// Where the report of a run goes, as its options say.
+/// The file for the report of a run, from its options.
 struct ReportChoice: Sendable {
   let path: PathBytes
   let isReplacing: Bool
-  /// The command that it is about.
+  /// The reported command.
   let command: ParsedCommand
 
-  /// - Throws: for standard output, which is for results.
+  /// - Throws: for standard output, which is reserved for results.
   init?(_ parsed: ParsedCommand) throws(UsageError) {
     guard let path = parsed.bytes(.report) else { return nil }
     guard path != "-" else {

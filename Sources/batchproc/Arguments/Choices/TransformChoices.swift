@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// What `compress`, `decompress` and `test` are asked for, beside the common options.
+/// The options of `compress`, `decompress` and `test`, in addition to the common ones.
 struct TransformChoices: Sendable {
   static let formats = CompressionFormat.writable.map(\.rawValue)
   /// Names of the stock tools.
@@ -17,10 +17,10 @@ struct TransformChoices: Sendable {
     "\(format.rawValue) \(format.levels.lowerBound) to \(format.levels.upperBound)"
       + (format.levelRemark.map { " (\($0))" } ?? "")
   }.joined(separator: ", ")
-  /// Where the fastest level is not the lowest one: `gz: 1`.
+  /// The formats whose fastest level is not the lowest one: `gz: 1`.
   static let fastestLevels = CompressionFormat.writable.filter { $0.fastestLevel != $0.levels.lowerBound }
     .map { "\($0.rawValue): \($0.fastestLevel)" }.joined(separator: ", ")
-  /// Where the best level is not the highest one: `zst: 19`.
+  /// The formats whose best level is not the highest one: `zst: 19`.
   static let bestLevels = CompressionFormat.writable.filter { $0.bestLevel != $0.levels.upperBound }
     .map { "\($0.rawValue): \($0.bestLevel)" }.joined(separator: ", ")
 
@@ -32,9 +32,9 @@ struct TransformChoices: Sendable {
   let removesSource: Bool
   let replacing: OutputOptions.Replacing
   let compressesAll: Bool
-  /// Copies what gets no compressed output into the folder of the outputs.
+  /// Copies files without a compressed output to the output directory.
   let copiesOthers: Bool
-  /// Writes to standard output in the place of files.
+  /// Writes to standard output instead of files.
   let writesToStdout: Bool
   /// In bytes; nil for no limit.
   let maximumOutput: Int64?
@@ -44,7 +44,7 @@ struct TransformChoices: Sendable {
     level = Self.level(parsed, of: format)
     suffix = parsed.bytes(.suffix) ?? PathBytes(format.suffix)
     outputDirectory = parsed.bytes(.outputDirectory)
-    // --keep and --remove-source take each other back.
+    // The last one of --keep and --remove-source wins.
     removesSource = parsed.given.last { $0.id == .keep || $0.id == .removeSource }?.id == .removeSource
     writesToStdout = parsed.command.id == .cat || parsed.flag(.toStdout)
     copiesOthers = parsed.flag(.copyOthers)
@@ -71,7 +71,7 @@ struct TransformChoices: Sendable {
     }
   }
 
-  /// The level that was asked for last, in one of its spellings; nil when none was.
+  /// The last requested level, in any of its spellings; nil if none.
   private static func level(_ parsed: ParsedCommand, of format: CompressionFormat) -> Int? {
     switch parsed.given.last(where: { [.level, .fastest, .best].contains($0.id) })?.id {
     case .fastest: format.fastestLevel

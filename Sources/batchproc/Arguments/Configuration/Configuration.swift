@@ -1,18 +1,18 @@
 import BatchEngine
 
-/// What files and variables say of options.
+/// The options in configuration files and environment variables.
 struct Configuration: Sendable {
-  /// The lowest first: what a later one says of an option takes the place of what earlier ones say.
+  /// In ascending priority: an option in a later file replaces that of earlier files.
   let files: [ConfigurationFile]
 
   static let empty = Configuration(files: [])
 
-  /// Reads the files that are there.
+  /// Reads the existing files.
   ///
   /// - Parameters:
   ///   - system: the file for all users.
   ///   - environment: locates the file of the user: `$XDG_CONFIG_HOME/batchproc/config`, or below `~/.config`.
-  /// - Throws: when a file cannot be read, can be written by others, or holds what is not valid.
+  /// - Throws: when a file cannot be read, can be written by others, or is not valid.
   static func read(
     system: PathBytes = "/etc/batchproc.conf", environment: (String) -> PathBytes?,
     trust: TrustedFile = TrustedFile(calls: LinuxCalls()), table: CommandTable = .standard
@@ -27,7 +27,7 @@ struct Configuration: Sendable {
     return Configuration(files: files)
   }
 
-  /// The profile of a name; that of the last file which has one.
+  /// The profile with a name, from the last file that has one.
   func profile(named name: PathBytes) throws(UsageError) -> ConfigurationFile.Profile {
     let profiles = files.reversed().flatMap(\.profiles)
     if let profile = profiles.first(where: { $0.name.utf8.elementsEqual(name.bytes) }) { return profile }
@@ -37,12 +37,12 @@ struct Configuration: Sendable {
     throw UsageError("Unknown profile \(quote(name))\(hint ?? "")", in: nil)
   }
 
-  /// What holds for a command where its command line says nothing, in order: general rows, those of the command,
-  /// file by file, then variables, then the profile.
+  /// The settings for options that are not on the command line, in order: for each file the general rows and those of the
+  /// command, then variables, then the profile.
   ///
   /// - Parameters:
-  ///   - isGiven: whether the command line has the option: what else is said of it is not looked at.
-  ///   - environment: the value of a variable; nil when it is not set. Set to nothing counts as not set.
+  ///   - isGiven: whether the command line has the option: then its other settings are ignored.
+  ///   - environment: the value of a variable; nil when it is not set. An empty variable counts as not set.
   func settings(
     for command: CommandSpec, profile: ConfigurationFile.Profile? = nil,
     environment: (String) -> PathBytes?, except isGiven: (OptionID) -> Bool = { _ in false }
@@ -60,7 +60,7 @@ struct Configuration: Sendable {
     return settings.all
   }
 
-  /// Each layer hides what those below it say of its options.
+  /// Each layer hides the same options in lower layers.
   private struct Layers {
     private(set) var all: [Setting] = []
 
@@ -107,7 +107,7 @@ struct Configuration: Sendable {
     return settings
   }
 
-  /// What hooks of backups get, and the commands that these start.
+  /// Variables that hooks of backups, and commands started by them, receive.
   private static let variablesOfHooks: Set<String> = Set(
     ["HOOK", "SET", "DIR", "STATUS", "OUTCOME", "SNAPSHOT"].map { "BATCHPROC_" + $0 })
 

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// The rows of one configuration file, of which every key is known and every value has the syntax of its option.
+/// The rows of one configuration file, with valid keys and with values in the syntax of their options.
 ///
-/// `key = value`, one on a line. Rows before the first section are for all commands that have the option,
-/// `[COMMAND]` begins those of one command, and `[profile NAME]` those of a job.
+/// `key = value`, one on a line. Rows before the first section are for all commands that have the option, `[COMMAND]` begins
+/// the rows of one command, and `[profile NAME]` those of a profile.
 struct ConfigurationFile: Sendable {
   struct Row: Sendable {
     let key: String
@@ -78,7 +78,7 @@ struct ConfigurationFile: Sendable {
 }
 
 extension SettingPlace {
-  /// An error with the place before it.
+  /// An error with its place in the file before it.
   func error(_ message: String, in command: CommandSpec? = nil) -> UsageError {
     UsageError("\(text): \(message)", in: command)
   }

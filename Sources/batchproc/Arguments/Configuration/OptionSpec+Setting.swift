@@ -1,9 +1,9 @@
 import BatchEngine
 
 extension CommandSpec {
-  /// The options that a configuration can give.
+  /// The options that a configuration can set.
   var settableOptions: [OptionSpec] {
-    // What is scheduled is the command line alone.
+    // A schedule contains only the command line.
     id == .schedule ? [] : options.filter { ![.help, .version, .profile].contains($0.id) }
   }
 
@@ -22,15 +22,15 @@ extension CommandSpec {
 }
 
 extension OptionSpec {
-  /// The environment variable that stands for the option where it is not given.
+  /// The environment variable that sets the option if it is not given.
   var variable: String {
     environment ?? "BATCHPROC_" + long[0].uppercased().replacing("-", with: "_")
   }
 
-  /// Whether a file or variable may give it to every run; what removes or replaces files only by a profile.
+  /// Whether a file or variable may set it for every run; options that remove or replace files can only be set by a profile.
   var mayHoldForEveryRun: Bool { id != .force && id != .removeSource && id != .initialize }
 
-  /// What a value that stands elsewhere than on the command line means.
+  /// The option for a value from outside the command line.
   func given(
     _ value: PathBytes, inverted: Bool = false
   ) throws(ValueSyntax.Mismatch) -> ParsedCommand.GivenOption {

@@ -1,15 +1,15 @@
 import BatchEngine
 
-/// The value of an option that stands somewhere else than on the command line.
+/// The value of an option from outside the command line.
 struct Setting: Sendable {
-  /// Where a value stands.
+  /// Where a value was set.
   enum Source: Sendable, Hashable {
     case file(SettingPlace)
     /// An environment variable.
     case variable(String)
     case profile(String, SettingPlace)
 
-    /// For people; printable.
+    /// Text for messages; printable.
     var text: String {
       switch self {
       case .file(let place): place.text
@@ -20,7 +20,7 @@ struct Setting: Sendable {
   }
 
   let option: ParsedCommand.GivenOption
-  /// As it was written; `true` or `false` of a flag.
+  /// The text as written; `true` or `false` for a flag.
   let value: PathBytes
   let source: Source
 }
@@ -36,7 +36,7 @@ struct SettingPlace: Sendable, Hashable {
 }
 
 extension Setting {
-  /// - Parameter text: as it was written.
+  /// - Parameter text: the text as written.
   init(option: ParsedCommand.GivenOption, text: PathBytes, source: Source) {
     self.option = option
     self.source = source

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What the rows of a configuration file are for, as it is read.
+/// The section of a configuration file that is being read.
 enum SettingSection {
   /// All commands that have the option.
   case general
@@ -104,7 +104,7 @@ extension ConfigurationFile.Row {
     if let failure { throw failure }
   }
 
-  /// What the row says to a command; nil when the command does not have the option.
+  /// The setting of the row for a command; nil when the command does not have the option.
   func setting(in command: CommandSpec, source: Setting.Source) throws(UsageError) -> Setting? {
     guard let option = command.settable(key) else { return nil }
     do throws(ValueSyntax.Mismatch) {

@@ -9,9 +9,9 @@ struct ArgumentScanner {
   }
 
   let options: [OptionSpec]
-  /// Named in errors.
+  /// The command in error messages.
   let command: CommandSpec?
-  /// What was not read yet.
+  /// The arguments that were not read yet.
   private(set) var rest: ArraySlice<PathBytes>
   /// Letters of a cluster such as `-qz` that were not read yet.
   private var cluster: ArraySlice<UInt8> = []
@@ -39,14 +39,14 @@ struct ArgumentScanner {
     return try option(long(bytes))
   }
 
-  /// An option, or what follows one that asks for nothing.
+  /// The next option, skipping those without effect.
   private mutating func option(
     _ given: ParsedCommand.GivenOption?
   ) throws(UsageError) -> Element? {
     if let given { .option(given) } else { try next() }
   }
 
-  /// - Returns: nil for an option that asks for what happens anyway; so does ``short(_:isFirst:)``.
+  /// - Returns: nil for an option that requests the default behaviour; the same for ``short(_:isFirst:)``.
   private mutating func long(_ argument: [UInt8]) throws(UsageError) -> ParsedCommand.GivenOption? {
     let name = argument.prefix { $0 != UInt8(ascii: "=") }
     let attached = name.endIndex < argument.endIndex ? PathBytes(argument[(name.endIndex + 1)...]) : nil

@@ -9,7 +9,7 @@ struct CommandLineParser {
   /// Called when a command is run.
   let configuration: () throws(UsageError) -> Configuration
 
-  /// Whether standard input may be meant where no path is given: a pipe, a socket or a regular file.
+  /// Whether standard input may be meant if no path is given: it is a pipe, a socket or a regular file.
   let hasInput: () -> Bool
 
   init(
@@ -80,7 +80,7 @@ struct CommandLineParser {
       })
   }
 
-  /// The profiles that the options of a command name.
+  /// The profiles named by the options of a command.
   private func profiles(
     among given: [ParsedCommand.GivenOption], of command: CommandSpec, readsFiles: Bool
   ) throws(UsageError) -> [ConfigurationFile.Profile?] {
@@ -98,17 +98,17 @@ struct CommandLineParser {
     return profiles
   }
 
-  /// Adds what configuration and environment say, and checks the whole.
+  /// Adds options of configuration and environment, and checks the result.
   private func complete(
     _ command: CommandSpec, _ given: [ParsedCommand.GivenOption], _ operands: [PathBytes],
     _ profile: ConfigurationFile.Profile?, readsFiles: Bool
   ) throws(UsageError) -> ParsedCommand {
     var (given, operands) = (given, operands)
     let isPlanned = given.contains { $0.id == .plan }
-    // What a plan fixes is not looked for elsewhere.
+    // Options that a plan fixes are not taken from elsewhere.
     let named = Set(given.map(\.id)).union(
       isPlanned ? OptionID.allCases.filter { !PlannedCommand.free.contains($0) } : [])
-    // Only now: help is shown whatever the files hold.
+    // Read only now: help is shown even if the files are invalid.
     let settings = try (readsFiles ? configuration() : .empty)
       .settings(for: command, profile: profile, environment: environment) { named.contains($0) }
     given = settings.map(\.option) + given
@@ -150,7 +150,7 @@ struct CommandLineParser {
     }
   }
 
-  /// The request that an option stands for by itself.
+  /// The request of an option that is a command by itself.
   private func request(for option: ParsedCommand.GivenOption, in command: CommandSpec?) -> Request? {
     switch (option.id, option.value) {
     case (.help, _): .help(command)

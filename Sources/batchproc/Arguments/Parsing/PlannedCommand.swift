@@ -1,9 +1,9 @@
 import BatchCore
 import BatchEngine
 
-/// The command that a plan divides, as a plan holds it and as a shard runs it.
+/// The command that a plan divides, as stored in the plan and as run by a shard.
 struct PlannedCommand {
-  /// What each run of a shard may say for itself.
+  /// Options that each run of a shard may set itself.
   static let free: Set<OptionID> = [
     .maxConcurrency, .threads, .maxOpenFiles, .maxMemory, .maxLoad, .stallWarning, .stallTimeout,
     .control,
@@ -11,14 +11,14 @@ struct PlannedCommand {
     .on, .fsync, .progress, .quiet, .verbose, .color, .report, .force, .plan, .shard,
   ]
   private static let commands: [CommandID] = [.hash, .check, .archive, .compress, .decompress, .test]
-  /// What has no place in a plan.
+  /// Options that are not allowed in a plan.
   private static let refused: Set<OptionID> = [
     .dryRun, .cache, .cacheVerify, .verify, .json, .report, .control, .toStdout, .plan, .shard,
   ]
 
   let parsed: ParsedCommand
 
-  /// Reads a command to be planned, with what configuration and environment add.
+  /// Reads a command to be planned, with the options from configuration and environment.
   ///
   /// - Parameter words: the name of the command, then its arguments.
   init(
@@ -32,7 +32,7 @@ struct PlannedCommand {
     let full = try Self.parse(words, outer, environment: environment) { () throws(UsageError) in
       try Configuration.read(environment: environment)
     }
-    // How this machine runs is no matter of the others.
+    // Options about this machine do not apply to others.
     let named = Set(alone.given.map(\.id))
     let given = full.given.filter { named.contains($0.id) || !Self.free.contains($0.id) }
     for option in alone.given where Self.refused.contains(option.id) {
@@ -43,7 +43,7 @@ struct PlannedCommand {
       throw UsageError("Standard input cannot be divided.", in: outer)
     }
     if [.compress, .decompress].contains(full.command.id) {
-      // Sources of several operands may have one output, which no shard by itself can see.
+      // Sources of several operands may have one output, which a single shard cannot detect.
       guard full.operands.count == 1,
         !given.contains(where: { [.filesFrom, .files0From].contains($0.id) })
       else {
@@ -78,11 +78,11 @@ struct PlannedCommand {
     return parsed
   }
 
-  /// What a plan stores.
+  /// The arguments that a plan stores.
   ///
   /// - Parameters:
-  ///   - added: options beside those that were given.
-  ///   - removed: options that the folder of the plan stands for.
+  ///   - added: options in addition to the given ones.
+  ///   - removed: options that the folder of the plan replaces.
   func arguments(
     adding added: [ParsedCommand.GivenOption], removing removed: Set<OptionID>
   ) -> [PathBytes] {
@@ -91,7 +91,7 @@ struct PlannedCommand {
     return options.map { $0.word(named: Self.name($0.id, parsed.command)) } + ["--"] + parsed.operands
   }
 
-  /// The command of a shard: the planned one, with what its own command line may say.
+  /// The command of a shard: the planned one, with the allowed options of its own command line.
   func shard(_ own: ParsedCommand) throws(UsageError) -> ParsedCommand {
     guard own.command.id == parsed.command.id else {
       throw UsageError(

@@ -4,9 +4,9 @@ import func CLinux.clinux_argument
 import func Glibc.getenv
 import func Glibc.strlen
 
-/// Arguments and environment of this process as bytes; Swift's own views repair what is not UTF-8.
+/// Arguments and environment of this process as bytes; Swift's own views repair bytes that are not UTF-8.
 enum ProcessArguments {
-  /// Without the name of the program.
+  /// The arguments without the name of the program.
   static func current() -> [PathBytes] {
     var arguments: [PathBytes] = []
     while let argument = clinux_argument(Int32(arguments.count + 1)) { arguments.append(bytes(argument)) }
@@ -19,7 +19,7 @@ enum ProcessArguments {
 
   /// The absolute path of the program, without links on the way.
   ///
-  /// - Throws: `unreadable` where `/proc` is not mounted.
+  /// - Throws: `unreadable` if `/proc` is not mounted.
   static func program() throws(BatchError) -> PathBytes {
     try LinkTarget.read("/proc/self/exe")
   }

@@ -1,4 +1,4 @@
-/// What the command line asks for.
+/// The request on a command line.
 enum Request: Sendable {
   case run(ParsedCommand)
   /// Several profiles of `backup`, one after the other.

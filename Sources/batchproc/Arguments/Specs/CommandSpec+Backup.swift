@@ -412,7 +412,7 @@ extension CommandSpec {
 }
 
 extension CommandSpec.Group {
-  /// What is done about events, and how outputs are written.
+  /// How events are handled, and how outputs are written.
   static let writing = CommandSpec.Group(
     title: policy.title, options: policy.options.filter { [.on, .fsync].contains($0.id) })
 

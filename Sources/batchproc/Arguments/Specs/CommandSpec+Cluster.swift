@@ -125,7 +125,7 @@ extension OptionSpec {
     .fewestShardBytes, "min-shard-bytes", kind: .single(.size(minimum: 1)), value: "size",
     help: "Make fewer shards when a shard would have less content than this.")
 
-  /// Of commands that can be divided.
+  /// For commands that can be divided.
   static let plan = OptionSpec(
     .plan, "plan", kind: .single(.directory), value: "dir",
     help: """
@@ -133,7 +133,7 @@ extension OptionSpec {
       refused. A shard that has a result is not processed again without --force.
       """)
 
-  /// Of commands that have no other use for it.
+  /// For commands without another use of it.
   static let forceShard = OptionSpec(
     .force, "force", help: "With --plan: process a shard again that has a result.")
 

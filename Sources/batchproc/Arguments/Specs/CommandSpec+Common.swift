@@ -1,10 +1,10 @@
 import BatchEngine
 
 extension CommandSpec.Group {
-  /// What every command that processes files has.
+  /// The option groups of every command that processes files.
   static let common: [CommandSpec.Group] = [scheduling, selection, policy, runReporting, general]
 
-  /// The same for commands that compress or decompress, where `-T` is known from the stock tools.
+  /// The same for commands that compress or decompress, where `-T` is familiar from the stock tools.
   static let withThreads: [CommandSpec.Group] =
     [
       CommandSpec.Group(
@@ -146,7 +146,7 @@ extension CommandSpec.Group {
       OptionSpec(.json, "json", help: "Write results as JSON lines."),
     ])
 
-  /// What commands have that process files.
+  /// Options of commands that process files.
   static let runReporting = CommandSpec.Group(
     title: reporting.title,
     options: reporting.options + [
@@ -168,7 +168,7 @@ extension CommandSpec.Group {
 }
 
 extension OptionSpec {
-  /// Of commands that walk trees, and of those that extract.
+  /// For commands that walk trees, and for those that extract.
   static let maxLevels = OptionSpec(
     .maxLevels, "max-levels", kind: .single(.number(1...PathLimits.mostLevels)), value: "n",
     default: "\(PathLimits.defaultLevels)",

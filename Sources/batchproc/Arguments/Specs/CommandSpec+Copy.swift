@@ -44,7 +44,7 @@ extension CommandSpec {
 }
 
 extension OptionSpec {
-  /// Which copies stay.
+  /// Which copies are kept.
   static let copying: [OptionSpec] = [
     keeping(
       .copyKeepLast, "last", "Keep this many copies, the newest ones; the last verified one always stays."),

@@ -1,5 +1,5 @@
 extension OptionSpec {
-  /// Of commands that read what may be encrypted.
+  /// For commands that read files that may be encrypted.
   static let opening: [OptionSpec] = [
     OptionSpec(
       .identity, "identity", short: "i", kind: .repeatable(.file), value: "file",
@@ -7,7 +7,7 @@ extension OptionSpec {
     passphraseFile("Decrypt with the passphrase in this file; /dev/tty asks for it."),
   ]
 
-  /// Of commands that write archives.
+  /// For commands that write archives.
   static let sealing: [OptionSpec] = [
     OptionSpec(
       .encryptTo, "encrypt-to", kind: .repeatable(.glob), value: "recipient",

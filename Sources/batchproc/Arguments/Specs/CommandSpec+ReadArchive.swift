@@ -1,6 +1,6 @@
 import BatchOutputs
 extension OptionSpec {
-  /// Of the commands that read archives.
+  /// For commands that read archives.
   fileprivate static let allFormats = OptionSpec(
     .allFormats, "all-formats",
     help:
@@ -9,7 +9,7 @@ extension OptionSpec {
 }
 
 extension OptionSpec {
-  /// As of tar: the archive in the place of the first operand.
+  /// As in tar: the archive as an option instead of the first operand.
   fileprivate static let archiveFile = OptionSpec(
     .archiveFile, "file", short: "f", kind: .single(.file), value: "archive",
     help: "The archive. All operands are member globs then.")
@@ -200,7 +200,7 @@ extension CommandSpec {
 }
 
 extension CommandSpec.Group {
-  /// What commands have that read one archive and no tree.
+  /// The option groups of commands that read one archive and no tree.
   static let reading: [CommandSpec.Group] = [
     CommandSpec.Group(
       title: scheduling.title, options: scheduling.options.filter { $0.id != .stride }),
@@ -210,14 +210,14 @@ extension CommandSpec.Group {
   /// The same for commands that process what they read.
   static let readingRun: [CommandSpec.Group] = [reading[0], runReporting, general]
 
-  /// What chooses among the files of a tree that is known.
+  /// Options that select files of a known tree.
   static let choosing = CommandSpec.Group(
     title: selection.title, options: selection.options.filter { ![.filesFrom, .files0From].contains($0.id) })
 
   static let events = CommandSpec.Group(
     title: policy.title, options: policy.options.filter { $0.id == .on })
 
-  /// What leaves members of an archive out.
+  /// Options that exclude members of an archive.
   static let members = CommandSpec.Group(
     title: selection.title,
     options: selection.options.filter { [.exclude, .include, .excludeFrom].contains($0.id) })

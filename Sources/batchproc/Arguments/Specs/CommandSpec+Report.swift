@@ -28,7 +28,7 @@ extension CommandSpec {
 }
 
 extension CommandSpec.Group {
-  /// What concerns messages alone.
+  /// Options about messages only.
   static let messages = CommandSpec.Group(
     title: reporting.title, options: reporting.options.filter { [.quiet, .verbose, .color].contains($0.id) })
 }

@@ -10,13 +10,13 @@ enum CommandID: String, Sendable, Hashable, CaseIterable {
 struct CommandSpec: Sendable {
   /// Options under one heading of the help.
   struct Group: Sendable {
-    /// In capitals, without the colon.
+    /// The heading in capitals, without the colon.
     let title: String
     let options: [OptionSpec]
   }
 
   struct Operand: Sendable {
-    /// Without brackets.
+    /// The name without brackets.
     let name: String
     let repeats: Bool
     let help: String
@@ -25,7 +25,7 @@ struct CommandSpec: Sendable {
     /// Whether standard input is read when no operand is given.
     var takesInput = false
 
-    /// As usage lines and messages write it.
+    /// The operand as written in usage lines and messages.
     var label: String {
       let label = repeats ? "<\(name)> ..." : "<\(name)>"
       return isOptional ? "[\(label)]" : label
@@ -43,7 +43,7 @@ struct CommandSpec: Sendable {
   let discussion: [String]
   /// In their order; only the last one may repeat.
   let operands: [Operand]
-  /// Options of this command alone. One with the identity of a shared option takes its place.
+  /// Options of this command. One with the identity of a shared option replaces it.
   let own: [OptionSpec]
   /// Options that other commands have too.
   let shared: [Group]

@@ -1,8 +1,8 @@
-/// All commands and the options that need none.
+/// All commands, and the options without a command.
 struct CommandTable: Sendable {
   let abstract: String
   let commands: [CommandSpec]
-  /// Options that stand before a command.
+  /// Options before a command.
   let rootOptions: [OptionSpec]
 
   static let standard = CommandTable(

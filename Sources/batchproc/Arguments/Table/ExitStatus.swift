@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// What the process ends with; the same for every command.
+/// The exit status of the process, with the same meanings for every command.
 enum ExitStatus: Int32, Sendable, CaseIterable {
   case success = 0
   case fatal = 1
@@ -40,7 +40,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
       ? .success : counts.isNothing && counts.unavailable == counts.failed ? .fatal : .someFailed
   }
 
-  /// Of a run that an error ends.
+  /// The status of a run that an error ends.
   init(_ error: BatchError) {
     self =
       switch error.code {
@@ -53,10 +53,10 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
 }
 
 extension Counters.Snapshot {
-  /// Whether no path was processed, nor was found to need nothing.
+  /// Whether no path was processed or found to need no work.
   var isNothing: Bool { done == 0 && needless == 0 }
 
-  /// Skipped paths that need nothing.
+  /// Skipped paths that need no work.
   var needless: Int {
     let processed: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
     return processed.reduce(0) { $0 + (reasons[$1] ?? 0) }

@@ -1,17 +1,17 @@
-/// Spellings of the classic tools that this program does not have: what to type in their place, or that they are accepted
-/// since they ask for what happens anyway.
+/// Options of classic tools that this program does not have: the option to use instead, or that the spelling is accepted
+/// because it requests the default behaviour.
 ///
 /// One table for all commands. An answer completes the sentence `'-d': …`.
 struct Habit {
   /// Spellings with their dashes.
   let spellings: [String]
-  /// Where the answer holds; nil is before a command.
+  /// The commands for which the answer is valid; nil is before a command.
   let commands: [CommandID?]
   /// What to type.
   let answer: String
-  /// Whether it is accepted without a word; only an option that takes no value.
+  /// Whether it is silently accepted; only for options without a value.
   var isNeedless = false
-  /// Letters of one cluster beside which a needless letter gets its answer.
+  /// Letters that make a needless letter in the same cluster get its answer.
   var unless = ""
 
   private init(_ spellings: String..., in commands: CommandID?..., answer: String) {
@@ -32,16 +32,16 @@ struct Habit {
     self.answer = answer
   }
 
-  /// What to type in the place of an option.
+  /// What to type instead of an option.
   ///
   /// - Parameters:
   ///   - spelling: with its dashes, without a value.
-  ///   - command: nil for an option that stands before a command.
+  ///   - command: nil for an option before a command.
   static func answer(to spelling: some Collection<UInt8>, in command: CommandID?) -> String? {
     habit(of: spelling, in: command)?.answer
   }
 
-  /// Whether an option asks for what happens anyway.
+  /// Whether an option requests the default behaviour.
   ///
   /// - Parameter cluster: letters that follow it.
   static func isNeedless(
@@ -51,13 +51,13 @@ struct Habit {
     return habit.isNeedless && !cluster.contains { habit.unless.utf8.contains($0) }
   }
 
-  /// The option that an answer names, with its value: `-j N` of `use -j N`.
+  /// The option in an answer, with its value: `-j N` of `use -j N`.
   static func replacement(in answer: String) -> String? {
     guard answer.hasPrefix("use -"), let phrase = answer.dropFirst(4).split(separator: ",").first else {
       return nil
     }
     let words = phrase.split(separator: " ")
-    // What redirects or explains is no option.
+    // An answer with a redirection or an explanation is not an option.
     return words.count <= 2 && !phrase.contains(">") ? String(phrase) : nil
   }
 
@@ -68,7 +68,7 @@ struct Habit {
     }
   }
 
-  /// What to type in the place of a word that is no command: the name of a classic tool, or letters for `tar`.
+  /// What to type instead of an unknown command: the name of a classic tool, or letters for `tar`.
   static func command(for word: some Collection<UInt8>) -> String? {
     words.first { $0.words.contains { $0.utf8.elementsEqual(word) } }?.answer ?? tarAnswer(Array(word))
   }

@@ -1,4 +1,4 @@
-/// The identity of an option: what code asks for, whatever the option is called on the command line.
+/// The identity of an option in code, independent of its name on the command line.
 enum OptionID: String, Sendable, Hashable, CaseIterable {
   // General
   case config, profile
@@ -43,7 +43,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
 }
 
 extension OptionID {
-  /// What completion offers of a directory of snapshots, as a member of the lines of `snapshots --json`; nil for other options.
+  /// The member of the lines of `snapshots --json` that completion offers for the option; nil for other options.
   var completesSnapshots: String? {
     switch self {
     case .setName: "set"
@@ -53,7 +53,7 @@ extension OptionID {
   }
 }
 
-/// Shells that completion scripts are made for.
+/// Shells for which completion scripts are generated.
 enum Shell: String, Sendable, CaseIterable {
   case bash, zsh, fish
 }

@@ -1,5 +1,4 @@
-/// The one declaration of an option, from which parser, help, manual, completions and the JSON
-/// description are made.
+/// The one declaration of an option, from which parser, help, manual, completions and the JSON description are generated.
 struct OptionSpec: Sendable {
   enum Kind: Sendable, Hashable {
     /// Given or not.
@@ -17,10 +16,10 @@ struct OptionSpec: Sendable {
   let long: [String]
   /// Letters without the dash; messages prefer the first.
   let short: [Character]
-  /// Whether `-9` and `-19` are written for the value.
+  /// Whether the value can be written as `-9` and `-19`.
   let takesDigits: Bool
   let kind: Kind
-  /// What stands for the value in help, without brackets; nil for flags.
+  /// The placeholder for the value in help, without brackets; nil for flags.
   let valueName: String?
   let defaultText: String?
   /// The environment variable that gives the value when the option is absent; empty counts as not set.
@@ -66,12 +65,12 @@ struct OptionSpec: Sendable {
     short.map { "-\($0)" } + longForms.map(\.text)
   }
 
-  /// The spelling with its value, as messages quote it: `-j <n>`.
+  /// The spelling with its value, for messages: `-j <n>`.
   func quoted(as spelling: String) -> String {
     valueName.map { "\(spelling) <\($0)>" } ?? spelling
   }
 
-  /// What help puts in its left column: `-j, --max-concurrency <n>`.
+  /// The left column in help: `-j, --max-concurrency <n>`.
   var label: String {
     let separator = if case .invertible = kind { "/" } else { ", " }
     let letters = short.map { "-\($0), " }.joined()

@@ -22,7 +22,7 @@ enum OptionValue: Sendable, Hashable {
 }
 
 extension OptionValue {
-  /// As it is written on a command line.
+  /// The value as written on a command line.
   var argument: PathBytes {
     switch self {
     case .flag(let state): PathBytes(String(state))
@@ -42,7 +42,7 @@ extension OptionValue {
     }
   }
 
-  /// In the largest unit that it is a whole number of.
+  /// The text in the largest unit that gives a whole number.
   private static func text(ofDuration seconds: Int64) -> String {
     let units: [(Int64, String)] = [(86_400, "d"), (3600, "h"), (60, "m")]
     guard seconds > 0, let unit = units.first(where: { seconds % $0.0 == 0 }) else { return "\(seconds)s" }

@@ -2,8 +2,8 @@ import BatchCore
 import BatchEngine
 
 extension ValueSyntax {
-  /// Bytes from `512`, `64K`, `10MiB`, `1.5G`, `20MB`: powers of 1024 for a bare letter and for
-  /// `iB`, powers of 1000 for `B` behind a letter. Letters of the unit may be of either case.
+  /// Bytes from `512`, `64K`, `10MiB`, `1.5G`, `20MB`: powers of 1024 for a bare letter and for `iB`, powers of 1000 for `B`
+  /// after a letter. Letters may have either case.
   static func size(_ value: PathBytes, minimum: Int64) throws(Mismatch) -> Int64 {
     let digits = value.bytes.prefix(while: isDigit)
     var rest = value.bytes[digits.endIndex...]
@@ -47,7 +47,7 @@ extension ValueSyntax {
     guard let whole = wholeNumber(digits) else { return nil }
     let (product, isTooLarge) = whole.multipliedReportingOverflow(by: unit)
     guard !isTooLarge else { return nil }
-    // Fifteen digits of a fraction are finer than one byte of any unit up to a petabyte.
+    // Fifteen fraction digits are more precise than one byte, for any unit up to a petabyte.
     let kept = fraction.prefix(15)
     guard let numerator = wholeNumber(kept) else { return product }
     let denominator = kept.reduce(into: UInt64(1)) { power, _ in power *= 10 }

@@ -45,7 +45,7 @@ extension ValueSyntax {
     }
   }
 
-  /// Days since 1970; years are counted from March, so that the day that may be missing is the last one.
+  /// Days since 1970; years are counted from March, so that the leap day is the last one.
   private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let shifted = month > 2 ? year : year - 1
     let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1

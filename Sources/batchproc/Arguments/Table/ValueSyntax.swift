@@ -1,13 +1,13 @@
 import BatchCore
 import BatchEngine
 
-/// How the value of an option is written, and what its bytes mean.
+/// The syntax and meaning of an option's value.
 enum ValueSyntax: Sendable, Hashable {
-  /// A whole number from 1 up.
+  /// A whole number, 1 or more.
   case count(allowsAuto: Bool)
-  /// A whole number from 1 up; 0 stands for `auto`, as in `xz -T0`.
+  /// A whole number, 1 or more; 0 means `auto`, as in `xz -T0`.
   case threads
-  /// A whole number from 0 up; which ones are right depends on another option.
+  /// A whole number, 0 or more; the valid range depends on another option.
   case whole
   /// A whole number of a range.
   case number(ClosedRange<Int>)
@@ -27,9 +27,9 @@ enum ValueSyntax: Sendable, Hashable {
   case span
   /// A number of percent.
   case share
-  /// A whole number from 0 up, or `auto`.
+  /// A whole number, 0 or more, or `auto`.
   case index
-  /// One of some words, in capitals or not. Aliases are further words, in small letters, and what they stand for.
+  /// One of some words, in any case. Aliases map further words, in lower case, to these.
   case choice([String], aliases: [String: String] = [:])
   case file
   case directory
@@ -37,7 +37,7 @@ enum ValueSyntax: Sendable, Hashable {
   /// `EVENT=ACTION`.
   case policy
 
-  /// A value that is not of the syntax; the sentence says what would be.
+  /// A value with invalid syntax; the sentence describes a valid one.
   struct Mismatch: Error, Hashable {
     let sentence: String
   }
@@ -47,7 +47,7 @@ enum ValueSyntax: Sendable, Hashable {
     if case .choice(let values, _) = self { values } else { [] }
   }
 
-  /// What a shell offers in the place of the value.
+  /// The values that a shell offers.
   var suggestedValues: [String] {
     switch self {
     case .count(let allowsAuto): allowsAuto ? ["auto"] : []
@@ -93,7 +93,7 @@ enum ValueSyntax: Sendable, Hashable {
     return count
   }
 
-  /// - Parameter sentence: said of another value; nil names the range.
+  /// - Parameter sentence: the message for another value; nil names the range.
   private static func number(
     _ value: PathBytes, in range: ClosedRange<Int>, else sentence: String? = nil
   ) throws(Mismatch) -> Int {
@@ -174,7 +174,7 @@ func isDigit(_ byte: UInt8) -> Bool {
   (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
 }
 
-/// The value of decimal digits; nil when there are none, another byte, or more than 64 bits hold.
+/// The value of decimal digits; nil when there are no digits, another byte, or when it exceeds 64 bits.
 func wholeNumber(_ digits: some Collection<UInt8>) -> UInt64? {
   guard !digits.isEmpty else { return nil }
   var number: UInt64 = 0

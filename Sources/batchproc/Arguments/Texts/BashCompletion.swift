@@ -57,7 +57,7 @@ struct BashCompletion {
 
   private var commandNames: [String] { table.commands.map(\.name) }
 
-  /// Files are what the shell itself offers when the function leaves no reply.
+  /// When the function returns no reply, the shell offers files.
   private func commandCase(_ command: CommandSpec) -> String {
     """
       \(command.name))
@@ -96,7 +96,7 @@ struct BashCompletion {
     }
     """#
 
-  /// What offers names that only this machine knows; nil for other options.
+  /// The helper that offers names known only on this machine; nil for other options.
   private static func names(_ option: OptionID) -> String? {
     option.completesSnapshots.map { "_batchproc_snapshots \($0); return" }
       ?? (option == .profile ? "_batchproc_profiles; return" : nil)
@@ -110,7 +110,7 @@ struct BashCompletion {
     }
   }
 
-  /// Behind `--on vanished=` the word before the equals sign is the event.
+  /// After `--on vanished=`, the word before the equals sign is the event.
   private func actionsOfEvents(_ options: [OptionSpec]) -> [String] {
     guard options.contains(where: { $0.syntax == .policy }) else { return [] }
     let events = Problem.Event.choosable.map(\.rawValue).joined(separator: "|")

@@ -3,7 +3,7 @@ struct FishCompletion {
   let table: CommandTable
 
   var script: String {
-    // The value of an option before the command is no command, whatever it is called.
+    // The value of an option before the command is not a command, even if it has the name of one.
     var lines = [
       "# fish completion for batchproc", "function __batchproc_command",
       "  not string match -qr -- '^(\(valued.joined(separator: "|")))(=|$)' (commandline -opc)",
@@ -59,7 +59,7 @@ struct FishCompletion {
     return words.joined(separator: " ")
   }
 
-  /// What offers names that only this machine knows; nil for other options.
+  /// The helper that offers names known only on this machine; nil for other options.
   private static func names(_ option: OptionID) -> String? {
     option.completesSnapshots.map { "-x -a '(__batchproc_snapshots \($0))'" }
       ?? (option == .profile ? "-x -a '(__batchproc_profiles)'" : nil)

@@ -71,7 +71,7 @@ private struct HelpPage {
   }
 }
 
-/// Lines of at most `width` columns; a longer word stands on a line of its own.
+/// Lines of at most `width` columns; a longer word gets a separate line.
 func wrapped(_ text: String, width: Int) -> [String] {
   var lines: [String] = []
   for word in text.split(separator: " ") {

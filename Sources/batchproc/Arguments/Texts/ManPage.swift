@@ -1,9 +1,9 @@
-/// The manual pages as roff (man(7)): one of everything, and one for each command.
+/// The manual pages as roff (man(7)): one for everything, and one for each command.
 struct ManPage {
   let table: CommandTable
   /// Such as `1.2.0`.
   let version: String
-  /// When that version was made, as `2026-11-22`.
+  /// The date of that version, as `2026-11-22`.
   let date: String
 
   /// batchproc(1).
@@ -60,7 +60,7 @@ struct ManPage {
     names.map { #"\fB\#(escaped($0))\fR(1)"# }.joined(separator: ",\n")
   }
 
-  /// The abstract as the line of apropos(1): no capital at its start, no full stop.
+  /// The abstract in the style of apropos(1): no initial capital, no full stop.
   private func summary(of command: CommandSpec) -> String {
     command.abstract.prefix(1).lowercased() + command.abstract.dropFirst().dropLast()
   }

@@ -54,7 +54,7 @@ struct ZshCompletion {
       """
   }
 
-  /// - Parameter exclusion: what is not offered beside the option: a profile has its command.
+  /// - Parameter exclusion: what is not offered together with the option: a profile has its command.
   private func rows(of option: OptionSpec, excluding exclusion: String = "") -> [String] {
     let repeats = option.isRepeatable ? "*" : ""
     let meaning = "[" + bracketed(option.help) + "]"
@@ -87,7 +87,7 @@ struct ZshCompletion {
     }
     """#
 
-  /// What offers names that only this machine knows; nil for other options.
+  /// The helper that offers names known only on this machine; nil for other options.
   private static func names(_ option: OptionID) -> String? {
     option.completesSnapshots.map { " _batchproc_snapshots \($0)" }
       ?? (option == .profile ? " _batchproc_profiles" : nil)

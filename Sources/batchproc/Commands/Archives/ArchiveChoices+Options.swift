@@ -1,7 +1,7 @@
 import BatchCore
 
 extension ArchiveChoices {
-  /// What the archive is written by.
+  /// The options for writing the archive.
   var options: ArchiveOptions {
     var options = ArchiveOptions(format: format)
     options.level = level

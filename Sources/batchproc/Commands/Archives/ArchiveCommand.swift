@@ -27,13 +27,13 @@ struct ArchiveCommand: Command {
       laneMemory: try choices.format.memoryOfLane(level: choices.level))
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
     var walk = try session.walkOptions()
     walk.takesEverything = true
     walk.skipsTemporaries = true
-    // What the output replaces is known before the folder is changed, and where the lists are too.
+    // Determined before the folder is changed: the file that the output replaces, and the places of the lists.
     walk.excluded.formUnion(
       [try replaced(), StandardStreams.outputFile].compactMap { $0 })
     let lists = common.fileLists.map { list in
@@ -88,7 +88,7 @@ struct ArchiveCommand: Command {
     )
   }
 
-  /// The file that the output replaces, which is not to be archived.
+  /// The file that the output replaces, which must not be archived.
   private func replaced() throws(BatchError) -> FileIdentity? {
     guard let path = choices.output else { return nil }
     if StandardStreams.linkCount(of: path) > 1 {
@@ -118,7 +118,7 @@ struct ArchiveCommand: Command {
     return file
   }
 
-  /// Names and counts what would be archived.
+  /// Lists and counts the files that would be archived.
   private func preview(
     _ tree: sending TreeSource, _ options: ArchiveOptions, total: ResultOperation<Counters.Snapshot>?
   ) throws(BatchError) -> Ending {
@@ -146,16 +146,16 @@ struct ArchiveCommand: Command {
     try session.tell(members, isVerbose: common.verbose)
   }
 
-  /// Whether there is nothing to put into an archive, and not because there was nothing.
+  /// Whether the archive would be empty although there were paths.
   private func cameToNothing(_ counts: Counters.Snapshot) -> Bool {
     counts.done == 0 && (counts.failed > 0 || counts.missing > 0)
   }
 
-  /// Gives the archive its name, and before that reads it back where it is remembered what went into it.
+  /// Reads the archive back, if its content was recorded, and then renames it to its final name.
   ///
   /// Two operations, of which the second one requires that the first one succeeds.
   ///
-  /// - Returns: how many members were compared; nil where none were to be.
+  /// - Returns: how many members were compared; nil if none were compared.
   private func complete(
     _ file: OutputFile?, _ encrypted: EncryptedOutput?, _ written: WrittenArchive?
   ) throws(BatchError) -> Int? {

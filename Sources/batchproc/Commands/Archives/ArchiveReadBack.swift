@@ -2,14 +2,13 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// Reads an archive that has no name yet, and compares it with what went into it.
+/// Reads an unfinished archive back, and compares it with the data that was written.
 struct ArchiveReadBack {
   let session: Session
 
-  /// - Parameter encryption: what it was encrypted by; nil where it was not.
+  /// - Parameter encryption: the encryption of the archive; nil if it is not encrypted.
   /// - Returns: how many members were compared.
-  /// - Throws: `unwritable` when the archive is not what it has to be, each difference having been reported; the
-  ///   reason when the run was stopped.
+  /// - Throws: `unwritable` when the archive differs; each difference was reported; the reason when the run was stopped.
   func compare(
     _ output: OutputFile, _ encryption: EncryptedOutput?, with written: WrittenArchive
   ) throws(BatchError) -> Int {

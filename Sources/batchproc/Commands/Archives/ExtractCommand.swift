@@ -5,7 +5,7 @@ import BatchEngine
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
   private let common: CommonOptions
-  /// The folder of a file that is named, the one that it was staged in, and a large file that grows.
+  /// The folder of a committed file, its staging folder, and a growing large file.
   private static let descriptorsOfCollector = 3
   let session: Session
   private let tally: TransformTally
@@ -27,7 +27,7 @@ struct ExtractCommand: Command {
     self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
@@ -131,7 +131,7 @@ struct ExtractCommand: Command {
 }
 
 extension ExtractionReport {
-  /// For people: the name, and what became of the member when it was not extracted.
+  /// A line for the user: the name, and the outcome if the member was not extracted.
   var line: String {
     let note =
       switch outcome {

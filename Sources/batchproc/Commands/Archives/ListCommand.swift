@@ -15,7 +15,7 @@ struct ListCommand: Command {
     session = try Session(common, environment: environment, inputs: choices.descriptorsOfReader)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Renders the members of an archive: names, rows as those of `tar tv`, digests, or members of an event.
+/// Renders the members of an archive: names, rows like those of `tar tv`, digests, or members of an event.
 struct MemberRows: Sendable {
   enum Form: Sendable {
     case names, long, digests
@@ -9,7 +9,7 @@ struct MemberRows: Sendable {
     case members
   }
 
-  /// GNU tar's columns begin here, and move when something is wider.
+  /// The initial width of GNU tar's columns, which grows for wider values.
   private static let ownersAndSize = 19
 
   let form: Form
@@ -130,7 +130,7 @@ struct MemberRows: Sendable {
 }
 
 extension MemberFlags {
-  /// What rows say of a member that was not read as it stood; nil for others.
+  /// The remark in a row about a member that changed or is incomplete; nil for others.
   var text: String? {
     switch (contains(.changed), contains(.incomplete)) {
     case (true, true): "changed while it was read, incomplete"
@@ -142,7 +142,7 @@ extension MemberFlags {
 }
 
 extension JSONLine {
-  /// `"changed":true`, `"incomplete":true`, where they hold.
+  /// Adds `"changed":true` and `"incomplete":true`, if they apply.
   mutating func add(_ flags: MemberFlags) {
     if flags.contains(.changed) { add("changed", true) }
     if flags.contains(.incomplete) { add("incomplete", true) }
@@ -150,7 +150,7 @@ extension JSONLine {
 }
 
 extension ArchiveEntry.Kind {
-  /// As `ls -l` begins its rows; hard links as tar has it.
+  /// The first letter of a row as in `ls -l`; for hard links as in tar.
   fileprivate var letter: UInt8 {
     switch self {
     case .file: UInt8(ascii: "-")

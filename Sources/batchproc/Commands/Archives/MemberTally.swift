@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// How many members of each kind a run wrote, made or read, and the bytes of their contents.
+/// How many members of each kind a run wrote, created or read, and the bytes of their contents.
 final class MemberTally: Sendable {
   private struct Counts {
     var files = 0
@@ -14,7 +14,7 @@ final class MemberTally: Sendable {
 
   private let counts = Mutex(Counts())
 
-  /// - Parameter size: of the content, in bytes.
+  /// - Parameter size: the size of the content in bytes.
   func add(_ kind: ArchiveEntry.Kind, _ size: UInt64) {
     counts.withLock { counts in
       switch kind {
@@ -37,7 +37,7 @@ final class MemberTally: Sendable {
     return ([ByteCount.files(files)] + others).joined(separator: ", ")
   }
 
-  /// All but files, for a summary.
+  /// The counts of all kinds except files, for a summary.
   var kinds: [(count: Int, noun: String)] {
     let counts = counts.withLock { $0 }
     return [(counts.folders, "folder"), (counts.links, "link"), (counts.others, "special file")]

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Prints what an extraction would make, replace and keep.
+/// Prints what an extraction would create, replace and keep.
 struct PreviewRows: Sendable {
   private let directory: PathBytes
   private let selection: MemberSelection

@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// Reads all that the sets of a directory have, or a share of it: `batchproc verify SET`.
+/// Verifies all archives of the sets in a directory, or a share of them: `batchproc verify SET`.
 struct SetVerification {
   let session: Session
   let directory: PathBytes
@@ -19,7 +19,7 @@ struct SetVerification {
     var bytes: Int64 = 0
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let all = try BackupSet.names(in: directory, calls: session.context.calls)
     let names = name.map { [$0] } ?? all

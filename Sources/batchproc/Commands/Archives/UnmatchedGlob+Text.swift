@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 
 extension UnmatchedGlob {
-  /// For people, with what may have been meant.
+  /// The problem for the user, with a suggestion.
   func problem(_ text: String) -> Problem {
     let remedy: Remedy? = suggestion.map {
       .advice("did you mean '\(TerminalText.string($0.bytes))'?")
@@ -10,7 +10,7 @@ extension UnmatchedGlob {
     return Problem(.missing, BatchError(.missing, text, path: glob, remedy: remedy ?? habit))
   }
 
-  /// Words of restic in the place of a path.
+  /// The advice if a word of restic was given instead of a path.
   private var habit: Remedy? {
     if glob == "latest" { return .advice("the newest snapshot is the default; another one: --at ID") }
     if (try? SnapshotPlace(glob)) != nil { return .advice("a snapshot is chosen by --at \(glob)") }

@@ -16,7 +16,7 @@ struct VerifyCommand: Command {
   /// The differences that are counted, in the order of the summary.
   private static let classes: [Difference.Class] = [.missing, .new, .type, .modified, .metadata, .touched]
 
-  /// - Throws: `UsageError` for options that choose files where none are looked at.
+  /// - Throws: `UsageError` for options that select files if no folder is compared.
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
@@ -36,7 +36,7 @@ struct VerifyCommand: Command {
       common, environment: environment, inputs: readsAllFormats ? ForeignReaderProgram.descriptors : 0)
   }
 
-  /// - Throws: `UsageError` for anything but a share.
+  /// - Throws: `UsageError` for an invalid share.
   private static func share(_ parsed: ParsedCommand) throws(UsageError) -> ReadShare? {
     guard let text = parsed.bytes(.share) else { return nil }
     let parts = text.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -53,7 +53,7 @@ struct VerifyCommand: Command {
     return share
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let error = SetHint.file(path, in: session.context) {
       guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }
@@ -72,7 +72,7 @@ struct VerifyCommand: Command {
         path, foreignReader: session.foreignReader(readsAllFormats), keys: session.keys(keys),
         in: SourceContext(session.context))
     } catch {
-      // A byte of the header that is wrong looks like a file for somebody else.
+      // A damaged header looks like a file for another recipient.
       guard error.code == .malformed || (error.code == .unsupported && keys != nil) else { throw error }
       session.reporter.fatal(error)
       return .exit(.differences)
@@ -91,7 +91,7 @@ struct VerifyCommand: Command {
         archive, live: live, memory: session.context.options.memory, marks: common.verbose || common.json,
         by: session.context.reading)
     } catch {
-      // A file that is no archive counts as different (exit 4).
+      // A file that is not an archive counts as different (exit 4).
       guard error.code == .malformed else { throw error }
       session.reporter.fatal(error)
       return .exit(.differences)
@@ -107,9 +107,9 @@ struct VerifyCommand: Command {
     return finish(outcome.summary, verification)
   }
 
-  /// Compares a file of an encrypted snapshot with the digest that its companion has of it.
+  /// Compares a file of an encrypted snapshot with the digest in its companion.
   ///
-  /// - Returns: nil for every other file.
+  /// - Returns: nil for other files.
   private func verifyByCompanion() throws(BatchError) -> Ending? {
     guard directory == nil, let name = SnapshotName.of(path), name.isEncrypted else { return nil }
     let companion: Companion
@@ -191,7 +191,7 @@ struct VerifyCommand: Command {
         return session.ending(after: error)
       }
     } else if common.verbose || (!common.quiet && verification.indexDigest == nil) {
-      // Of an archive with an index everything is checked.
+      // In an archive with an index everything is checked.
       for fact in verification.facts { session.diagnostics.report(fact, as: .note) }
       if let digest = verification.indexDigest {
         session.diagnostics.report("the SHA-256 of the index is \(digest.hex)", as: .note)

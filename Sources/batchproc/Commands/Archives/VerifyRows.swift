@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Renders what a verification found out about members.
+/// Renders the findings of a verification about members.
 struct VerifyRows: Sendable {
   let showsWhole: Bool
 
@@ -20,7 +20,7 @@ struct VerifyRows: Sendable {
     }
   }
 
-  /// Adds the class, and what the archive and the folder have where they differ.
+  /// Adds the class, and the differing values of archive and folder.
   func add(_ difference: Difference, to line: inout JSONLine) {
     line.add("class", difference.kind.rawValue)
     for aspect in difference.aspects {
@@ -53,7 +53,7 @@ struct VerifyRows: Sendable {
   }
 
   private func append(_ aspect: Difference.Aspect, to bytes: inout [UInt8]) {
-    // Two digests of one length say no more than that they differ.
+    // Two digests only show that the contents differ.
     guard aspect.name != .content else {
       bytes += "content".utf8
       return
@@ -61,7 +61,7 @@ struct VerifyRows: Sendable {
     bytes += "\(aspect.name.rawValue) ".utf8
     switch (aspect.recorded, aspect.live) {
     case (.time(let recorded), .time(let live)):
-      // To the second, and with the fraction where only that differs.
+      // In seconds, with the fraction if only that differs.
       let isClose = CalendarTime(recorded.seconds).text == CalendarTime(live.seconds).text
       bytes += text(recorded, isClose).utf8
       bytes += " -> ".utf8

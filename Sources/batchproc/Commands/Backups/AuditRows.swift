@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Writes what an audit found out, as a table or as events.
+/// Writes the findings of an audit, as a table or as events.
 struct AuditRows: Sendable {
   let session: Session
   /// Only rot, for a tree that may have changed since it was recorded.
@@ -48,6 +48,6 @@ struct AuditRows: Sendable {
 }
 
 extension AuditJob.Tally {
-  /// Counts by class, those of no count left out by the summary.
+  /// Counts by class; the summary omits those that are zero.
   var words: [(Int, String)] { Difference.Class.allCases.map { (counts[$0] ?? 0, $0.rawValue) } }
 }

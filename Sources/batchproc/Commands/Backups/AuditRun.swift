@@ -7,9 +7,9 @@ struct AuditRun {
   let session: Session
 
   /// - Parameters:
-  ///   - parts: names of the first one that are compared alone; nil for all.
-  ///   - aligns: whether the names of the two may begin in different folders.
-  ///   - complete: runs before the summary, which comes last; its ending takes the place of the usual one.
+  ///   - parts: names of the first side that are compared; nil for all.
+  ///   - aligns: whether the names of both sides may begin in different folders.
+  ///   - complete: runs before the summary; its ending replaces the usual one.
   func compare(
     _ first: Comparand, _ second: Comparand, parts: [PathBytes]? = nil, aligns: Bool = true,
     complete: (AuditPreparation, AuditJob.Tally, _ failed: Int) throws(BatchError) -> Ending? = { _, _, _ in
@@ -55,7 +55,7 @@ struct AuditRun {
     return .exit(failed > 0 ? .someFailed : .success)
   }
 
-  /// What counts as new: files alone where one of the two has no others.
+  /// Which entries count as new: only files if one of the two sides has no others.
   func walkOptions(_ first: Comparand, _ second: Comparand) throws(BatchError) -> WalkOptions {
     var walk = try session.walkOptions()
     walk.takesEverything = first.hasAllKinds && second.hasAllKinds

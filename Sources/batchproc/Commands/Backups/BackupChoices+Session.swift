@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 
 extension BackupChoices {
-  /// The set with what opens it.
+  /// The set with its keys.
   func set(_ session: Session, state: PathBytes? = nil) throws(BatchError) -> BackupSet {
     var set = try BackupSet(in: directory, named: name, session.context)
     set.keys = session.keys(keys)
@@ -10,16 +10,16 @@ extension BackupChoices {
     return set
   }
 
-  /// The snapshot that is meant. When a time or the beginning of an id was given, says which one it is.
+  /// The selected snapshot. If a time or the beginning of an id was given, reports which snapshot it is.
   ///
-  /// - Throws: `missing` when no snapshot fits, `ambiguous` when several fit.
+  /// - Throws: `missing` when no snapshot matches, `ambiguous` when several match.
   func snapshot(of content: BackupSet.Content, in session: Session) throws(BatchError) -> Snapshot {
     let snapshot = try content.snapshot(at: place)
     Self.tell(snapshot, place, "--at", in: session)
     return snapshot
   }
 
-  /// Says which snapshot a time or the beginning of an id means.
+  /// Reports which snapshot a time or the beginning of an id means.
   static func tell(_ snapshot: Snapshot, _ place: SnapshotPlace?, _ option: String, in session: Session) {
     guard let place, place != .id(snapshot.name.stamp), !session.common.quiet, !session.common.json else {
       return

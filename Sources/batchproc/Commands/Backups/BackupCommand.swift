@@ -12,7 +12,7 @@ struct BackupCommand: Command {
   private let hooks: BackupHooks
   /// The socket of the service manager, if one started the program.
   private let manager: PathBytes?
-  /// Nil where nothing is copied elsewhere.
+  /// Nil if snapshots are not copied elsewhere.
   private let copying: CopyChoices?
   let session: Session
   private let tally = MemberTally()
@@ -57,7 +57,7 @@ struct BackupCommand: Command {
       laneMemory: try format.memoryOfLane(level: options.archive.level), rate: parsed.size(.rate))
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if common.dryRun { return try list() }
     var report = BackupHooks.Report()
@@ -82,7 +82,7 @@ struct BackupCommand: Command {
     return ending
   }
 
-  /// Names what would be archived; runs no hook, takes no lock, and writes nothing.
+  /// Lists the files that would be archived; runs no hook, takes no lock, and writes nothing.
   private func list() throws(BatchError) -> Ending {
     let set = try self.set()
     _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: session.context)
@@ -115,7 +115,7 @@ struct BackupCommand: Command {
     return set
   }
 
-  /// The paths of the command line and of the lists.
+  /// The source paths of the command line and of the lists.
   private func sources() throws(BatchError) -> [PathBytes] {
     let paths = Array(Operands(operands, lists: common.fileLists, run: session.context).uncounted)
     try session.cancellation.check()
@@ -165,8 +165,8 @@ struct BackupCommand: Command {
     try session.tell(members, isVerbose: common.verbose)
   }
 
-  /// Reads the archive back, gives both files their names, and removes snapshots that are too old: operations of which
-  /// each requires that the one before succeeded.
+  /// Reads the archive back, renames both files, and removes old snapshots: operations, each of which requires that the
+  /// previous one succeeded.
   private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> (
     verified: Int?, Prune?, pruning: BatchError?
   ) {
@@ -212,7 +212,7 @@ struct BackupCommand: Command {
     } catch {
       return session.endingBySignal ?? session.ending(after: error)
     }
-    // The snapshot is there; only old ones could not be removed.
+    // The snapshot exists; only old ones could not be removed.
     if let failure { session.reporter.fatal(failure) }
     let isUncopied = !copy(backup.set)
     report.content = content
@@ -246,16 +246,16 @@ struct BackupCommand: Command {
       $0.code == .locked ? .locked : $0.code == .unwritable ? .outputIncomplete : .someFailed
     }
     let status: ExitStatus = pruning ?? (counts.failed > 0 || isUncopied ? .someFailed : .success)
-    // The mail of cron says what there is all the same.
+    // The mail of cron should still contain the summary.
     if status != .success, common.quiet, !common.json {
       session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))
     }
     return .exit(status)
   }
 
-  /// Copies the set elsewhere, where that is asked for.
+  /// Copies the set elsewhere, if requested.
   ///
-  /// - Returns: whether all that was to be copied is there.
+  /// - Returns: whether everything was copied.
   private func copy(_ set: BackupSet) -> Bool {
     guard let copying else { return true }
     do throws(BatchError) {

@@ -11,7 +11,7 @@ struct BackupHooks: Sendable {
   let notification: BackupNotification?
   let set: PathBytes
   let directory: PathBytes
-  /// Seconds that all that follows a run may take.
+  /// The time limit for all steps after a run, in seconds.
   let longest: Double
 
   /// - Throws: `UsageError` for a URL of another kind.
@@ -30,7 +30,7 @@ struct BackupHooks: Sendable {
     self.directory = directory
   }
 
-  /// What is known of a run.
+  /// The facts about a run for hooks.
   struct Report: Sendable {
     let started = FileStatus.Time.now.seconds
     let stopwatch = Stopwatch()
@@ -38,7 +38,7 @@ struct BackupHooks: Sendable {
     var counts = Counters.Snapshot()
   }
 
-  /// - Throws: `invalid` when the command fails: there is no backup then.
+  /// - Throws: `invalid` when the command fails: then no backup is made.
   func runBefore(_ session: Session) throws(BatchError) {
     notify(.start, session)
     guard let before else { return }
@@ -48,7 +48,7 @@ struct BackupHooks: Sendable {
     }
   }
 
-  /// Runs what follows a backup; a command that fails is named, and changes no exit status.
+  /// Runs the steps after a backup; a failed command is reported, but does not change the exit status.
   func runAfter(_ status: Int32, _ report: Report, _ session: Session) {
     for (hook, name) in [(status == 0 ? nil : onFailure, "on-failure"), (after, "after")] {
       guard let hook, let failure = run(hook, name, status: status, report, session) else { continue }
@@ -95,7 +95,7 @@ struct BackupHooks: Sendable {
     return execute(hook.operation(environment: environment, input: line.finished()), session)
   }
 
-  /// A message that does not arrive is a warning.
+  /// If the message cannot be delivered, that is a warning.
   private func notify(_ event: BackupNotification.Event, _ session: Session) {
     guard let notification else { return }
     let operation = notification.hook.operation(

@@ -1,18 +1,19 @@
 import BatchCore
 import BatchEngine
 
-/// Notifies a monitoring service about a backup, in the form of healthchecks.io: `URL/start`, then `URL` or `URL/fail`.
+/// Notifies a monitoring service about a backup, with the URLs of healthchecks.io: `URL/start`, then `URL` or `URL/fail`.
 struct BackupNotification: Sendable {
   enum Event: String {
     case start, success, failure
   }
 
-  /// Seconds that one message may take.
+  /// The time limit for one message, in seconds.
   static let limit = 10.0
 
   private let url: [UInt8]
 
-  /// - Throws: `UsageError` for anything but a URL of HTTP. The message does not repeat it, since everyone who has it can send.
+  /// - Throws: `UsageError` for anything but an HTTP URL. The message does not repeat the URL, because anyone who knows it can send
+  ///   messages.
   init(_ url: PathBytes, in command: CommandSpec) throws(UsageError) {
     let isPlain = url.bytes.allSatisfy { (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "\\") }
     guard isPlain, ["http://", "https://"].contains(where: { url.bytes.starts(with: $0.utf8) }) else {
@@ -22,9 +23,9 @@ struct BackupNotification: Sendable {
     self.url = url.bytes
   }
 
-  /// What `curl` reads: the URL stands in no list of processes.
+  /// The input for `curl`, so that the URL is not visible in the process list.
   func configuration(of event: Event) -> [UInt8] {
-    // A query stays behind the path.
+    // A query stays after the path.
     let path = url.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     var target = Array(path)
     while target.last == UInt8(ascii: "/") { target.removeLast() }

@@ -4,7 +4,7 @@ import BatchEngine
 extension CopyChoices {
   /// Copies a set, and then removes copies that no rule keeps.
   ///
-  /// - Returns: the line of the summary, and whether something was not done; each problem was reported.
+  /// - Returns: the line of the summary, and whether it is incomplete; each problem was reported.
   func copy(_ set: BackupSet, _ session: Session) throws(BatchError) -> (text: String, isIncomplete: Bool) {
     let common = session.common
     let remote = Remotes.remote(

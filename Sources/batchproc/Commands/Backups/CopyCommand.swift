@@ -21,7 +21,7 @@ struct CopyCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the run before it begins, and what the remote says.
+  /// - Throws: an error before the run begins, and the error of the remote.
   func run() throws(BatchError) -> Ending {
     let set = try choices.set(session)
     let lock = try set.lockForReading(choices.patience, in: session.context)

@@ -10,7 +10,7 @@ struct DrillCommand: Command {
   private let isAgainstLive: Bool
   private let temporary: PathBytes
   private let common: CommonOptions
-  /// Where this machine notes what it knows of encrypted sets.
+  /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
 
@@ -27,20 +27,20 @@ struct DrillCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// What was found out so far.
+  /// The results so far.
   private struct Tally {
     var files = 0
     var bytes: Int64 = 0
     var damaged = 0
-    /// Files that there was no place to restore to.
+    /// Files that could not be restored for lack of space.
     var undrilled = 0
     var rotten = 0
     var isStopped = false
-    /// Whether the temporary folder was full, or something could not be removed from it.
+    /// Whether the temporary folder was full, or could not be emptied.
     var isWithoutRoom = false
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let start = ContinuousClock.now
     let context = session.context
@@ -102,7 +102,7 @@ struct DrillCommand: Command {
   ) throws(BatchError) {
     let folder = try TemporaryFolder(in: temporary, for: "drill", calls: session.context.calls)
     let undrilled = try extract(batch, of: drill, into: folder.path, &tally)
-    // Where there was no room the run is stopped.
+    // If there was no space, the run ends.
     let damaged =
       tally.isWithoutRoom
       ? [] : try compare(batch, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
@@ -123,7 +123,7 @@ struct DrillCommand: Command {
     }
   }
 
-  /// - Returns: the files that the temporary folder could not take, which are named.
+  /// - Returns: the files for which the temporary folder had no space, which are reported.
   private func extract(
     _ batch: Drill.Batch, of drill: Drill, into folder: PathBytes,
     _ tally: inout Tally
@@ -136,7 +136,7 @@ struct DrillCommand: Command {
     options.restoresPrivileges = true
     options.pathLimits = common.pathLimits
     options.memory = session.context.options.memory
-    // What else cannot be restored is named when it is compared.
+    // Other files that cannot be restored are reported by the comparison.
     let refusals = OutputRefusals()
     let extraction = RunContext(
       sharing: session.context, stride: .automatic, observer: refusals, fileTimes: session.fileTimes)
@@ -197,7 +197,7 @@ struct DrillCommand: Command {
   }
 }
 
-/// Errors of outputs, by the files that they keep from being made.
+/// Errors of outputs, by the files that could not be created.
 private final class OutputRefusals: RunObserver {
   private let found = Mutex<[PathBytes: BatchError]>([:])
 

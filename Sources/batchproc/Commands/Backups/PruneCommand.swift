@@ -5,7 +5,7 @@ import BatchEngine
 struct PruneCommand: Command {
   private let choices: BackupChoices
   private let common: CommonOptions
-  /// Where this machine notes what it knows of encrypted sets.
+  /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
 
@@ -22,7 +22,7 @@ struct PruneCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let set = try choices.set(session, state: state)
@@ -49,7 +49,7 @@ struct PruneCommand: Command {
     return .exit(.success)
   }
 
-  /// Decides, and removes what no rule keeps.
+  /// Decides, and removes the snapshots that no rule keeps.
   static func prune(
     _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, removes: Bool,
     in run: RunContext
@@ -96,7 +96,7 @@ struct PruneCommand: Command {
 }
 
 extension Prune.Reason {
-  /// As tables and programs know it.
+  /// The name in tables and JSON.
   var word: String {
     switch self {
     case .newestVerified: "newest verified"

@@ -52,7 +52,7 @@ struct RestoreCommand: Command {
     self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let source = try self.source()
@@ -79,7 +79,7 @@ struct RestoreCommand: Command {
           "the manifest of an earlier version does not tell whether \(reader.doubtfulLinks) files are further names of others: they are restored as files of their own",
           path: set.path(snapshot.name.manifest)))
     }
-    // A dry run shows what would be made below a folder that need not be there.
+    // A dry run shows what would be created below a folder that need not exist.
     if common.dryRun {
       try FolderMaker(calls: context.calls).checkLast(target)
     } else {
@@ -93,7 +93,7 @@ struct RestoreCommand: Command {
     return finish(session.run(job, reading: reader), snapshot, unmatched)
   }
 
-  /// - Throws: for the id of a snapshot in the place of the directory, as `restic restore latest` has it, what to type.
+  /// - Throws: if a snapshot id was given instead of the directory, as in `restic restore latest`, with what to type.
   private func source() throws(BatchError) -> SetSource {
     do throws(BatchError) {
       return try SetSource(choices, locks: true, session)

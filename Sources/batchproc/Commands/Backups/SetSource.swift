@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Where snapshots are read from: a directory, or a remote of which the parts that are needed are fetched.
+/// The place from which snapshots are read: a directory, or a remote, of which only the needed parts are fetched.
 struct SetSource {
   let set: BackupSet
   private let remote: RemoteSet?
@@ -27,7 +27,7 @@ struct SetSource {
     lock = nil
   }
 
-  /// The set that is named, or all sets of a local directory.
+  /// The named set, or all sets of a local directory.
   static func all(_ choices: BackupChoices, _ session: Session) throws(BatchError) -> [SetSource] {
     guard choices.name == nil, !BackupTarget.isRemote(choices.directory) else {
       return [try SetSource(choices, locks: false, session)]

@@ -2,17 +2,17 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// Says in which snapshots paths are, and where they changed.
+/// Reports in which snapshots paths are, and where they changed.
 struct SnapshotFinder {
   let session: Session
-  /// Of all sets that are searched.
+  /// The names of all searched sets.
   let names: [PathBytes]
 
   private static let heading = [
     "ID".padding(to: 16), "CHANGE".padding(to: 7), "SIZE".leading(to: 11), "TIME".padding(to: 16),
     "SHA-256".padding(to: digits), "PATH",
   ].joined(separator: "  ")
-  /// Of a digest in a row for people.
+  /// The digits of a digest in a text row.
   private static let digits = 12
 
   func find(

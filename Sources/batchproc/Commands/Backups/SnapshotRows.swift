@@ -4,7 +4,7 @@ import BatchEngine
 /// Lists the snapshots of sets, one set after the other.
 struct SnapshotRows {
   let session: Session
-  /// Of all sets that are listed.
+  /// The names of all listed sets.
   let names: [PathBytes]
   /// How old the newest snapshot of a set may be, in seconds.
   let maxAge: Int64?
@@ -16,7 +16,7 @@ struct SnapshotRows {
 
   private var isOnTerminal: Bool { StandardStreams.isTerminal(.output) }
 
-  /// Begins the rows of a set: a heading on a terminal.
+  /// Begins the rows of a set, with a heading on a terminal.
   static func begin(_ set: PathBytes, of names: [PathBytes], _ heading: String, to rows: inout [UInt8]) {
     guard StandardStreams.isTerminal(.output) else { return }
     if names.count > 1 {
@@ -28,7 +28,7 @@ struct SnapshotRows {
     rows.append(UInt8(ascii: "\n"))
   }
 
-  /// Begins a row where it has to say of which set it is.
+  /// Begins a row with the name of its set, if needed.
   static func append(_ set: PathBytes, of names: [PathBytes], to rows: inout [UInt8]) {
     guard names.count > 1, !StandardStreams.isTerminal(.output) else { return }
     TerminalText.append(set.bytes, to: &rows)
@@ -90,7 +90,7 @@ struct SnapshotRows {
     if !rows.isEmpty, !(session.reporter is JSONReporter) { try session.output.write(rows) }
   }
 
-  /// Whether the newest snapshot of a set is young enough; reports it if not.
+  /// Whether the newest snapshot of a set is not too old; reports it otherwise.
   private func isYoung(_ content: BackupSet.Content, _ set: BackupSet, _ maxAge: Int64) -> Bool {
     let text: String
     if let newest = content.snapshots.last {
@@ -106,7 +106,7 @@ struct SnapshotRows {
     return false
   }
 
-  /// What the manifest says where it can be read, else what is known without a key.
+  /// The facts of the manifest if it can be read, otherwise those known without a key.
   private func opened(
     _ snapshot: Snapshot, of set: BackupSet, _ hasFaults: inout Bool
   ) throws(BatchError) -> Snapshot {

@@ -3,7 +3,7 @@ import BatchEngine
 
 /// `batchproc snapshots`.
 struct SnapshotsCommand: Command {
-  /// What is asked of the snapshots.
+  /// The requested information about snapshots.
   private enum Question {
     case which
     case digests(SnapshotPlace?)
@@ -16,11 +16,11 @@ struct SnapshotsCommand: Command {
   private let question: Question
   private let showsLongRows: Bool
   private let showsDigests: Bool
-  /// In seconds.
+  /// The age limit in seconds.
   private let maxAge: Int64?
   let session: Session
 
-  /// - Throws: `UsageError` for questions that exclude one another, and operands that none of them takes.
+  /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
@@ -29,7 +29,7 @@ struct SnapshotsCommand: Command {
     showsDigests = parsed.flag(.digests)
     maxAge = parsed.duration(.maxAge)
     question = try Self.question(parsed, choices)
-    // A manifest is a chunk of its own.
+    // Each manifest is a separate chunk.
     session = try Session(common, environment: environment, stride: .fixed(1))
   }
 
@@ -63,7 +63,7 @@ struct SnapshotsCommand: Command {
     return parsed.flag(.digests) ? .digests(choices.place) : .which
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let sources: [SetSource]
     do throws(BatchError) {
@@ -97,9 +97,9 @@ struct SnapshotsCommand: Command {
     }
   }
 
-  /// The set that has some snapshots, and these.
+  /// The set of some snapshots, and these snapshots.
   ///
-  /// - Throws: as the choice of a set or snapshot does.
+  /// - Throws: as for the selection of a set or snapshot.
   private func chosen(
     _ sources: [SetSource], _ places: [SnapshotPlace?]
   ) throws(BatchError) -> (SetSource, [Snapshot]) {

@@ -10,7 +10,7 @@ struct MergeCommand: Command {
   private let common: CommonOptions
   /// Nil for standard output.
   private let output: PathBytes?
-  /// Whether there is something to write: of commands that print nothing, rows are written where they are asked for.
+  /// Whether there are rows to write; for commands that print nothing, only if requested.
   private let writesRows: Bool
   private let replacesOutput: Bool
   private let allowsMissing: Bool
@@ -34,7 +34,7 @@ struct MergeCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let output { try OutputFile.check(output, isReplacing: replacesOutput, in: session.context) }
     let results = try ShardResults(of: plan, in: folder, session.context)
@@ -80,7 +80,7 @@ struct MergeCommand: Command {
     return .exit(status == .success && !results.faults.isEmpty ? .someFailed : status)
   }
 
-  /// - Throws: `unwritable` where the results are more than there is room for: the output takes about as much.
+  /// - Throws: `unwritable` if there is not enough space: the output takes about as much as the results.
   private func requireRoom(for size: Int64, at path: PathBytes) throws(BatchError) {
     guard !OutputFile.isDevice(path),
       let free = try OpenFolder(of: path, calls: session.context.calls).freeBytes, free < size
@@ -91,7 +91,7 @@ struct MergeCommand: Command {
       path: path, remedy: "make room, or name another place with --output")
   }
 
-  /// What the command ends with on one machine.
+  /// The exit status that the command would have on one machine.
   private func status(of outcome: ShardOutcome) -> ExitStatus {
     switch planned.command.id {
     case .check: return verdict(outcome).status

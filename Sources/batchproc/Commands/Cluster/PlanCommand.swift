@@ -43,7 +43,7 @@ struct PlanCommand: Command {
       common, environment: environment, stride: archive?.format.stride(count: common.stride))
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     var walk = try session.walkOptions()
     walk.takesEverything = archive != nil

@@ -49,7 +49,7 @@ struct ShardCommand: Command {
     case .test:
       return try TestCommand(parsed, common: common, environment: environment, task: task).obey()
     case .check:
-      // The plan fixes which rows there are, whatever a task is asked to report.
+      // The plan determines the rows, not the reporting options of a task.
       return try CheckCommand(
         parsed, common: common, environment: environment, task: task,
         showsMatches: !planned.parsed.flag(.quiet)
@@ -93,7 +93,7 @@ struct ShardCommand: Command {
     ) { task.recording($0) }
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     try task.run(session, checksFolders: true) { (work) throws(BatchError) in
       let summary = if let archive { try self.archive(archive, work) } else { try hash(work) }

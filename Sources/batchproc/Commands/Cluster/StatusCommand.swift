@@ -44,7 +44,7 @@ struct StatusCommand {
     return TerminalText.string(Array(parts.joined(separator: ", ").utf8)) + "\n"
   }
 
-  /// Paths and bytes that are through, the bytes in a second of the tasks at work, and the seconds that they need for what is left.
+  /// Finished paths and bytes, the rate of the running tasks in bytes a second, and the seconds that they need for the rest.
   private struct Totals {
     var (files, bytes) = (0, Int64(0))
     var rate = 0.0

@@ -17,7 +17,7 @@ struct SubmitCommand {
     guard let shards = parsed.count(.shards) else {
       throw UsageError("Missing expected option '--shards <n>'", in: parsed.command)
     }
-    // Refused here, and not by a job that runs much later.
+    // Checked here, so that it is not refused by a job that runs much later.
     _ = try PlannedCommand(parsed.operands, in: parsed.command, environment: environment)
     guard let name = parsed.operands.first else {
       throw UsageError("Missing the command.", in: parsed.command)
@@ -77,7 +77,7 @@ struct SlurmScript {
   let workingFolder: PathBytes
   let folder: PathBytes
   let shards: Int
-  /// The words behind the name of the program.
+  /// The arguments after the name of the program.
   let plan: [PathBytes]
   let command: PathBytes
   let options: [PathBytes]

@@ -22,7 +22,7 @@ struct TestCommand: Command {
     }
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let task {
       return try task.run(session, checksFolders: true) { (work) throws(BatchError) in
@@ -61,7 +61,7 @@ struct TestCommand: Command {
       summary: summary, ending: finish(summary, counts), findings: counts.findings)
   }
 
-  /// - Parameter record: takes each finding, in tree order.
+  /// - Parameter record: receives each finding, in tree order.
   private func test(
     _ tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?,
     record: @escaping @Sendable (TestJob.Finding) throws(BatchError) -> Void
@@ -110,10 +110,10 @@ struct TestCommand: Command {
   }
 }
 
-/// What a test found, beside what every run counts.
+/// The counts of a test, in addition to those of every run.
 struct TestCounts: Sendable {
   private(set) var damaged = 0
-  /// Of the compressed files, in bytes.
+  /// The size of the compressed files in bytes.
   private(set) var size: Int64 = 0
   private(set) var gaps = CheckGapCounts()
 
@@ -128,7 +128,7 @@ struct TestCounts: Sendable {
 }
 
 extension TestCounts {
-  /// - Parameter findings: as others have them in ``findings``.
+  /// - Parameter findings: the counts from another value's ``findings``.
   init(_ findings: [String: Int]) {
     damaged = findings["damaged"] ?? 0
     size = Int64(findings["size"] ?? 0)

@@ -58,10 +58,10 @@ struct TransformCommand: Command {
     self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let task {
-      // Outputs that stand beside their sources change the times of folders.
+      // Outputs beside their sources change the times of folders, so folders are not checked.
       return try task.run(session, checksFolders: false) { (work) throws(BatchError) in
         try process(work, task)
       }
@@ -69,7 +69,7 @@ struct TransformCommand: Command {
     try checkStreams()
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
-    // A dry run makes no folder, and leaves out one that is there.
+    // A dry run creates no folder, and excludes an existing one.
     let directory =
       common.dryRun
       ? naming.directory.flatMap(StandardStreams.identity)
@@ -204,7 +204,7 @@ struct TransformCommand: Command {
     }
   }
 
-  /// Names an output that a dry run would write.
+  /// Lists an output that a dry run would write.
   private func list(_ report: TransformReport) throws(BatchError) {
     guard case .planned(let target, _) = report.outcome else { return session.advanced(1) }
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
@@ -224,7 +224,7 @@ struct TransformCommand: Command {
     let counts = summary.counts
     let outputs = outcome.result ?? TransformCounts()
     let gaps = tally.current.gaps
-    // How large outputs get is known when they are written: a dry run counts the bytes that would be read.
+    // The sizes of outputs are known only when they are written: a dry run counts the bytes that would be read.
     let plan = SummaryText(
       verb: compresses ? "would compress" : "would decompress", files: counts.done,
       bytes: counts.byteCount,
@@ -255,7 +255,7 @@ struct TransformCommand: Command {
 }
 
 extension TransformCommand {
-  /// Says what a run left out that its user may have meant.
+  /// Reports files that a run left out but the user may have meant.
   private func advise(_ outputs: TransformCounts) {
     let left = outputs.notSmaller + outputs.compressedAlready
     if let directory = choices.outputDirectory, compresses, left > 0, !choices.copiesOthers {
@@ -273,7 +273,7 @@ extension TransformCommand {
 }
 
 extension OutputOutcome {
-  /// What programs know the outcome by.
+  /// The name of the outcome in JSON.
   fileprivate var word: String {
     switch self {
     case .written: "written"
@@ -307,7 +307,7 @@ extension TransformReport {
     return bytes + Array("}\n".utf8)
   }
 
-  /// For people, under `-v`.
+  /// A line for the user, with `-v`.
   fileprivate var line: [UInt8] {
     var bytes = TerminalText.escape(source.bytes)
     bytes += ": ".utf8

@@ -3,20 +3,20 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// Counts the problems that concern outputs, and holds back those that one message about the target may stand for.
+/// Counts the problems of outputs, and holds back messages that one message about the target may replace.
 final class TransformTally: RunObserver {
   struct Counts: Sendable {
-    /// Outputs that could not be written for want of space or by an error of the device.
+    /// Outputs that could not be written because of missing space or a device error.
     var spoilt = 0
-    /// Outputs that their places did not take.
+    /// Outputs that could not be created in their folders.
     var refused = 0
     var gaps = CheckGapCounts()
     /// Whether an output was made, or one was found up to date.
     var hasOutput = false
   }
 
-  /// Messages about places that take no output. They wait until an output is made: where none is made at all, one
-  /// message about the target stands for them.
+  /// Messages about folders in which no output can be created. They wait until an output is made: if none is made at all, one
+  /// message about the target replaces them.
   private struct Refusals {
     var first: BatchError?
     var held: [(problem: Problem, severity: Severity)] = []
@@ -44,7 +44,7 @@ final class TransformTally: RunObserver {
     if !hold(problem, severity) { reporter.met(problem, severity: severity) }
   }
 
-  /// Notes that the target took an output, so that each place that does not is named.
+  /// Records that an output was made in the target, so that each folder without one is reported.
   func madeOutput() {
     let isFirst = counts.withLock { counts in
       defer { counts.hasOutput = true }
@@ -53,7 +53,7 @@ final class TransformTally: RunObserver {
     if isFirst { passOn() }
   }
 
-  /// Passes on the messages that wait.
+  /// Passes on the waiting messages.
   func passOn() {
     let held = refusals.withLock { refusals in
       defer {
@@ -65,9 +65,9 @@ final class TransformTally: RunObserver {
     for (problem, severity) in held { reporter.met(problem, severity: severity) }
   }
 
-  /// Why no output could be made, where that is because of the target; nil where one was made.
+  /// Why no output could be made, if the target is the reason; nil if one was made.
   ///
-  /// - Parameter target: what the outputs were to be written to, when that has a name.
+  /// - Parameter target: the output directory, if there is one.
   func refusal(of target: PathBytes?) -> BatchError? {
     let counts = current
     guard counts.refused > 0, !counts.hasOutput, let first = refusals.withLock({ $0.first }) else {

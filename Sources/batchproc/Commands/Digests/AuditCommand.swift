@@ -5,7 +5,7 @@ import BatchOutputs
 /// `batchproc audit`.
 struct AuditCommand: Command {
   private let first: PathBytes
-  /// What it is compared with; several are parts of what a manifest names.
+  /// The other side; several paths are parts of a manifest.
   private let others: [PathBytes]
   private let updates: Bool
   private let keys: AgeKeys?
@@ -29,7 +29,7 @@ struct AuditCommand: Command {
     session = try Session(common, environment: environment, inputs: 1)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let isOfParts = others.count > 1
     let operands = [first, isOfParts ? others[0].isAbsolute ? "/" : "." : others.first ?? "."]
@@ -58,7 +58,7 @@ struct AuditCommand: Command {
     }
   }
 
-  /// A folder of snapshots beside something else is a slip: snapshots are compared by their manifests.
+  /// Refuses a folder of snapshots compared with something else: snapshots are compared by their manifests.
   private func refuseSets(_ pair: [Comparand]) throws(BatchError) {
     let sets = pair.filter { SetHint.isSet($0.path, in: session.context) }
     guard let set = sets.first, sets.count == 1 else { return }

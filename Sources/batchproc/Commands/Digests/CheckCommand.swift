@@ -6,13 +6,13 @@ struct CheckCommand: Command {
   private let options: CheckOptions
   private let common: CommonOptions
   private let manifests: [PathBytes]
-  /// Whether files whose digests are right have rows.
+  /// Whether files with correct digests get rows.
   private let showsMatches: Bool
   let session: Session
   /// The shard of a plan that is processed; nil without one.
   private let task: ShardTask?
 
-  /// - Parameter showsMatches: whether files whose digests are right have rows; nil where that is as the options say.
+  /// - Parameter showsMatches: whether files with correct digests get rows; nil if the options decide.
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?,
     task: ShardTask? = nil, showsMatches: Bool? = nil
@@ -67,7 +67,7 @@ struct CheckCommand: Command {
   ) throws(BatchError) -> ShardTask.Processed {
     let (session, counters) = (session, session.context.counters)
     let (result, lock, player) = (work.result, work.lock, work.player)
-    // What is selected has been planned.
+    // The plan has already selected the files.
     let source = CheckSource(
       in: options.directory, ignoresMalformed: options.ignoresMalformed,
       context: SourceContext(session.context)
@@ -92,7 +92,7 @@ struct CheckCommand: Command {
       findings: tally.findings)
   }
 
-  /// - Parameter manifestCount: nil where the results are those of a part.
+  /// - Parameter manifestCount: nil if the results are those of a part.
   private func finish(_ summary: RunSummary, _ tally: CheckTally, manifestCount: Int?) -> Ending {
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let verdict = CheckVerdict(tally, manifestCount: manifestCount, options: options)

@@ -1,14 +1,14 @@
 import BatchCore
 import BatchEngine
 
-/// How many files a run read whose content could not be compared with a check.
+/// How many files were read whose content could not be compared with a checksum.
 struct CheckGapCounts: Sendable {
   private(set) var withoutChecksum = 0
   private(set) var unverified = 0
 
   init() {}
 
-  /// - Parameter tallies: as others have them in ``tallies``.
+  /// - Parameter tallies: the counts from another value's ``tallies``.
   init(_ tallies: [String: Int]) {
     withoutChecksum = tallies["no_checksum"] ?? 0
     unverified = tallies["check_unverified"] ?? 0
@@ -42,7 +42,7 @@ extension JSONLine {
 }
 
 extension CheckGap {
-  /// What programs know it by.
+  /// Its name in JSON.
   var word: String {
     switch self {
     case .noChecksum: "no checksum"

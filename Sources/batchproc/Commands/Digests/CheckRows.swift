@@ -13,7 +13,7 @@ struct CheckRows: Sendable {
 
   let form: Form
   let showsMatches: Bool
-  /// Whether control bytes in names are escaped, as messages have them.
+  /// Whether control bytes in names are escaped, as in messages.
   let escapesControls: Bool
 
   func append(_ entry: ManifestEntry, _ outcome: CheckOutcome, to bytes: inout [UInt8]) {
@@ -32,7 +32,7 @@ struct CheckRows: Sendable {
     case .differs: verdict = ": FAILED"
     case .missing, .unreadable: verdict = ": FAILED open or read"
     }
-    // Lines end in a newline also where those of the manifest end in NUL; coreutils does so too.
+    // Lines end in a newline even if those of the manifest end in NUL, as in coreutils.
     if escapesControls {
       var name: [UInt8] = []
       EscapedName.appendMarked(entry.path.bytes, to: &name)

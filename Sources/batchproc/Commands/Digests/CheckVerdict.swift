@@ -1,12 +1,12 @@
 import BatchCore
 import BatchEngine
 
-/// The verdict of a check: the exit status, and the sentences behind the rows.
+/// The verdict of a check: the exit status, and the sentences after the rows.
 struct CheckVerdict {
   let status: ExitStatus
   let warnings: [String]
 
-  /// - Parameter manifestCount: how many manifests were named; nil where the tally is that of a part of their lines.
+  /// - Parameter manifestCount: how many manifests were named; nil if the tally is that of a part of their lines.
   init(_ tally: CheckTally, manifestCount: Int?, options: CheckOptions) {
     var warnings = [String]()
     func warn(_ count: Int, _ one: String, _ many: String) {

@@ -2,13 +2,13 @@ import BatchCore
 import BatchEngine
 
 extension DigestCache {
-  /// Where caches are; nil when the environment does not give a place.
+  /// The folder of caches; nil when the environment does not define one.
   static func folder(environment: (String) -> PathBytes?) -> PathBytes? {
     let home = environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".cache".utf8) : nil }
     return environment("XDG_CACHE_HOME").flatMap { $0.isAbsolute ? $0 : nil } ?? home
   }
 
-  /// Opens the cache, or makes it.
+  /// Opens the cache, or creates it.
   ///
   /// - Throws: the reason when the cache cannot be opened.
   static func open(

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// Links the copies that `duplicates --link` found, and says what was done.
+/// Links the copies that `duplicates --link` found, and reports the result.
 struct DuplicateLinking: Sendable {
   let mode: LinkMode
   let common: CommonOptions
@@ -9,7 +9,7 @@ struct DuplicateLinking: Sendable {
 
   /// - Parameter search: the result of the search for groups.
   func run(_ groups: [DuplicateGroup], after search: RunSummary, in session: Session) -> Ending {
-    // What the search met and could not read counts here too.
+    // Problems of the search count here too.
     let part = RunContext(
       options: session.context.options, cancellation: session.cancellation, observer: session.reporter)
     let job = LinkJob(mode, isDryRun: common.dryRun, isSynced: common.fsync) { outcome throws(BatchError) in

@@ -7,7 +7,7 @@ struct DuplicatesCommand: Command {
   private let form: DuplicateForm
   private let endsNamesInNUL: Bool
   private let usesCache: Bool
-  /// Nil where groups are printed and nothing is changed.
+  /// Nil if groups are only printed.
   private let linking: DuplicateLinking?
   private let common: CommonOptions
   private let operands: [PathBytes]
@@ -28,7 +28,7 @@ struct DuplicatesCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
@@ -55,7 +55,7 @@ struct DuplicatesCommand: Command {
     return finish(summary, cache, surplus)
   }
 
-  /// Nil when it is not used or cannot be opened; a run goes on without a cache.
+  /// Nil when it is not used or cannot be opened; the run then continues without a cache.
   private func openCache() -> DigestCache? {
     do throws(BatchError) {
       return try DigestCache.open(in: cacheFolder, verifiedShare: 0, session)
@@ -129,7 +129,7 @@ private final class Surplus: Sendable {
   private let kept = Mutex<[DuplicateGroup]>([])
 
   var value: (groups: Int, files: Int) { state.withLock { $0 } }
-  /// Those that were to be kept.
+  /// The groups that are kept for linking.
   var groups: [DuplicateGroup] { kept.withLock { $0 } }
 
   func set(_ groups: [DuplicateGroup], keeping isKept: Bool) {

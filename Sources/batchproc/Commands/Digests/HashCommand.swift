@@ -8,7 +8,7 @@ struct HashCommand: Command {
   private let options: HashOptions
   private let common: CommonOptions
   private let operands: [PathBytes]
-  /// Where caches are; nil when the environment does not give a place.
+  /// The folder of caches; nil when the environment does not define one.
   private let cacheFolder: PathBytes?
   let session: Session
 
@@ -22,12 +22,12 @@ struct HashCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let writer = try ManifestWriter(
       options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
     var walk = try session.walkOptions()
-    // Of files that the cache knows the walk is most of the work.
+    // With cached digests the walk is most of the work.
     if options.usesCache { walk.readAheadThreshold = .zero }
     let file = try openFile()
     walk.excluded.formUnion(
@@ -59,7 +59,7 @@ struct HashCommand: Command {
     return finish(summary, file, cache)
   }
 
-  /// Nil when it is not used or cannot be opened; a run goes on without a cache.
+  /// Nil when it is not used or cannot be opened; the run then continues without a cache.
   private func openCache() -> DigestCache? {
     guard options.usesCache, !common.dryRun else { return nil }
     do throws(BatchError) {

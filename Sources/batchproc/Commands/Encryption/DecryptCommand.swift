@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc cat --identity`: the plain bytes of files of age.
+/// `batchproc cat --identity`: prints the decrypted content of age files.
 struct DecryptCommand: Command {
   private let operands: [PathBytes]
   private let limit: Int64?
@@ -23,7 +23,7 @@ struct DecryptCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the run before it begins.
+  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let start = ContinuousClock.now
     let operands = Operands(operands, lists: common.fileLists, run: session.context)

@@ -19,7 +19,7 @@ struct KeygenCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: `unwritable` when the file exists or cannot be made.
+  /// - Throws: `unwritable` when the file exists or cannot be created.
   func run() throws(BatchError) -> Ending {
     SecretFile.protectProcess()
     guard !OutputFile.isDevice(output) else {

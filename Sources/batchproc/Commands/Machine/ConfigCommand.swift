@@ -77,7 +77,7 @@ struct ConfigCommand {
   }
 }
 
-/// One value that holds.
+/// One effective value.
 private struct ConfigRow {
   let command: String
   let option: String

@@ -13,7 +13,7 @@ struct DoctorCommand {
     devices = SavedDevices.path(environment: environment)
   }
 
-  /// - Throws: when standard output cannot be written, and without --json when the directory cannot be looked at.
+  /// - Throws: when standard output cannot be written, and without --json when the directory cannot be examined.
   func obey() throws(BatchError) -> Ending {
     let report = MachineReport.gather(folder, devices: devices, descriptors: DescriptorLimit.current())
     let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.defuse)

@@ -1,11 +1,11 @@
 import BatchCore
 import BatchEngine
 
-/// What `doctor` prints of a machine, row by row.
+/// The rows that `doctor` prints about a machine.
 struct DoctorRows: Sendable {
   /// One fact.
   private struct Row: Sendable {
-    /// What programs know it by.
+    /// Its name in JSON.
     let key: String
     let name: String
     let value: String
@@ -195,7 +195,7 @@ struct DoctorRows: Sendable {
   /// `CPU affinity` as `cpu_affinity`.
   private static func key(_ name: String) -> String { name.lowercased().replacing(" ", with: "_") }
 
-  /// Up to two decimals, and none where there are only zeros.
+  /// Up to two decimals, without trailing zeros.
   private static func plain(_ number: Double) -> String {
     let hundredths = (number * 100).rounded()
     guard hundredths.isFinite, abs(hundredths) < 1e15 else { return "\(number)" }

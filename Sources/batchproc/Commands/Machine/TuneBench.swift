@@ -7,26 +7,26 @@ struct TuneSample: Sendable {
   /// Large files are cut into blocks of this size or more, in bytes.
   private static let smallestBlock: Int64 = 1 << 20
 
-  /// For the most operations at once.
+  /// The files for the highest concurrency.
   let items: [WalkItem]
-  /// How many of them are for the fewest.
+  /// How many of them the lowest concurrency processes.
   let fewest: Int
-  /// Operations at once for which the fewest are enough; with more of them files are more in proportion. Nil where
-  /// all runs process all files.
+  /// Up to this concurrency the fewest files are enough; above it, the number of files grows in proportion. Nil if all runs
+  /// process all files.
   let operations: Int?
-  /// Files of the tree that it was taken from.
+  /// The number of files in the tree.
   let total: Int
-  /// Whether the kernel forgets the content before each run.
+  /// Whether the kernel drops the content from its cache before each run.
   let isCold: Bool
 
-  /// The part of the files for so many operations: on a device that serves many at once, each is to have several chunks.
+  /// The files for a concurrency: on a device that serves many requests at once, each operation should get several chunks.
   func part(for concurrency: Int) -> ArraySlice<WalkItem> {
     guard let operations else { return items[...] }
     let (count, isTooMany) = fewest.multipliedReportingOverflow(by: max(1, concurrency / max(1, operations)))
     return items.prefix(isTooMany ? items.count : count)
   }
 
-  /// Files and bytes of the fewest, to which all times are brought.
+  /// The number of the fewest files, to which all times are scaled.
   var count: Int { min(fewest, items.count) }
   var byteCount: Int64 { items.prefix(fewest).reduce(0) { $0 + $1.size } }
 
@@ -35,7 +35,7 @@ struct TuneSample: Sendable {
     items.reduce(0) { $0 + 1 + Int(clamping: $1.size / Self.smallestBlock) }
   }
 
-  /// What a run over files takes, in bytes: each file costs something by itself.
+  /// The work of a run over files, in bytes, with a fixed cost for each file.
   static func work(_ items: some Sequence<WalkItem>) -> Double {
     items.reduce(0) { $0 + Double($1.size) + 16_384 }
   }
@@ -47,20 +47,20 @@ extension WalkItem {
 
 /// Runs the job that `tune` measures, on one sample and with one setting after the other.
 struct TuneBench: Sendable {
-  /// Takes everything, and keeps nothing.
+  /// Accepts all bytes and drops them.
   private struct Discarded: ResultStream {
     func write(_ bytes: [UInt8]) {}
     func finish() {}
   }
 
-  /// Files that are looked at: more say no more.
+  /// The most files that are examined: more give no more information.
   private static let mostFiles = 200_000
   private static let trialFiles = 64
-  /// In seconds.
+  /// The shortest trial in seconds.
   private static let shortestTrial = 0.05
-  /// Neighbours that stay together in a sample, since folders are opened once for several files.
+  /// Consecutive files that stay together in a sample, because a folder is opened once for several files.
   private static let groupSize = 64
-  /// A run takes so much of the time, within bounds in seconds.
+  /// A run takes 1 / n of the time, within bounds in seconds.
   private static let partOfTime = 60.0
   private static let (shortestRun, longestRun) = (0.15, 3.0)
 
@@ -83,10 +83,10 @@ struct TuneBench: Sendable {
     options = try common.batchOptions(Capacity.current(), laneMemory: memory)
   }
 
-  /// The number that an adaptive run would not exceed.
+  /// The highest number of an adaptive run.
   var most: Int { options.mostConcurrency ?? options.concurrency }
 
-  /// Takes as many files of a tree as make a run of a useful length.
+  /// Selects enough files of a tree for a run of a useful length.
   ///
   /// - Throws: `missing` when the folder has no files.
   func sample(of folder: PathBytes, seconds: Double, _ device: DeviceFacts) throws(BatchError) -> TuneSample {
@@ -99,7 +99,7 @@ struct TuneBench: Sendable {
     guard !items.isEmpty else { throw BatchError(.missing, "holds no files to measure with", path: folder) }
     let all = items
     let start = ConcurrencySweep.Setting(concurrency: options.concurrency)
-    // Enough files to measure the time; twice, since the first run also loads files into the cache for the later ones.
+    // Enough files to measure the time; measured twice, because the first run also loads files into the page cache.
     var (trial, once, computed) = (Array(all.prefix(Self.trialFiles)), 0.0, 0.0)
     var isCold = false
     while true {
@@ -123,7 +123,7 @@ struct TuneBench: Sendable {
     let sample = TuneSample(
       items: share * scale >= 1 ? all : Self.part(of: all, share * scale), fewest: fewest,
       operations: isWaiting ? options.concurrency : nil, total: all.count, isCold: isCold)
-    // What stays in memory is to be there before the first run that counts.
+    // Loads the files into the page cache before the first counted run.
     if !isCold, !isWaiting { _ = try measure(start, sample) }
     return sample
   }
@@ -131,7 +131,7 @@ struct TuneBench: Sendable {
   /// Processes the sample once.
   ///
   /// - Returns: the seconds that it took, or that the fewest files of the sample would have taken.
-  /// - Throws: why it was stopped.
+  /// - Throws: the reason when it was stopped.
   func measure(_ setting: ConcurrencySweep.Setting, _ sample: TuneSample) throws(BatchError) -> Double {
     let items = Array(sample.part(for: setting.concurrency))
     let taken = try run(setting, items, isCold: sample.isCold)
@@ -199,14 +199,14 @@ struct TuneBench: Sendable {
 
   // MARK: Files
 
-  /// Asks the kernel to forget a file; whether it did.
+  /// Asks the kernel to drop a file from its cache; returns whether it did.
   @discardableResult
   private static func drop(_ item: WalkItem) -> Bool {
     guard case .file(let record) = item else { return true }
     return item.size == 0 || PageCache.drop(record.path) == true
   }
 
-  /// Groups of neighbours from all over the tree.
+  /// Groups of consecutive files, spread over the tree.
   private static func part(of items: [WalkItem], _ share: Double) -> [WalkItem] {
     let groups = (items.count + groupSize - 1) / groupSize
     let wanted = min(groups, max(1, Int((Double(groups) * share).rounded(.up))))

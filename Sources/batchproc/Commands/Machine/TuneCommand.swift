@@ -30,7 +30,7 @@ struct TuneCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: what ends the measurements before they begin.
+  /// - Throws: an error before the measurements begin.
   func run() throws(BatchError) -> Ending {
     if isSaved, devices == nil {
       throw BatchError(.invalid, "--save finds no place: neither XDG_STATE_HOME nor HOME is set")
@@ -123,7 +123,7 @@ extension ConcurrencySweep.Recommendation {
     "-j \(concurrency.map(String.init) ?? "auto")" + (stride.map { " --stride \($0)" } ?? "")
   }
 
-  /// One sentence that says why it is not just the fastest setting; nil when it is.
+  /// One sentence about why it is not simply the fastest setting; nil if it is.
   var reasonText: String? {
     func percent(_ part: Double) -> String { "\(Int(min(999, part * 100).rounded(.up))) %" }
     return switch reason {

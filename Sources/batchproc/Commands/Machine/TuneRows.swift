@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// What `tune` prints: the table with its curve, and the line to paste.
+/// The output of `tune`: the table with its curve, and the recommended command line.
 struct TuneRows: Sendable {
   private static let widest = 40
 
@@ -24,7 +24,7 @@ struct TuneRows: Sendable {
     self.recommended = recommended
   }
 
-  /// The command with what is recommended; what it is to process is quoted for a shell.
+  /// The recommended command; its paths are quoted for a shell.
   var command: [UInt8] {
     var bytes = Array("batchproc \(job.rawValue) \(recommended.text) ".utf8)
     if job == .archive { bytes += "-o ARCHIVE.tar.zst ".utf8 }

@@ -7,18 +7,18 @@ import class Foundation.OperationQueue
 struct ScheduleCommand: Command {
   private static let unitFolder: PathBytes = "/etc/systemd/system"
   private static let cronFolder: PathBytes = "/etc/cron.d"
-  /// Seconds that systemd may take.
+  /// The time limit for systemd in seconds.
   private static let patience = 60.0
 
   private let schedule: ScheduleText
   private let isForCron: Bool
-  /// Nil where the files are printed.
+  /// Nil if the files are printed.
   private let folder: PathBytes?
   private let isEnabling: Bool
   private let isReplacing: Bool
   let session: Session
 
-  /// - Throws: `UsageError` when it is not said what for; `unreadable` where `/proc` does not name the program.
+  /// - Throws: `UsageError` when neither cron nor systemd is chosen; `unreadable` if `/proc` does not name the program.
   init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) throws {
     switch (parsed.flag(.cron), parsed.flag(.systemd)) {
     case (true, false): isForCron = true
@@ -57,7 +57,7 @@ struct ScheduleCommand: Command {
     return .exit(.success)
   }
 
-  /// Writes all files or, when one of them is taken, none; one that has the content already is left.
+  /// Writes all files or, when one of the names is taken, none; a file that already has the content is left.
   ///
   /// - Returns: the files that were written.
   private func write(_ files: [ScheduleText.File], to folder: PathBytes) throws(BatchError) -> [PathBytes] {
@@ -80,7 +80,7 @@ struct ScheduleCommand: Command {
     return open.map(\.path)
   }
 
-  /// - Throws: `unwritable` when systemd does not do it.
+  /// - Throws: `unwritable` when systemd fails.
   private func enable(in folder: PathBytes, _ files: [ScheduleText.File]) throws(BatchError) {
     let folder = WorkingFolder.absolute(folder)
     let link =

@@ -2,16 +2,16 @@ import BatchCore
 import BatchEngine
 
 extension ScheduleText {
-  /// What a schedule runs, from a command line of `schedule`.
+  /// Creates the schedule from a command line of `schedule`.
   ///
-  /// - Throws: `UsageError` for what no schedule can hold, and what `backup` would refuse.
+  /// - Throws: `UsageError` for options that a schedule cannot contain, and for those that `backup` would refuse.
   init(
     _ parsed: ParsedCommand, program: PathBytes, environment: @escaping (String) -> PathBytes?
   ) throws(UsageError) {
     let own: Set<OptionID> = [.cron, .systemd, .startAt, .profile, .writeTo, .enable]
     let replacesFiles = parsed.bytes(.writeTo) != nil || parsed.flag(.enable)
     let given = parsed.given.filter {
-      // With --write, --force is about the files of the schedule.
+      // With --write, --force applies to the files of the schedule.
       !own.contains($0.id) && !(replacesFiles && $0.id == .force)
     }
     var words: [PathBytes] = []
@@ -62,7 +62,7 @@ extension ScheduleText {
     }
   }
 
-  /// An option as `backup` takes it from any directory.
+  /// An option in a form that works from any directory.
   private static func words(
     of option: ParsedCommand.GivenOption, in command: CommandSpec
   ) throws(UsageError) -> [PathBytes] {
@@ -73,14 +73,14 @@ extension ScheduleText {
       guard value != "-" else {
         throw UsageError("A schedule has no standard input for '--\(spec.long[0])'.", in: command)
       }
-      // What is remote stays as it is, and is refused with its own message.
+      // A remote target is not changed, and is refused with its own message.
       if !(option.id == .target && BackupTarget.isRemote(value)) { value = WorkingFolder.absolute(value) }
     }
     return value.bytes.first == UInt8(ascii: "-")
       ? [PathBytes(Array("--\(spec.long[0])=".utf8) + value.bytes)] : [PathBytes("--\(spec.long[0])"), value]
   }
 
-  /// Reads the line as the run will.
+  /// Parses the line as the run will.
   private static func backup(
     _ words: [PathBytes], in outer: CommandSpec, _ environment: @escaping (String) -> PathBytes?
   ) throws(UsageError) -> ParsedCommand {
@@ -93,7 +93,7 @@ extension ScheduleText {
     return parsed
   }
 
-  /// The folder of the configuration of the user, where it has one.
+  /// The folder of the user's configuration, if there is one.
   private static func userFolder(_ environment: (String) -> PathBytes?) -> PathBytes? {
     let folder =
       environment("XDG_CONFIG_HOME").flatMap { $0.isAbsolute ? $0 : nil }

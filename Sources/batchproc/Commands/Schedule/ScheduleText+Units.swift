@@ -1,7 +1,7 @@
 import BatchEngine
 
 extension ScheduleText {
-  /// Units for systemd: each service with its timer, and what is started when one fails.
+  /// The units for systemd: each service with its timer, and a unit that is started when one fails.
   var units: [File] {
     var files = [
       service(
@@ -26,10 +26,10 @@ extension ScheduleText {
     ]
   }
 
-  /// The timers that have to be enabled.
+  /// The timers that must be enabled.
   var timers: [String] { units.map(\.name).filter { $0.hasSuffix(".timer") } }
 
-  /// Whether systemd takes the path of the program, quoted or not.
+  /// Whether systemd accepts the path of the program, quoted or not.
   var isExecutable: Bool { !program.bytes.contains { "'\"\\".utf8.contains($0) } }
 
   private var unit: String { "batchproc-\(name)" }

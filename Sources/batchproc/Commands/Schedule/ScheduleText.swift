@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A nightly backup, a weekly drill and a daily look at the age of the newest snapshot, for cron or for systemd.
+/// A nightly backup, a weekly drill and a daily check of the newest snapshot's age, for cron or for systemd.
 struct ScheduleText: Sendable {
   /// A file of a schedule.
   struct File: Sendable {
@@ -10,22 +10,22 @@ struct ScheduleText: Sendable {
 
   /// The absolute path of the program.
   let program: PathBytes
-  /// What stands behind `batchproc backup`.
+  /// The arguments after `batchproc backup`.
   let arguments: [PathBytes]
-  /// What opens the set again: for the drill.
+  /// The arguments with the keys of the set, for the drill.
   let keyArguments: [PathBytes]
   let sources: [PathBytes]
   let target: PathBytes
   let name: PathBytes
-  /// Minutes since midnight.
+  /// The start in minutes since midnight.
   let start: Int
-  /// Folders that a run writes to beside the target.
+  /// Folders to which a run writes in addition to the target.
   let written: [PathBytes]
   let hasHooks: Bool
   let usesNetwork: Bool
   /// Whether this machine can read what it writes.
   let isReadable: Bool
-  /// Where the profile of a user is; nil where it is in the file for all users.
+  /// The folder of the user's profile; nil if the profile is in the file for all users.
   let configuration: PathBytes?
 
   static let keep = ["--keep-daily", "14", "--keep-weekly", "8", "--keep-monthly", "12"]
@@ -35,7 +35,7 @@ struct ScheduleText: Sendable {
 
   /// When the drill begins.
   var drillStart: Int { (start + 150) % Self.minutesOfDay }
-  /// When the age of the newest snapshot is looked at.
+  /// When the age of the newest snapshot is checked.
   var ageStart: Int { (start + 360) % Self.minutesOfDay }
 
   var drillArguments: [PathBytes] {
@@ -44,7 +44,7 @@ struct ScheduleText: Sendable {
 
   var ageArguments: [PathBytes] { ["--max-age", PathBytes(Self.longestAge), "--name", name, target] }
 
-  /// A file for `/etc/cron.d`, in whose names cron takes no dots.
+  /// A file for `/etc/cron.d`, where cron ignores names with dots.
   var cron: File {
     let file =
       "batchproc-\(String(decoding: name.bytes, as: UTF8.self).map { Self.isForCron($0) ? $0 : "_" }.reduce(into: "") { $0.append($1) })"

@@ -1,6 +1,6 @@
 /// Renders the progress line of a terminal.
 struct ProgressBar: Sendable {
-  /// The largest part shown so far: totals may grow while they are counted, the bar never shrinks.
+  /// The largest part shown so far: totals may grow while they are counted, but the bar never shrinks.
   private var shown: Double = 0
 
   init() {}
@@ -15,11 +15,11 @@ struct ProgressBar: Sendable {
     let head =
       known.map { fraction in
         let number = percent(fraction, isFinished: state.isFinished)
-        // The bar has the same width as long as the terminal has.
+        // The width of the bar only depends on that of the terminal.
         let columns = min(Self.widest, width / 3)
         return columns < Self.narrowest ? number : "\(bar(fraction, columns: columns))  \(number)"
       } ?? ""
-    // Where the line is narrow the time is kept longest, since it is what people look for.
+    // On a narrow line the time is kept longest, because it is the most important part.
     var free = width - head.utf8.count
     var isFull = free < 0
     func fits(_ part: String?) -> Bool {

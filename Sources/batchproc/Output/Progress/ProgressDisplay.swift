@@ -4,7 +4,7 @@ import class Foundation.Operation
 import Dispatch
 import Synchronization
 
-/// Shows how far a run is: a line at the bottom of a terminal, or a line now and then.
+/// Shows the progress of a run: a line at the bottom of a terminal, or occasional lines.
 final class ProgressDisplay: Sendable {
   private struct State {
     var bar = ProgressBar()
@@ -14,7 +14,7 @@ final class ProgressDisplay: Sendable {
     var isEnded = false
   }
 
-  /// The terminal shows `^C` behind the line, which must not go on in the next row.
+  /// The terminal shows `^C` after the line, which must not wrap into the next row.
   private static let margin = 3
 
   private let mode: ProgressMode
@@ -28,8 +28,8 @@ final class ProgressDisplay: Sendable {
 
   /// - Parameters:
   ///   - mode: not `auto`.
-  ///   - total: counts what is to be done, beside the run; nil when that cannot be known.
-  ///   - isPaused: whether the run is paused at the moment.
+  ///   - total: counts the total work during the run; nil if it cannot be known.
+  ///   - isPaused: whether the run is paused now.
   init(
     mode: ProgressMode, diagnostics: Diagnostics, counters: Counters,
     total: ResultOperation<Counters.Snapshot>?, isPaused: @escaping @Sendable () -> Bool
@@ -39,18 +39,18 @@ final class ProgressDisplay: Sendable {
     self.counters = counters
     self.total = total
     self.isPaused = isPaused
-    // Also where nothing is shown: a signal may ask for the state.
+    // Even if nothing is shown: a signal may request the state.
     sampler.withLock {
       $0 = ProgressSampler(everyMilliseconds: 200) { [weak self] in self?.update(adding: Int(clamping: $0)) }
     }
   }
 
-  /// Notes that some files are done.
+  /// Adds finished files.
   func add(_ count: Int) {
     sampler.withLock { $0 }?.add(count)
   }
 
-  /// Prints the state at once, whatever the mode, and below it the files in progress.
+  /// Prints the state now, in any mode, and below it the files in progress.
   func printNow(_ concurrency: String, _ files: [FileInProgress]) {
     let now = current()
     diagnostics.print((now.parts(at: now.fraction).all + [concurrency]).joined(separator: ", "))
@@ -64,7 +64,7 @@ final class ProgressDisplay: Sendable {
     if mode == .plain, isComplete {
       var last = current()
       last.isFinished = true
-      // The last line is about the whole run.
+      // The last line covers the whole run.
       last.recent = nil
       if let line = state.withLock({ $0.plain.line(for: last) }) { diagnostics.print(line) }
     }
@@ -90,7 +90,7 @@ final class ProgressDisplay: Sendable {
     }
   }
 
-  /// - Parameter files: that are done since the last call.
+  /// - Parameter files: the files finished since the last call.
   private func current(adding files: Int = 0) -> ProgressState {
     let counts = counters.snapshot
     let bytes = counts.byteCount + counters.pending

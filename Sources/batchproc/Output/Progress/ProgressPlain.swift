@@ -1,4 +1,4 @@
-/// Decides when a run that has no terminal says how far it is: each 10 %, or after 60 s of silence.
+/// Decides when a run without a terminal reports its progress: every 10 %, or after 60 s of silence.
 struct ProgressPlain: Sendable {
   private static let stepsInAll = 10
   private static let silence = 60.0

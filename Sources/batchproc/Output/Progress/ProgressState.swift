@@ -1,18 +1,18 @@
-/// What a run has done by now.
+/// The progress of a run so far.
 struct ProgressState: Sendable, Equatable {
   var filesDone = 0
-  /// nil as long as it is not known.
+  /// The total number of files; nil while unknown.
   var filesTotal: Int?
   var bytesDone: Int64 = 0
-  /// nil as long as it is not known.
+  /// The total bytes; nil while unknown.
   var bytesTotal: Int64?
   /// Seconds since the start by a monotonic clock.
   var elapsed: Double = 0
   var isFinished = false
-  /// The last part of the run, for the rate and the time that is left; nil counts all of it.
+  /// The last part of the run, for the rate and the remaining time; nil uses the whole run.
   var recent: ProgressWindow.Work?
 
-  /// The part that is done, by bytes where there are any and by files elsewhere; nil without totals.
+  /// The finished fraction, by bytes if there are any, otherwise by files; nil without totals.
   var fraction: Double? {
     if isFinished { return 1 }
     if let bytesTotal, bytesTotal > 0 { return min(1, max(0, Double(bytesDone) / Double(bytesTotal))) }
@@ -20,7 +20,7 @@ struct ProgressState: Sendable, Equatable {
     return nil
   }
 
-  /// Seconds until the end at the rate of the last part; nil when that cannot be said.
+  /// Seconds until the end at the rate of the last part; nil if unknown.
   func secondsLeft(at fraction: Double?) -> Double? {
     guard !isFinished, let fraction, fraction > 0 else { return nil }
     guard let recent else { return elapsed > 0 ? elapsed / fraction - elapsed : nil }
@@ -32,7 +32,7 @@ struct ProgressState: Sendable, Equatable {
     return total * (1 - fraction) / done * recent.seconds
   }
 
-  /// What is known, in words.
+  /// The parts of the progress text.
   struct Parts {
     /// `123.4 MiB of 465.0 MiB`
     let bytes: String
@@ -43,7 +43,7 @@ struct ProgressState: Sendable, Equatable {
     /// `0.31 s left`
     let time: String
 
-    /// Bytes come first: the number of files stands still while a large one is read.
+    /// Bytes come first: the number of files does not change while a large one is read.
     var all: [String] { [bytes, files] + (rate.map { [$0] } ?? []) + [time] }
   }
 

@@ -1,6 +1,6 @@
-/// What a run has done in the last 30 s, without the time for which it was paused.
+/// The progress of a run in the last 30 s, without pauses.
 struct ProgressWindow: Sendable {
-  /// What was done in a number of seconds.
+  /// The work done in a number of seconds.
   struct Work: Sendable, Equatable {
     var files: Int
     var bytes: Int64
@@ -8,10 +8,10 @@ struct ProgressWindow: Sendable {
   }
 
   private static let length = 30.0
-  /// Points that are nearer to each other are one.
+  /// Points that are closer in time are merged.
   private static let step = 0.2
 
-  /// The sums up to the moments at which they were noted, in seconds without pauses; the oldest is the start of the window.
+  /// The totals at recorded moments, in seconds without pauses; the oldest is the start of the window.
   private var points = [Work(files: 0, bytes: 0, seconds: 0)]
   private var now = Work(files: 0, bytes: 0, seconds: 0)
   private var last = 0.0
@@ -19,11 +19,11 @@ struct ProgressWindow: Sendable {
 
   init() {}
 
-  /// Notes what was done.
+  /// Records the progress.
   ///
   /// - Parameters:
-  ///   - files: that were finished since the last call.
-  ///   - bytes: since the start of the run.
+  ///   - files: the files finished since the last call.
+  ///   - bytes: the bytes since the start of the run.
   ///   - time: seconds since the start of the run, by a monotonic clock.
   ///   - isPaused: whether the run is paused from now on.
   mutating func add(files: Int, bytes: Int64, at time: Double, isPaused: Bool) {
@@ -38,7 +38,7 @@ struct ProgressWindow: Sendable {
     points.removeFirst(kept)
   }
 
-  /// What was done within the window; nil before any time has passed.
+  /// The work within the window; nil before any time has passed.
   var work: Work? {
     guard let start = points.first, now.seconds > start.seconds else { return nil }
     return Work(

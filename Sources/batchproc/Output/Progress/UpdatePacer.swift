@@ -1,6 +1,6 @@
-/// Lets at most so many updates a second through.
+/// Limits the number of updates a second.
 struct UpdatePacer: Sendable {
-  /// Between two updates, in seconds.
+  /// The time between two updates, in seconds.
   private let interval: Double
   private var last: Double?
 
