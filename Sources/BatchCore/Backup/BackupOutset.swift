@@ -188,7 +188,7 @@ package struct BackupOutset: Sendable {
       !$0.elementsEqual([UInt8(ascii: ".")])
     }
     guard !path.isEmpty, !path.containsNUL, absolute.isAbsolute else {
-      throw BatchError(.missing, "the source is no path of a folder or file", path: path)
+      throw BatchError(.missing, "the source is not the path of a folder or file", path: path)
     }
     guard !names.contains(where: { $0.elementsEqual("..".utf8) }) else {
       do throws(BatchError) {

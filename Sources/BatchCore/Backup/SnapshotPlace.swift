@@ -18,7 +18,7 @@ package enum SnapshotPlace: Sendable, Hashable {
     } else if let time = WrittenTime(text.bytes) {
       self = .time(time)
     } else {
-      throw BatchError(.invalid, "is no id and no time", path: text)
+      throw BatchError(.invalid, "is neither an id nor a time", path: text)
     }
   }
 

@@ -26,7 +26,7 @@ package struct PlanFolder: Sendable {
     do throws(BatchError) {
       let file = try opened.openFile(PathBytes(name))
       guard try calls.status(of: file).kind == .regular else {
-        throw BatchError(.malformed, "is no regular file")
+        throw BatchError(.malformed, "is not a regular file")
       }
       return file
     } catch {

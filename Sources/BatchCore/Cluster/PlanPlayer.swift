@@ -191,7 +191,7 @@ package final class PlanPlayer {
     return Problem(
       .changed,
       BatchError(
-        .changed, "entries came or went since it was planned; new ones are left out",
+        .changed, "entries were added or removed since it was planned; new ones are left out",
         path: directory.shownPath))
   }
 

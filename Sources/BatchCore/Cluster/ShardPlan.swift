@@ -191,7 +191,7 @@ package struct ShardPlan: Sendable {
       default: throw BatchError(.malformed, "has a line of an unknown kind")
       }
     }
-    guard shards.count == count else { throw BatchError(.malformed, "has not all of its shards") }
+    guard shards.count == count else { throw BatchError(.malformed, "does not have all of its shards") }
     for case let further? in shards.map(\.further) {
       guard further.range.lowerBound == offset else {
         throw BatchError(.malformed, "has ranges that do not follow one another")

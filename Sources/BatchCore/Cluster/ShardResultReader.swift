@@ -49,20 +49,20 @@ package final class ShardResultReader {
     file = try folder.openFile(name)
     status = try calls.status(of: file)
     guard let size = UInt64(exactly: status.size) else {
-      throw BatchError(.malformed, "is no regular file")
+      throw BatchError(.malformed, "is not a regular file")
     }
     self.size = size
     let raw = file.raw
     let head = try Self.read(raw, 0..<min(size, UInt64(Self.longestLine)), calls)
     guard let newline = head.firstIndex(of: UInt8(ascii: "\n")) else {
-      throw BatchError(.malformed, "is no result of a shard")
+      throw BatchError(.malformed, "is not the result of a shard")
     }
     let fields: JSONFields
     do throws(BatchError) {
       fields = try JSONFields(head[..<newline])
       guard try fields.text("type") == "result" else { throw BatchError(.malformed, "") }
     } catch {
-      throw BatchError(.malformed, "is no result of a shard")
+      throw BatchError(.malformed, "is not the result of a shard")
     }
     guard try fields.text("plan") == plan.id else {
       throw BatchError(.malformed, "is the result of another plan")

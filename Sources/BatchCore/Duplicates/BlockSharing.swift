@@ -36,7 +36,7 @@ final class BlockSharing: CopyLinking {
         let shared = context.calls.share(
           offset..<min(size, offset + Self.partSize), of: source.raw, with: target.raw)
         guard shared != 0 else {
-          throw BatchError(.changed, "has not the same bytes any more as its copy", path: copy.path)
+          throw BatchError(.changed, "does not have the same bytes as its copy any more", path: copy.path)
         }
         guard shared > 0 else {
           let number = Int32(truncatingIfNeeded: -shared)

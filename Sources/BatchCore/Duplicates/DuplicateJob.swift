@@ -79,7 +79,7 @@ package struct DuplicateJob: BatchJob {
       case .other:
         rows.append(
           .problem(
-            Problem(.unreadable, BatchError(.invalid, "standard input is no file of a tree", path: "-"))))
+            Problem(.unreadable, BatchError(.invalid, "standard input is not a file of a tree", path: "-"))))
       case .walked: rows.append(.walked)
       case .ends(let file): rows.append(.ends(file, key: try key(of: file.record, in: context)))
       case .whole: break

@@ -88,7 +88,7 @@ final class HardLinking: CopyLinking {
       let now = try context.calls.status(of: copy)
       let status = name.status
       guard now.hasSameContent(as: status), !isFirst || now.statusChanged == status.statusChanged else {
-        throw BatchError(.changed, "changed since it was compared, and stays as it is")
+        throw BatchError(.changed, "changed since it was compared, and is not linked")
       }
       let source = file.raw
       let failed = folder.replace(leaf, by: context.commits) {

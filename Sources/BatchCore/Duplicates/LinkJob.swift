@@ -111,7 +111,7 @@ package struct LinkJob: BatchJob {
         try read(record, offset..<end, into: &first, in: context)
         try read(other, offset..<end, into: &second, in: context)
         guard first[..<count] == second[..<count] else {
-          throw BatchError(.changed, "has not the same bytes any more as its copy", path: record.path)
+          throw BatchError(.changed, "does not have the same bytes as its copy any more", path: record.path)
         }
         offset = end
       }

@@ -159,7 +159,7 @@ package final class AgeFile: Sendable {
     let end = start + UInt64(layout.plainSize(of: chunk) + Primitives.tagSize)
     return AgeDamage.payload(
       chunk == layout.chunkCount - 1
-        ? "the last chunk of the encrypted file fails its check (it is cut off, has bytes behind its end, or bytes \(start) to \(end) are wrong)"
+        ? "the last chunk of the encrypted file fails its check (it is cut off, has bytes after its end, or bytes \(start) to \(end) are wrong)"
         : "a chunk of the encrypted file fails its check (bytes \(start) to \(end))")
   }
 

@@ -64,7 +64,7 @@ package struct AgeIdentity: Sendable {
       if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
       guard let identity = try AgeIdentity(line) else {
         throw BatchError(
-          .malformed, "line \(index + 1) is no identity: AGE-SECRET-KEY-1… is expected", path: path)
+          .malformed, "line \(index + 1) is not an identity: AGE-SECRET-KEY-1… is expected", path: path)
       }
       identities.append(identity)
     }

@@ -54,7 +54,7 @@ package struct AgeKeys: Sendable {
       }
     }
     throw BatchError(
-      .unsupported, "is encrypted, and none of the identities that were given opens it", remedy: .giveIdentity
+      .unsupported, "is encrypted, and none of the given identities decrypts it", remedy: .giveIdentity
     )
   }
 

@@ -45,7 +45,7 @@ package struct AgeRecipient: Sendable, Hashable {
       let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
       if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
       guard let recipient = AgeRecipient(line) else {
-        throw BatchError(.malformed, "line \(index + 1) is no recipient: age1… is expected", path: path)
+        throw BatchError(.malformed, "line \(index + 1) is not a recipient: age1… is expected", path: path)
       }
       recipients.append(recipient)
     }

@@ -63,7 +63,7 @@ package final class DecryptedContent {
     file = consume opened
   }
 
-  private static let other = BatchError(.unsupported, "is no file of age")
+  private static let other = BatchError(.unsupported, "is not an age file")
 
   /// The next bytes, empty at the end.
   ///

@@ -27,7 +27,7 @@ struct PayloadLayout: Sendable, Hashable {
     size = end - start - chunkCount * UInt64(Primitives.tagSize)
   }
 
-  static let cutOff = AgeDamage.payload("the encrypted file is cut off, or has bytes behind its end")
+  static let cutOff = AgeDamage.payload("the encrypted file is cut off, or has bytes after its end")
 
   /// The offset of a chunk in the file.
   func sealedStart(of chunk: UInt64) -> UInt64 { start + chunk * UInt64(Self.sealedSize) }

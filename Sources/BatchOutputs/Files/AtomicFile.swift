@@ -141,7 +141,7 @@ package final class AtomicFile: Sendable {
     guard isListLost else { return nil }
     return BatchError(
       .special,
-      "could not be given the access control list of its source; its mode gives nobody more than that list does",
+      "could not be given the access control list of its source; its mode gives no user more rights than that list",
       path: target)
   }
 

@@ -15,7 +15,7 @@ extension Remedy {
     case .raiseLevels: "--max-levels allows more"
     case .replaceOutput: "--force replaces it"
     case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
-    case .overwriteFiles: "--force replaces it, --overwrite newer only what is older"
+    case .overwriteFiles: "--force replaces it, --overwrite newer only replaces older files"
     case .keepGoing: "add --keep-going to extract all members that are undamaged"
     case .makeDevices: "see --devices"
     case .restorePrivileges: "see --same-permissions"

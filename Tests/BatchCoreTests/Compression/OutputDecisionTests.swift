@@ -75,7 +75,7 @@ struct OutputDecisionTests {
     #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
   }
 
-  @Test("over what is no regular file never without force")
+  @Test("over what is not a regular file never without force")
   func otherKinds() throws {
     try fixture.folder("folder")
     try fixture.fifo("fifo")

@@ -69,8 +69,8 @@ import Testing
   @Test func refusesWhatIsNoTextOfModestSize() throws {
     try t.fifo("d/fifo")
     try t.file("d/large", size: 1 << 20 + 1)
-    #expect(refusal("d/fifo")?.message == "is no regular file")
+    #expect(refusal("d/fifo")?.message == "is not a regular file")
     #expect(refusal("d/large")?.code == .malformed)
-    #expect(refusal("d")?.message == "is no regular file")
+    #expect(refusal("d")?.message == "is not a regular file")
   }
 }

@@ -49,7 +49,7 @@ import Testing
     (["-czf", "a.tgz", "d"], "'-c': use 'batchproc archive -o FILE PATH...'."),
     (
       ["list", "-tzf", "a.tgz"],
-      "'-t': not needed; -z ends rows in NUL here, and the content of the archive tells the format."
+      "'-t': not needed; -z ends rows in NUL here, and the content of the archive shows the format."
     ),
     (["archive", "--jobs", "4", "-o", "a.tar", "d"], "'--jobs': use -j N."),
     (["compress", "--zstd", "d"], "'--zstd': use --format zst."),

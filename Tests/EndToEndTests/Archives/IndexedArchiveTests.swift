@@ -213,7 +213,7 @@ struct IndexedArchiveTests {
   func garbage(format: String) throws {
     try t.writeIndexed("src.tar", format)
     let run = try t.shell("(cat x.\(format); echo garbage) >y; $BP list y | cmp - <($BP list src.tar)")
-    let isTold = ["warning", "garbage after the end", "more behind the end"].contains {
+    let isTold = ["warning", "garbage after the end", "bytes after the end"].contains {
       run.errorText.contains($0)
     }
     #expect(isTold && run.text == "", "\(run.text)\(run.errorText)")

@@ -33,7 +33,7 @@ import Testing
     [
       "rm -r disk/bk", "mv disk/bk disk/old", "mv disk away", "mv disk away; mkdir disk",
       "mv disk/bk away; ln -s nowhere disk/bk",
-    ].map { Wrong(target: "disk/bk", setup: $0, says: "is missing, and backups went there before") }
+    ].map { Wrong(target: "disk/bk", setup: $0, says: "is missing, and earlier backups used it") }
     + [
       "rm -r disk/bk; mkdir disk/bk", "rm -r disk/bk; mkdir -p disk/bk/lost+found",
       "rm -r disk/bk; mkdir disk/bk; echo other >disk/bk/file", "rm -r disk/bk; echo >disk/bk",
@@ -41,18 +41,19 @@ import Testing
       "rm disk/bk/.backup.id", ": >disk/bk/.backup.id", "echo nonsense >disk/bk/.backup.id",
       "rm disk/bk/.backup.id; mkdir disk/bk/.backup.id", "rm disk/bk/.backup.id; mkfifo disk/bk/.backup.id",
       "mv disk/bk/.backup.id keep; ln -s ../../keep disk/bk/.backup.id", "sed -i s/$/0/ disk/bk/.backup.id",
-    ].map { Wrong(target: "disk/bk", setup: $0, says: "is not the directory that backups went to before") }
+    ].map { Wrong(target: "disk/bk", setup: $0, says: "is not the directory of earlier backups") }
     + ["disk/./bk//", "disk/../disk/bk", "$PWD/disk/bk", "./disk/bk"].map {
       Wrong(
-        target: $0, setup: "rm disk/bk/.backup.id", says: "is not the directory that backups went to before")
+        target: $0, setup: "rm disk/bk/.backup.id", says: "is not the directory of earlier backups")
     }
     + [
       Wrong(
-        target: "disk/bk", setup: "rm -r disk/bk", says: "is missing, and backups went there", options: "-n"),
+        target: "disk/bk", setup: "rm -r disk/bk", says: "is missing, and earlier backups used it",
+        options: "-n"),
       Wrong(
-        target: "disk/bk", setup: "rm -r disk/bk", says: "is missing, and backups went there",
+        target: "disk/bk", setup: "rm -r disk/bk", says: "is missing, and earlier backups used it",
         options: "--name other"),
-      Wrong(target: "disk/bk", says: "no set begins here", options: "--init"),
+      Wrong(target: "disk/bk", says: "no new set begins here", options: "--init"),
     ]
 
   private let t: TreeFixture
@@ -112,7 +113,7 @@ import Testing
   @Test("a set of an earlier version gets an id, with a message") func adopted() throws {
     let run = try t.shell(
       """
-      rm -r disk/bk/.backup.id "$XDG_STATE_HOME"; $BP backup --to disk/bk src 2>&1 | grep -c 'has snapshots and no id'
+      rm -r disk/bk/.backup.id "$XDG_STATE_HOME"; $BP backup --to disk/bk src 2>&1 | grep -c 'has snapshots but no id'
       $BP backup --to disk/bk src 2>&1 | grep -c 'no id'; mv disk/bk gone; $BP backup -q --to disk/bk src; echo $?
       """)
     #expect(run.text == "1\n0\n1\n", "\(run.text)\(run.errorText)")

@@ -102,7 +102,7 @@ import Testing
       run.text == """
         batchproc: '--target': use -C DIR.
         batchproc: '--snapshot': use --at ID; the newest one is the default.
-        batchproc: '--include': name the files behind the directory of the snapshots.
+        batchproc: '--include': name the files after the directory of the snapshots.
         batchproc: '--read-data-subset': use --share 1/30.
         batchproc: latest: cannot open the folder: No such file or directory (the directory of the snapshots comes first: 'batchproc restore DIR --at latest')
         batchproc: latest: nothing in the snapshot matches (the newest snapshot is the default; another one: --at ID)

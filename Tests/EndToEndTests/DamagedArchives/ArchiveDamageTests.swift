@@ -178,7 +178,7 @@ import Testing
     #expect(try t.shell("'\(Host.binary)' extract -C out - <x.zip").status == 0)
     #expect(try extracted() == "first second third ")
     let behind = try t.shell("rm -rf out && mkdir out && '\(Host.binary)' extract -q -C out - <behind")
-    #expect(behind.status == 0 && behind.errorText.contains("there are bytes behind the end of the zip"))
+    #expect(behind.status == 0 && behind.errorText.contains("there are bytes after the end of the zip"))
     #expect(try extracted() == "first second third ")
     for name in ["cut", "less", "content"] {
       let verified = try t.shell("'\(Host.binary)' verify - <\(name)")

@@ -67,7 +67,7 @@ import Testing
     #expect(run.text == "a\nb\n")
     #expect(
       run.errorText
-        == "batchproc: x.\(format): damaged: there is more behind the end of the archive, which is not read\n"
+        == "batchproc: x.\(format): damaged: there are bytes after the end of the archive, which are not read\n"
     )
   }
 

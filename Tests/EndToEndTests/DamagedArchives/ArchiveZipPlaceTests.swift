@@ -69,7 +69,7 @@ struct ArchiveZipPlaceTests {
         errors
           == Array(
             repeating:
-              "batchproc: warning: x.zip: there are bytes behind the end of the zip, which are not read",
+              "batchproc: warning: x.zip: there are bytes after the end of the zip, which are not read",
             count: 3),
         "\(errors)")
     }

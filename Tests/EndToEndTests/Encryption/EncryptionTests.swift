@@ -114,7 +114,7 @@ struct EncryptionTests {
       EOF
       python3 damage.py \(Campaign.cases(2000))
       """, seconds: 170)
-    // A file that is cut in its first bytes is no file of age any more, and no archive.
+    // A file that is cut in its first bytes is not an age file any more, and no archive.
     #expect(run.text.isEmpty, "\(run.text)\(run.errorText)")
   }
 

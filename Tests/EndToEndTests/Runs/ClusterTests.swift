@@ -150,7 +150,7 @@ struct ClusterTests {
     #expect(run.text == "0\n0\n0\n5\n3\n0\n3\n", "\(run.text)\(run.errorText)")
     let merged = run.errorText
     #expect(merged.contains("t/2: changed since it was planned"), "\(merged)")
-    #expect(merged.contains("t/sub: entries came or went") && merged.contains("1 changed meanwhile"))
+    #expect(merged.contains("t/sub: entries were added or removed") && merged.contains("1 changed meanwhile"))
   }
 
   @Test(

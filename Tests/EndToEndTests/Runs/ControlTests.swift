@@ -91,6 +91,7 @@ import Testing
     let run = try t.batchproc("hash", "--control", "c", "t/d0")
     #expect(run.status == 0)
     #expect(
-      run.errorText.contains("c: line 1 says none of 'concurrency N', 'concurrency auto', 'pause', 'resume'"))
+      run.errorText.contains("c: line 1 is not one of 'concurrency N', 'concurrency auto', 'pause', 'resume'")
+    )
   }
 }

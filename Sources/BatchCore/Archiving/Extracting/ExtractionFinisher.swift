@@ -208,7 +208,7 @@ struct ExtractionFinisher {
   }
 
   static let noFirstName = BatchError(
-    .invalid, "cannot be made: what it is one more name of is not there")
+    .invalid, "cannot be made: the file that it is a hard link to is missing")
 
   private func shareContent(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {

@@ -90,7 +90,7 @@ final class ZipMembers {
     let (behind, isHuge) = place.local.addingReportingOverflow(
       local.byteCount + (entry.isLarge ? 0 : UInt64(entry.compressedSize)))
     guard !isHuge, behind <= next else {
-      throw BatchError(.malformed, "damaged: it overlaps the member behind it")
+      throw BatchError(.malformed, "damaged: it overlaps the next member")
     }
     if member.kind == .symbolicLink, !entry.isEncrypted, let target = member.linkTarget {
       let check = target.bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }

@@ -2,11 +2,11 @@ import BatchEngine
 import CArchive
 
 extension ArchiveReader {
-  static let moreRemark = "there is more behind the end of the archive, which is not read"
-  static let garbageRemark = "there are bytes behind the end of the compressed data, which are not read"
-  static let behindSevenZipRemark = "there are bytes behind the end of the 7z archive, which are not read"
+  static let moreRemark = "there are bytes after the end of the archive, which are not read"
+  static let garbageRemark = "there are bytes after the end of the compressed data, which are not read"
+  static let behindSevenZipRemark = "there are bytes after the end of the 7z archive, which are not read"
   static let loneBlockRemark = "of the two blocks that end the archive one is missing"
-  static let behindZipRemark = "there are bytes behind the end of the zip, which are not read"
+  static let behindZipRemark = "there are bytes after the end of the zip, which are not read"
   static let emptyRemark = "it has no members"
 
   /// Reads the bytes after the archive, so that all checksums of the compression are compared and nothing is skipped silently.
@@ -27,7 +27,7 @@ extension ArchiveReader {
     }
     // Zeros read as a tar without members, and a lost first block may read as zeros.
     if hasMore || feed.content.hasGarbage {
-      throw BatchError(.malformed, "damaged: it begins with zeros and has content behind them", path: name)
+      throw BatchError(.malformed, "damaged: it begins with zeros and has content after them", path: name)
     }
     if let difference {
       throw BatchError(.malformed, "damaged: it has no members: \(difference)", path: name)

@@ -82,7 +82,7 @@ struct MemberClaims {
         isBelowContested = true
       } else if files.contains(hash) {
         throw BatchError(
-          .invalid, "refused: an earlier member, which is no folder, has the name of its folder", path: path)
+          .invalid, "refused: an earlier member that is not a folder has its folder's name", path: path)
       }
       if !addFolder(hash), contested.isEmpty { break }
     }

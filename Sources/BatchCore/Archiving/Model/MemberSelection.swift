@@ -165,7 +165,7 @@ struct MemberNames: Sendable {
     case .directory, .symbolicLink, .fifo, .characterDevice, .blockDevice: break
     }
     throw BatchError(
-      .malformed, "not restored: the manifest has a file of this name, and the archive has not",
+      .malformed, "not restored: the manifest has a file with this name, but the archive does not",
       path: entry.path)
   }
 

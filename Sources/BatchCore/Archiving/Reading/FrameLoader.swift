@@ -47,7 +47,7 @@ final class FrameLoader {
         if let damage { throw BatchError(.malformed, damage.message) }
         // After a gzip member, other readers treat zeros as the end of the file.
         if decoder.format == .gz, decoder.hasPadding {
-          throw BatchError(.malformed, "zeros behind a gzip member")
+          throw BatchError(.malformed, "zeros after a gzip member")
         }
       } catch {
         // An unavailable window, dictionary or filter: our frames need none, so it comes from damage.

@@ -84,13 +84,13 @@ struct SegmentReader {
       frames[group.frames.upperBound - 1].plain.upperBound - frames[group.frames.lowerBound].plain.lowerBound
     guard group.frames.upperBound == frames.count else {
       if end == size { return }
-      throw contradicted("bytes behind its members that belong to none: other readers end or go on here")
+      throw contradicted("bytes after its members that belong to none: other readers end or go on here")
     }
     guard end <= size, size - end >= 2 * UInt64(TarBlock.size) else {
       throw contradicted("the blocks that end the archive are missing")
     }
     guard try content.isZero(from: end) else {
-      throw contradicted("behind its members stands something else than the blocks that end the archive")
+      throw contradicted("its members are followed by something other than the blocks that end the archive")
     }
   }
 

@@ -92,7 +92,7 @@ package struct VerifyReader: BatchReader {
     digests = nil
     if archive.size != written.stretch.bytes.upperBound {
       notes.append(
-        .damage("it has \(archive.size ?? 0) bytes in the place of \(written.stretch.bytes.upperBound)"))
+        .damage("it has \(archive.size ?? 0) bytes instead of \(written.stretch.bytes.upperBound)"))
     }
     guard written.format.container == .tar else {
       way = .written(try WrittenMembers(archive, written, by: right))
@@ -123,7 +123,7 @@ package struct VerifyReader: BatchReader {
       try context.checkCancellation()
       try context.yield(Item(step: .unreadable(nil, error)))
       if live != nil {
-        try yield([.fact("what is new cannot be told: the archive was not read to its end")], in: context)
+        try yield([.fact("new paths cannot be determined: the archive was not read to its end")], in: context)
       }
     }
     if let stretch = written?.stretch { try context.yield(Item(step: .stretch(archive, stretch))) }

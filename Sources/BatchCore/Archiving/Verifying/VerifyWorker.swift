@@ -214,7 +214,7 @@ package final class VerifyWorker: BatchWorker {
     }
     if try digest.finish() != stretch.digest {
       let isAll = stretch.bytes.lowerBound == 0
-      let what = isAll ? "its bytes" : "the bytes behind its members"
+      let what = isAll ? "its bytes" : "the bytes after its members"
       output.append(row: .note(.damage("some of \(what) are others")))
     }
   }

@@ -128,7 +128,7 @@ package final class SetLock: Sendable {
     if failed == 0 { failed = calls.resize(raw, to: bytes.count) }
     if failed == 0 { failed = calls.syncContent(of: raw) }
     guard failed == 0 else {
-      throw BatchError.syscall("write the note of what is under way", errno: -failed, path: path).recoded(
+      throw BatchError.syscall("write the record of pending files", errno: -failed, path: path).recoded(
         .unwritable)
     }
   }

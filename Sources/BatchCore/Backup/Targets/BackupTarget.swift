@@ -50,7 +50,7 @@ package struct BackupTarget: Sendable {
     if !known.isDisjoint(with: present) {
       if isNew, id != nil {
         throw BatchError(
-          .invalid, "no set begins here, since backups went to this one before", path: directory,
+          .invalid, "no new set begins here: earlier backups used the set in this directory", path: directory,
           remedy: .continueSet)
       }
     } else if !isNew {
@@ -66,14 +66,14 @@ package struct BackupTarget: Sendable {
       throw BatchError(
         .missing,
         isThere
-          ? "is not the directory that backups went to before: it has none of their sets"
-          : "is missing, and backups went there before",
+          ? "is not the directory of earlier backups: it contains none of their sets"
+          : "is missing, and earlier backups used it",
         path: directory, remedy: .mountOrInitialize)
     }
     let above = directory.parent
     guard !isThere, kind(of: above.isEmpty ? "." : above) != .directory else { return }
     throw BatchError(
-      .missing, "there is no directory '\(above)' to make it in", path: directory, remedy: .mountOrInitialize)
+      .missing, "the parent directory '\(above)' does not exist", path: directory, remedy: .mountOrInitialize)
   }
 
   private static func kind(of path: PathBytes) -> FileStatus.Kind? {
@@ -86,7 +86,7 @@ package struct BackupTarget: Sendable {
     return BatchError(
       .missing,
       hasSnapshots
-        ? "the set '\(set.name)' has snapshots and no id: it gets one, by which it will be recognized"
+        ? "the set '\(set.name)' has snapshots but no id: it gets an id, so that it can be recognized"
         : "there is no set '\(set.name)' yet: it begins with this snapshot", path: set.directory)
   }
 

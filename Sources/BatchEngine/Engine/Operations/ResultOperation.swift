@@ -34,7 +34,7 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
   ///   not finished.
   public func value() throws(BatchError) -> Value {
     guard let outcome = state.withLock({ $0.outcome }) else {
-      throw BatchError(.invalid, "a result was asked of an operation that has not finished")
+      throw BatchError(.invalid, "the result of an operation that has not finished was requested")
     }
     return try outcome.get()
   }

@@ -99,7 +99,7 @@ package final class RunControl: Sendable {
     if let line = wishes.unknownLine {
       warn(
         BatchError(
-          .malformed, "line \(line) says none of 'concurrency N', 'concurrency auto', 'pause', 'resume'",
+          .malformed, "line \(line) is not one of 'concurrency N', 'concurrency auto', 'pause', 'resume'",
           path: path))
     }
   }

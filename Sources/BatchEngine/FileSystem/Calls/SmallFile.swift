@@ -25,7 +25,7 @@ package enum SmallFile {
     var raw = stat()
     guard fstat(file.raw, &raw) == 0 else { throw .syscall("read the status", errno: errno, path: path) }
     guard raw.st_mode & S_IFMT == S_IFREG else {
-      throw BatchError(.malformed, "is no regular file", path: path)
+      throw BatchError(.malformed, "is not a regular file", path: path)
     }
     try check(raw)
     return try content(of: file, path, limit)
@@ -41,7 +41,7 @@ package enum SmallFile {
     let raw = file.raw
     var status = stat()
     if isRegular, fstat(raw, &status) != 0 || status.st_mode & S_IFMT != S_IFREG {
-      throw BatchError(.malformed, "is no regular file", path: path)
+      throw BatchError(.malformed, "is not a regular file", path: path)
     }
     var failed: Int32 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: count) { room, filled in

@@ -30,7 +30,7 @@ package enum SecretFile {
     } else if isatty(file.raw) == 1 {
       return try readLine(file.raw, into: room, prompt)
     } else {
-      throw BatchError(.malformed, "is no regular file", path: path)
+      throw BatchError(.malformed, "is not a regular file", path: path)
     }
     return try fill(room, from: file.raw, path)
   }

@@ -24,7 +24,7 @@ package struct TrustedFile {
     let file = Descriptor(owning: opened)
     let status: FileStatus
     do { status = try calls.status(of: file) } catch { throw error.at(path) }
-    guard status.kind == .regular else { throw BatchError(.malformed, "is no regular file", path: path) }
+    guard status.kind == .regular else { throw BatchError(.malformed, "is not a regular file", path: path) }
     if let reason = distrust(of: status) {
       throw BatchError(.unreadable, "is refused, since \(reason)", path: path)
     }

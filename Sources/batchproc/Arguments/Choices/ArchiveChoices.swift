@@ -68,7 +68,7 @@ struct ArchiveChoices: Sendable {
     guard let format = named ?? ArchiveFormat(suffixOf: inner) else {
       throw UsageError(
         target == "-"
-          ? "Standard output has no suffix that tells the format; use --format."
+          ? "Standard output has no suffix that shows the format; use --format."
           : "Cannot tell the format from \(quote(PathBytes(target.lastComponent))); use --format.",
         in: parsed.command)
     }

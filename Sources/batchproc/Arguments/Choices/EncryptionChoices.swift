@@ -18,7 +18,7 @@ enum EncryptionChoices {
       case .encryptTo:
         guard let recipient = AgeRecipient(value.bytes) else {
           throw UsageError(
-            "The value \(quote(value)) of '--encrypt-to' is no recipient; 'keygen' prints one, age1...",
+            "The value \(quote(value)) of '--encrypt-to' is not a recipient; 'keygen' prints one, age1...",
             in: parsed.command)
         }
         recipients.append(recipient)

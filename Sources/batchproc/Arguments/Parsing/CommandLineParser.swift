@@ -135,7 +135,7 @@ struct CommandLineParser {
     if parsed.given.contains(where: { $0.id == .plan }) {
       guard let surplus = parsed.operands.first else { return }
       throw UsageError(
-        "The plan says what to process: \(quote(surplus)) has no place beside it.", in: parsed.command)
+        "The plan determines what to process: \(quote(surplus)) is not allowed with it.", in: parsed.command)
     }
     if parsed.operands.count < required, !readsLists {
       let missing = declared[parsed.operands.count].label

@@ -85,6 +85,6 @@ extension CommandSpec {
         meaning: "Archive a tree, compressed by all cores."),
       Example(
         command: "batchproc archive -o site.tgz --reproducible --mtime 2026-01-01 -C /srv site",
-        meaning: "Make the same bytes of the same tree anywhere."),
+        meaning: "Make the same archive of the same tree on any machine."),
     ])
 }

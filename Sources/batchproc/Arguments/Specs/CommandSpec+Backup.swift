@@ -65,7 +65,7 @@ extension CommandSpec {
         help: "How hard to compress."),
       OptionSpec(
         .verify, "verify", kind: .invertible(initially: true), default: "--verify",
-        help: "Read the archive back before it gets its name, and compare it with what was archived."),
+        help: "Read the archive back before it gets its final name, and compare it with the archived data."),
       OptionSpec(
         .allowEmpty, "allow-empty",
         help: """
@@ -79,7 +79,7 @@ extension CommandSpec {
     ] + Group.retention.options + [
       OptionSpec(
         .before, "before", kind: .single(.glob), value: "command",
-        help: "Run this by /bin/sh first; when it fails there is no backup (1)."),
+        help: "Run this with /bin/sh first; if it fails, no backup is made (1)."),
       OptionSpec(
         .after, "after", kind: .single(.glob), value: "command",
         help: "Run this at the end, with the outcome in its environment and as JSON on its standard input."),
@@ -113,7 +113,7 @@ extension CommandSpec {
         command: "batchproc backup --to /mnt/backups --name home /home", meaning: "Take a snapshot of /home."),
       Example(
         command: "batchproc backup -q --to /mnt/backups --keep-daily 14 /etc /srv",
-        meaning: "From cron: say nothing unless something is wrong, and remove snapshots that are too old."),
+        meaning: "From cron: print only errors, and remove snapshots that are too old."),
     ])
 
   static let snapshots = CommandSpec(
@@ -174,7 +174,7 @@ extension CommandSpec {
       Example(command: "batchproc snapshots /mnt/backups", meaning: "List what can be restored."),
       Example(
         command: "batchproc snapshots /mnt/backups --find '*.odt'",
-        meaning: "Say in which snapshots such files are, and when they changed."),
+        meaning: "Show in which snapshots such files are, and when they changed."),
       Example(
         command: "batchproc snapshots -q --max-age 26h /mnt/backups",
         meaning: "From monitoring: fail when the nightly backup is missing."),
@@ -219,7 +219,7 @@ extension CommandSpec {
       OptionSpec(
         .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
         default: ReadingChoices.overwritings[0],
-        help: "Replace files that exist: never, where the member is newer, or always."),
+        help: "Replace files that exist: never, if the member is newer, or always."),
       OptionSpec(.force, "force", help: "The same as --overwrite always. A report is replaced too."),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
@@ -230,7 +230,7 @@ extension CommandSpec {
           Restore owners by their numbers, and ignore their names.
           """),
       OptionSpec(
-        .keepGoing, "keep-going", help: "Go on behind damage, and restore the files that are whole."),
+        .keepGoing, "keep-going", help: "Continue after damage, and restore the undamaged files."),
       .maxLevels,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.extracting] + Group.readingRun[1...],
@@ -265,7 +265,7 @@ extension CommandSpec {
     examples: [
       Example(
         command: "batchproc prune -n --keep-daily 14 --keep-weekly 8 /mnt/backups",
-        meaning: "Print what would stay and why.")
+        meaning: "Print which snapshots would be kept, and why.")
     ])
 }
 
@@ -292,7 +292,7 @@ extension CommandSpec {
       OptionSpec(.all, "all", help: "Restore all files."),
       OptionSpec(
         .timeBudget, "time-budget", kind: .single(.duration), value: "time",
-        help: "Stop after this time (20). The next drill goes on from there."),
+        help: "Stop after this time (20). The next drill continues from there."),
       OptionSpec(
         .againstLive, "against-live",
         help: """
@@ -305,7 +305,7 @@ extension CommandSpec {
     examples: [
       Example(
         command: "batchproc drill --sample 5% --time-budget 2h /mnt/backups",
-        meaning: "Every week: see that what was backed up can be restored.")
+        meaning: "Every week: check that the backup can be restored.")
     ])
 
   static let schedule = CommandSpec(
@@ -334,7 +334,7 @@ extension CommandSpec {
         help: "When the backup begins, every day by the local clock."),
       OptionSpec(
         .profile, "profile", kind: .single(.glob), value: "name",
-        help: "Back up by this profile of the configuration: the command names it."),
+        help: "Back up with this profile of the configuration, which the scheduled command names."),
       OptionSpec(
         .writeTo, "write", kind: .single(.directory), value: "dir",
         help:
@@ -407,7 +407,7 @@ extension CommandSpec {
       Example(command: "batchproc audit /srv/photos /mnt/copy/photos", meaning: "Compare two directories."),
       Example(
         command: "batchproc audit --update photos.mtree /srv/photos",
-        meaning: "Take in what has changed, unless something rots."),
+        meaning: "Update the manifest, unless a file has rotted."),
     ])
 }
 

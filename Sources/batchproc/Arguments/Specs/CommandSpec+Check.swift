@@ -43,7 +43,7 @@ extension CommandSpec {
       OptionSpec(.warn, "warn", short: "w", help: "Name each line that is not a row of a manifest."),
       OptionSpec(.strict, "strict", help: "Count each line that is not a row as a difference."),
       OptionSpec(
-        .ignoreMissing, "ignore-missing", help: "Say nothing about files that do not exist."),
+        .ignoreMissing, "ignore-missing", help: "Do not report files that do not exist."),
       OptionSpec(
         .ignoreMalformed, "ignore-malformed",
         help: "Ignore rows that are not valid, as sha256sum does."),

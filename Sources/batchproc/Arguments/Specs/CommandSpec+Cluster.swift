@@ -14,7 +14,7 @@ extension CommandSpec {
       """
     ],
     operands: [
-      Operand(name: "command", repeats: true, help: "The command with its options, behind a '--'.")
+      Operand(name: "command", repeats: true, help: "The command with its options, after a '--'.")
     ],
     own: [
       .shards,
@@ -53,7 +53,7 @@ extension CommandSpec {
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(
         .allowMissing, "allow-missing",
-        help: "Write the results that are there, and end with 3 when one is missing or not valid."),
+        help: "Write the existing results, and end with 3 when one is missing or not valid."),
       OptionSpec(
         .removeParts, "remove-parts",
         help: "Remove the plan and the results when the output is on the disk."),
@@ -74,7 +74,7 @@ extension CommandSpec {
       """
     ],
     operands: [
-      Operand(name: "command", repeats: true, help: "The command with its options, behind a '--'.")
+      Operand(name: "command", repeats: true, help: "The command with its options, after a '--'.")
     ],
     own: [
       OptionSpec(.slurm, "slurm", help: "For Slurm, by sbatch; there is no other scheduler yet."),

@@ -85,7 +85,7 @@ extension CommandSpec.Group {
       OptionSpec(
         .excludeCaches, "exclude-caches",
         help: "Leave out directories that hold a valid CACHEDIR.TAG."),
-      OptionSpec(.gitignore, "gitignore", help: "Leave out what the .gitignore files of the tree name."),
+      OptionSpec(.gitignore, "gitignore", help: "Leave out what the .gitignore files in the tree list."),
       OptionSpec(
         .oneFileSystem, "one-file-system", short: "x",
         help: "Stay on the file system of each path given."),

@@ -151,7 +151,7 @@ extension CommandSpec {
     own: [.followSymlinks, .plan, .shard, .forceShard],
     shared: Group.withThreads,
     examples: [
-      Example(command: "batchproc test backups", meaning: "Say which files of a tree are damaged.")
+      Example(command: "batchproc test backups", meaning: "Show which files of a tree are damaged.")
     ])
 }
 

@@ -36,7 +36,7 @@ extension CommandSpec {
     ],
     shared: [Group.general],
     examples: [
-      Example(command: "batchproc config hash", meaning: "Print what holds for hash."),
+      Example(command: "batchproc config hash", meaning: "Print the values that apply to hash."),
       Example(
         command: "batchproc config --profile nightly", meaning: "Print the job of a profile."),
     ])

@@ -36,7 +36,7 @@ extension CommandSpec {
     examples: [
       Example(
         command: "batchproc copy /mnt/backups offsite:server1",
-        meaning: "Copy what is new to a remote of rclone."),
+        meaning: "Copy new snapshots to a remote of rclone."),
       Example(
         command: "batchproc copy --copy-keep-daily 30 /mnt/backups /media/usb/backups",
         meaning: "Copy to another disk, and keep a month there."),

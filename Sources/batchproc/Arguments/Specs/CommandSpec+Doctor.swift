@@ -1,7 +1,7 @@
 extension CommandSpec {
   static let doctor = CommandSpec(
     id: .doctor,
-    abstract: "Show what limits a run here, and the defaults that follow.",
+    abstract: "Show what limits a run on this machine, and the resulting defaults.",
     discussion: [
       """
       Every limit that was found is listed with its source, and the one that binds is marked. For the directory, the \
@@ -18,9 +18,9 @@ extension CommandSpec {
     own: [OptionSpec(.json, "json", help: "Write JSON lines.")],
     shared: [Group.general],
     examples: [
-      Example(command: "batchproc doctor /srv", meaning: "Say what holds for runs over /srv."),
+      Example(command: "batchproc doctor /srv", meaning: "Show the limits of runs over /srv."),
       Example(
         command: "batchproc doctor --json | jq 'select(.binds)'",
-        meaning: "Print the limits that bind, for programs."),
+        meaning: "Print the limits that apply, for programs."),
     ])
 }

@@ -48,6 +48,6 @@ extension CommandSpec {
     examples: [
       Example(
         command: "batchproc keygen -o backup.key",
-        meaning: "Make a key pair: backups need what is printed, restores need the file.")
+        meaning: "Make a key pair: backups need the printed recipient, restores need the file.")
     ])
 }

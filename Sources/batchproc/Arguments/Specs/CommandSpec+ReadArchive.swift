@@ -4,7 +4,7 @@ extension OptionSpec {
   fileprivate static let allFormats = OptionSpec(
     .allFormats, "all-formats",
     help:
-      "Read ar, cab, iso, lha, rar and warc too, in a process of its own with limits of memory and processor time."
+      "Read ar, cab, iso, lha, rar and warc too, in a separate process with limits of memory and processor time."
   )
 }
 
@@ -42,7 +42,7 @@ extension CommandSpec {
       OptionSpec(.digests, "digests", help: "Show the SHA-256 of each file in the form of sha256sum."),
       OptionSpec(
         .index, "index", kind: .invertible(initially: true), default: "--index",
-        help: "Read only the index where there is one. With --no-index the whole archive is read."),
+        help: "Read only the index if there is one. With --no-index the whole archive is read."),
       .allFormats,
       OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
     ] + OptionSpec.opening,
@@ -89,7 +89,7 @@ extension CommandSpec {
       OptionSpec(
         .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
         default: ReadingChoices.overwritings[0],
-        help: "Replace files that exist: never, where the member is newer, or always."),
+        help: "Replace files that exist: never, if the member is newer, or always."),
       OptionSpec(.force, "force", help: "The same as --overwrite always."),
       OptionSpec(
         .keep, "keep-old-files", short: "k",
@@ -112,7 +112,7 @@ extension CommandSpec {
       OptionSpec(.devices, "devices", help: "Make character and block devices."),
       OptionSpec(
         .safeLinks, "safe-links",
-        help: "Refuse symbolic links that are absolute or lead outside, for archives from strangers."),
+        help: "Refuse symbolic links that are absolute or lead outside, for untrusted archives."),
       OptionSpec(
         .unsafeLinks, "unsafe-links",
         help: "Does nothing: symbolic links are made as they are unless --safe-links is given."),
@@ -189,10 +189,10 @@ extension CommandSpec {
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.choosing, Group.events] + Group.readingRun[1...],
     examples: [
-      Example(command: "batchproc verify photos.tar.zst", meaning: "Say whether an archive is whole."),
+      Example(command: "batchproc verify photos.tar.zst", meaning: "Check that an archive is undamaged."),
       Example(
         command: "batchproc verify --against /srv photos.tar.zst",
-        meaning: "Say what has changed since it was made with -C /srv."),
+        meaning: "Show what has changed since it was made with -C /srv."),
       Example(
         command: "batchproc verify --share today/30 /mnt/backups",
         meaning: "Every night: read a thirtieth of all snapshots."),

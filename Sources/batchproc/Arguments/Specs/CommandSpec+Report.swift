@@ -23,7 +23,7 @@ extension CommandSpec {
     examples: [
       Example(
         command: "batchproc report --force -o /var/www/backups.html /mnt/backups",
-        meaning: "From cron: what there is, and whether it can be restored.")
+        meaning: "From cron: a page about all snapshots, and whether they can be restored.")
     ])
 }
 

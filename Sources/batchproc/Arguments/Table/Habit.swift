@@ -99,7 +99,7 @@ struct Habit {
     Habit("-t", "--list", in: nil, .archive, .extract, .verify, answer: list),
     Habit(
       needless: "-t", "--list", in: .list, unless: "z",
-      answer: "not needed; -z ends rows in NUL here, and the content of the archive tells the format"),
+      answer: "not needed; -z ends rows in NUL here, and the content of the archive shows the format"),
     Habit("-c", "--create", in: nil, .extract, .list, .verify, answer: create),
     Habit(needless: "-c", "--create", in: .archive),
     Habit(
@@ -120,7 +120,7 @@ struct Habit {
     ),
     Habit(needless: "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .list),
     Habit(
-      "--keep-newer-files", in: .extract, answer: "use --overwrite newer, which replaces what is older"),
+      "--keep-newer-files", in: .extract, answer: "use --overwrite newer, which replaces older files"),
     Habit("--skip-old-files", in: .extract, answer: "not needed, files that exist are kept and named"),
     Habit(
       "-d", "--diff", "--compare", in: .archive, .extract, .list,
@@ -175,10 +175,10 @@ struct Habit {
     Habit(
       "--snapshot", "--id", in: .restore, .snapshots, .drill,
       answer: "use --at ID; the newest one is the default"),
-    Habit("--include", in: .restore, answer: "name the files behind the directory of the snapshots"),
+    Habit("--include", in: .restore, answer: "name the files after the directory of the snapshots"),
     Habit(
-      "--exclude", in: .restore, answer: "name the files to restore behind the directory of the snapshots"),
-    Habit("--path", in: .restore, .snapshots, answer: "use a glob behind the directory of the snapshots"),
+      "--exclude", in: .restore, answer: "name the files to restore after the directory of the snapshots"),
+    Habit("--path", in: .restore, .snapshots, answer: "use a glob after the directory of the snapshots"),
     Habit("--ls", "--files", in: .snapshots, answer: "use --list ID"),
     Habit("--read-data", in: .verify, answer: "not needed, everything is read"),
     Habit("--read-data-subset", in: .verify, answer: "use --share 1/30"),

@@ -47,7 +47,7 @@ struct ArchiveReadBack {
   }
 
   private static func failure(_ path: PathBytes, _ reason: BatchError?) -> BatchError {
-    let text = "what was read back is not what was archived, and there is no archive"
+    let text = "the archive that was read back differs from the archived data; no archive was made"
     return BatchError(
       .unwritable, reason.map { "\(text): \($0.message)" } ?? text, path: path,
       errno: reason?.errno ?? 0)

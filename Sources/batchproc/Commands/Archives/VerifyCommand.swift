@@ -47,7 +47,7 @@ struct VerifyCommand: Command {
       let share = ReadShare(number, of: count)
     else {
       throw UsageError(
-        "The value of '--share' is no share. Please give the number of a part and how many there are, such as 1/30, or today/30.",
+        "The value of '--share' is not a share. Please give the number of a part and how many there are, such as 1/30, or today/30.",
         in: parsed.command)
     }
     return share
@@ -129,7 +129,7 @@ struct VerifyCommand: Command {
     }
     if !common.quiet, !common.json {
       session.diagnostics.report(
-        "\(TerminalText.string(path.bytes)): has the SHA-256 that its companion records; what is in it is verified with --identity",
+        "\(TerminalText.string(path.bytes)): has the SHA-256 that its companion records; its content is verified with --identity",
         as: .note)
     }
     return .exit(.success)

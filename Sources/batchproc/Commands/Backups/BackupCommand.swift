@@ -201,7 +201,7 @@ struct BackupCommand: Command {
     let before = session.context.counters.snapshot
     guard content.footer.rows > 0 || before.failed == 0 else {
       backup.discard()
-      session.reporter.fatal(BatchError(.unreadable, "nothing could be read: there is no new snapshot"))
+      session.reporter.fatal(BatchError(.unreadable, "no file could be read: no snapshot was made"))
       return .exit(.fatal)
     }
     let verified: Int?

@@ -44,7 +44,7 @@ struct BackupHooks: Sendable {
     guard let before else { return }
     if let failure = run(before, "before", status: nil, Report(), session) {
       throw BatchError(
-        .invalid, "the command of --before \(failure): there is no backup", path: before.command)
+        .invalid, "the command of --before \(failure): no backup was made", path: before.command)
     }
   }
 

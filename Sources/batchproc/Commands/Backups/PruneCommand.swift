@@ -15,7 +15,7 @@ struct PruneCommand: Command {
   ) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     guard !choices.retention.isEmpty else {
-      throw UsageError("Nothing says what is to stay; please give a --keep option.", in: parsed.command)
+      throw UsageError("No rule keeps any snapshot; please give a --keep option.", in: parsed.command)
     }
     self.common = common
     state = StateFile.path("manifests", environment: environment)

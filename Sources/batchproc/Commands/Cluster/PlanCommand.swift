@@ -94,7 +94,7 @@ struct PlanCommand: Command {
     else {
       maker.discard()
       throw BatchError(
-        .missing, "none of the paths is there; there is no plan",
+        .missing, "none of the paths exists; no plan was made",
         path: planned.parsed.operands.first)
     }
     let plan = try maker.finish(

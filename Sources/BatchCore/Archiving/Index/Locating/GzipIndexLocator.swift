@@ -32,7 +32,7 @@ struct GzipIndexLocator: IndexLocator {
     guard let slices = try slices(start..<end) else { return .damaged(from: start) }
     return IndexPlace(
       start: start, index: IndexExtent(of: file, slices),
-      remarks: last == expected ? [] : ["the archive is damaged behind the index"])
+      remarks: last == expected ? [] : ["the archive is damaged after the index"])
   }
 
   /// The contents of members that are only slices; nil if there are others.

@@ -11,9 +11,9 @@ struct LZ4IndexLocator: IndexLocator {
 
   func locate() throws(BatchError) -> IndexPlace? {
     let index = SkippableIndex(file: file, size: size, memory: memory)
-    guard let start = try toldStart() else { return try index.scan(for: "what tells where the index is") }
+    guard let start = try toldStart() else { return try index.scan(for: "the frame that locates the index") }
     if let place = try index.place(of: frames(from: start)) { return place }
-    if let place = try index.scan(for: "what tells where the index is") { return place }
+    if let place = try index.scan(for: "the frame that locates the index") { return place }
     return .damaged(from: try index.hasMark(at: start) ? start : nil)
   }
 

@@ -41,7 +41,7 @@ struct SkippableIndex {
     if lastContent > start {
       place.remarks = [ArchiveReader.moreRemark]
     } else {
-      place.remarks = [offset == size ? "\(last) is damaged" : "the archive is damaged behind the index"]
+      place.remarks = [offset == size ? "\(last) is damaged" : "the archive is damaged after the index"]
     }
     return place
   }

@@ -36,12 +36,12 @@ enum BSDManifest {
     }
     rest = rest.dropFirst()
     guard let close = rest.lastIndex(of: UInt8(ascii: ")")) else {
-      throw MalformedLine("no parenthesis behind the name")
+      throw MalformedLine("no parenthesis after the name")
     }
     let tail = rest[(close + 1)...].drop(while: ChecksumLineParser.isBlank)
-    guard tail.first == UInt8(ascii: "=") else { throw MalformedLine("no = behind the name") }
+    guard tail.first == UInt8(ascii: "=") else { throw MalformedLine("no = after the name") }
     guard let digest = Digest(algorithm, hex: tail.dropFirst().drop(while: ChecksumLineParser.isBlank)) else {
-      throw MalformedLine("not \(algorithm.byteCount * 2) hexadecimal digits behind the =")
+      throw MalformedLine("not \(algorithm.byteCount * 2) hexadecimal digits after the =")
     }
     return (digest, rest[..<close])
   }

@@ -44,10 +44,10 @@ enum GNUManifest {
     guard let blank = text[digits.endIndex...].first,
       ChecksumLineParser.isBlank(blank),
       let digest = Digest(isForced ? forced ?? likely : likely, hex: digits)
-    else { throw MalformedLine("no blank behind the digest") }
+    else { throw MalformedLine("no blank after the digest") }
 
     var name = text[(digits.endIndex + 1)...]
-    guard let first = name.first else { throw MalformedLine("no name behind the digest") }
+    guard let first = name.first else { throw MalformedLine("no name after the digest") }
     if name.count == 1 || first != UInt8(ascii: " ") && first != UInt8(ascii: "*") {
       guard isReversed != false else {
         throw MalformedLine("one space before the name, where other lines have two characters")
