@@ -17,8 +17,15 @@ package struct ContentJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker {
-    Worker(ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output))
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [Sizes]> {
+    let content = ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output)
+    return FunctionWorker { (item, context, output) throws(BatchError) in
+      switch item {
+      case .file(let record): output += try content.write(record, context).map { [$0] } ?? []
+      case .standardInput: output += try content.writeStandardInput(context).map { [$0] } ?? []
+      case .problem(let problem): context.report(problem)
+      }
+    }
   }
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
@@ -46,29 +53,6 @@ package struct ContentJob: BatchJob {
     }
 
     package func finish() -> Sizes { sizes }
-  }
-
-  /// Decodes files.
-  package final class Worker: BatchWorker {
-    private let content: ContentWriter
-
-    init(_ content: ContentWriter) {
-      self.content = content
-    }
-
-    package func process(
-      _ item: WalkItem, in context: WorkerContext, into output: inout [Sizes]
-    ) throws(BatchError) {
-      let sizes: Sizes?
-      switch item {
-      case .file(let record): sizes = try content.write(record, context)
-      case .standardInput: sizes = try content.writeStandardInput(context)
-      case .problem(let problem):
-        sizes = nil
-        context.report(problem)
-      }
-      if let sizes { output.append(sizes) }
-    }
   }
 }
 
