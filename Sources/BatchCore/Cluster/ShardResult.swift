@@ -113,18 +113,15 @@ package final class ShardResultWriter: Sendable {
     right = run.commits
     self.isSynced = isSynced
     state = Mutex(State(digest: try DigestStream(.sha256)))
-    var head = JSONFieldWriter("result")
+    var head = JSONLine("result")
     head.add("schema", ShardPlan.schema)
     head.add("plan", plan.id)
     head.add("command", plan.command)
     head.add("shard", shard)
     head.add("entries_sha256", plan.shards[shard].digest.hex)
-    let line = head.line
+    let line = head.finished()
     try state.withLock { (state) throws(BatchError) in try put(line, &state) }
   }
-
-  /// Left out of what the run processes.
-  package var identity: FileIdentity? { file.identity }
 
   package func write(rows: [UInt8]) throws(BatchError) {
     try state.withLock { (state) throws(BatchError) in
@@ -134,7 +131,7 @@ package final class ShardResultWriter: Sendable {
   }
 
   package func write(_ problem: Problem, severity: Severity) throws(BatchError) {
-    var line = JSONFieldWriter("problem")
+    var line = JSONLine("problem")
     line.add("severity", severity.rawValue)
     line.add("event", problem.event.rawValue)
     line.add("code", problem.error.code.rawValue)
@@ -146,7 +143,7 @@ package final class ShardResultWriter: Sendable {
     default: break
     }
     if let path = problem.error.path { line.add("path", bytes: path.bytes) }
-    try write(.problem, line.line)
+    try write(.problem, line.finished())
   }
 
   func write(_ kind: ShardPiece, _ bytes: [UInt8]) throws(BatchError) {
@@ -160,7 +157,7 @@ package final class ShardResultWriter: Sendable {
   ///
   /// - Throws: `invalid` when another result has got the name.
   package func finish(_ outcome: ShardOutcome) throws(BatchError) {
-    var end = JSONFieldWriter("counts")
+    var end = JSONLine("counts")
     for (key, number) in [
       ("seen", outcome.seen), ("done", outcome.done), ("failed", outcome.failed),
       ("skipped", outcome.skipped), ("changed", outcome.changed), ("missing", outcome.missing),
@@ -173,7 +170,7 @@ package final class ShardResultWriter: Sendable {
     end.add("milliseconds", outcome.milliseconds)
     end.add("status", outcome.status)
     end.add("node", outcome.node)
-    let line = end.line
+    let line = end.finished()
     try state.withLock { (state) throws(BatchError) in
       try putRows(&state)
       var trailer: [UInt8] = []

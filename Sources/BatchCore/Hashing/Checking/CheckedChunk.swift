@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What came of one entry of a manifest.
-package enum CheckOutcome: Sendable, Hashable {
+package enum CheckOutcome: String, Sendable {
   case matches
   case differs
   /// The file is not there.

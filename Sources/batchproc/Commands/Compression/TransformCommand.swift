@@ -290,21 +290,22 @@ extension OutputOutcome {
 extension TransformReport {
   /// A line of JSON in the result of a shard.
   fileprivate var receipt: [UInt8] {
-    var bytes = Array("{".utf8)
-    JSONText.append(path: source, to: &bytes)
-    bytes += #","outcome":"\#(outcome.word)""#.utf8
-    switch outcome {
-    case .written(let target, let plain, let compressed):
-      bytes.append(UInt8(ascii: ","))
-      JSONText.append(bytes: target.bytes, key: "output", to: &bytes)
-      bytes += #","size":\#(plain),"compressed":\#(compressed)"#.utf8
-    case .linked(let target), .copied(let target, _), .planned(let target, _):
-      bytes.append(UInt8(ascii: ","))
-      JSONText.append(bytes: target.bytes, key: "output", to: &bytes)
-    case .upToDate, .compressedAlready, .notSmaller: break
+    var receipt = [UInt8]()
+    JSONLine.append(to: &receipt) { line in
+      line.add(path: source)
+      line.add("outcome", outcome.word)
+      switch outcome {
+      case .written(let target, let plain, let compressed):
+        line.add(path: target, as: "output")
+        line.add("size", plain)
+        line.add("compressed", compressed)
+      case .linked(let target), .copied(let target, _), .planned(let target, _):
+        line.add(path: target, as: "output")
+      case .upToDate, .compressedAlready, .notSmaller: break
+      }
+      if let checkGap { line.add("check", checkGap.word) }
     }
-    if let checkGap { bytes += #","check":"\#(checkGap.word)""#.utf8 }
-    return bytes + Array("}\n".utf8)
+    return receipt
   }
 
   /// For people, under `-v`.
