@@ -5,9 +5,6 @@ import BatchEngine
 /// One thread at a time uses it: each lane has its own. What it writes depends on the bytes alone, never on
 /// what it did before, so that any lane gives the same result.
 package protocol CodecContext: AnyObject {
-  var format: CompressionFormat { get }
-  var level: Int { get }
-
   /// Appends one complete gzip member, zstd frame, xz stream or lz4 frame with the whole content.
   ///
   /// Nothing of the file's name or time goes into it. All have a check of the content: CRC-32 and length

@@ -3,7 +3,6 @@ import CDeflate
 
 /// gzip by libdeflate, which needs the whole input in memory and is two to three times as fast as zlib.
 final class GzipContext: CodecContext {
-  let format = CompressionFormat.gz
   let level: Int
   private let usual: OpaquePointer
   /// Stores the bytes as they are.

@@ -3,7 +3,6 @@ import CZstd
 
 /// Zstandard frames with content size and checksum.
 final class ZstdContext: CodecContext {
-  let format = CompressionFormat.zst
   let level: Int
   /// From here on a block takes so long that it is compressed in slices, with a look whether to go on.
   private static let firstSlowLevel = 6

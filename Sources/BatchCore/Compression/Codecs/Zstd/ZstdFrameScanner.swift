@@ -4,7 +4,6 @@ import BatchEngine
 struct ZstdFrameScanner {
   /// The longest header of a frame in bytes, its magic number included.
   private static let longestHeader = 18
-  private static let magicLength: UInt64 = 4
   /// Frames of a few bytes each could take more memory than the file has room on the disk.
   private static let mostFrames = 1 << 16
 
