@@ -19,34 +19,15 @@ import var Glibc.RUSAGE_SELF
 import var Glibc.STDOUT_FILENO
 import var Glibc.errno
 
-/// The program that reads an archive in a process of its own, and what it does there.
-package struct ForeignReaderProgram: Sendable {
+extension ForeignReaderProgram {
   /// What the process is asked for, one byte.
   enum Request: UInt8 {
     case open = 1
     case next, content, drain
   }
 
-  /// The first argument of the program.
-  package static let command: PathBytes = "read-archive-for-another-process"
-  /// How many descriptors one process costs, while it is started.
-  package static let descriptors = 2
-  /// Seconds of processor time that it may use before it answers or reads more of the archive.
-  static let seconds: UInt = 60
   /// What the process may have beside the memory for the archive, in bytes.
   private static let overhead: UInt = 96 << 20
-
-  let path: PathBytes
-  /// In bytes.
-  let memory: Int
-
-  /// - Parameters:
-  ///   - path: of a program that calls ``run(_:)`` with the arguments after ``command``.
-  ///   - memory: what a process may use for an archive, in bytes; at most 1 GiB of it is used.
-  package init(_ path: PathBytes, memory: Int) {
-    self.path = path
-    self.memory = min(memory, Int(DecoderOptions.largestMemory))
-  }
 
   /// Starts a process.
   ///
