@@ -8,7 +8,7 @@ import Synchronization
 /// user who replaces folders or links of the tree meanwhile gains nothing. Where outputs are mirrored into a folder, the same
 /// rules hold below that folder.
 package final class OutputFolders: Sendable {
-  let devices: OutputDevices
+  let devices: SyncDevices
   /// The calls that name outputs and sync their folders.
   package let commits: any CommitCalls
   /// The calls that open folders and look for outputs.
@@ -31,7 +31,7 @@ package final class OutputFolders: Sendable {
     self.opener = opener
     self.commits = commits
     self.isSynced = isSynced
-    devices = OutputDevices(limit: kept)
+    devices = SyncDevices(limit: kept)
     mirrored = directory.map { MirroredFolders($0, opener, commits) }
   }
 

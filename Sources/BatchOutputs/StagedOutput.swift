@@ -70,7 +70,7 @@ struct StagedLink: Sendable {
 }
 
 /// The result of a staged output.
-enum CommitOutcome: Sendable {
+enum CommitResult: Sendable {
   /// It has its name and is safe.
   ///
   /// - `remaining`: why the source could not be removed, where it was to be.

@@ -34,7 +34,7 @@ package final class PlanMaker {
   private var position = Border()
   private var borders: [Border] = []
   /// Further names of files, which go to the shard of the first one: written aside until the ranges are known.
-  private struct FurtherName {
+  private struct HardLinkItem {
     /// Where the first name begins among the entries.
     let first: UInt64
     /// Among what is written aside.
@@ -43,7 +43,7 @@ package final class PlanMaker {
   }
 
   private var firsts: [FileIdentity: UInt64] = [:]
-  private var further: [FurtherName] = []
+  private var further: [HardLinkItem] = []
   private var aside: AtomicFile?
   private var asideBuffer: [UInt8] = []
   private var asideSize: UInt64 = 0
@@ -136,7 +136,7 @@ package final class PlanMaker {
     _ = writer.append(
       item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
     let length = asideBuffer.count - start
-    further.append(FurtherName(first: first, offset: asideSize, length: length))
+    further.append(HardLinkItem(first: first, offset: asideSize, length: length))
     asideSize += UInt64(length)
     if asideBuffer.count >= Self.bufferSize { try flushAside() }
   }

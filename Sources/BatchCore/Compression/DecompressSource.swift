@@ -7,7 +7,7 @@ package struct DecompressSource: BatchSource {
   private var tree: TreeSource
   private let naming: OutputNaming
   private var claims: OutputClaims?
-  private var firstNames: [FileIdentity: FirstName] = [:]
+  private var firstNames: [FileIdentity: FirstLink] = [:]
   /// Those of the folder that the last source was found in.
   private var rivals: OutputRivals?
   /// Where several operands lie beside each other and have one output; nil where not all operands are known.
@@ -57,9 +57,9 @@ package struct DecompressSource: BatchSource {
         let mayHaveRival = mayHaveRival(record, target)
         if record.status.linkCount > 1 {
           if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
-            return .link(FurtherName(record, target: target, first: first), mayHaveRival: mayHaveRival)
+            return .link(HardLinkItem(record, target: target, first: first), mayHaveRival: mayHaveRival)
           }
-          firstNames[record.status.identity] = FirstName(record: record, target: target)
+          firstNames[record.status.identity] = FirstLink(record: record, target: target)
         }
         return .file(record, target: target, mayHaveRival: mayHaveRival)
       }

@@ -6,9 +6,9 @@ package final class ExtractCollector: BatchCollector {
   package typealias Output = ExtractedChunk
   package typealias Summary = Extraction
 
-  let folder: ExtractionFolder
+  let folder: ContainedFolder
   let options: ExtractionOptions
-  let lane: ExtractionLane
+  let lane: MemberWriter
   /// What is made when all files are there.
   var steps = DeferredSteps()
   let context: CollectorContext
@@ -26,7 +26,7 @@ package final class ExtractCollector: BatchCollector {
   private var byteCount = 0
 
   init(
-    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ names: EarlyNames,
+    _ folder: ContainedFolder, _ options: ExtractionOptions, _ names: EarlyNames,
     _ context: CollectorContext,
     _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) {
@@ -34,7 +34,7 @@ package final class ExtractCollector: BatchCollector {
     self.options = options
     self.context = context
     self.report = report
-    lane = ExtractionLane(folder, options, names, context.cancellation)
+    lane = MemberWriter(folder, options, names, context.cancellation)
   }
 
   /// After a stop too: new files that have their names stay, and count.
@@ -144,7 +144,7 @@ package final class ExtractCollector: BatchCollector {
   // MARK: What became of members
 
   /// Counts and reports what became of a member.
-  func settle(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) throws(BatchError) {
+  func settle(_ order: ExtractionOrder, _ verdict: ExtractionResult) throws(BatchError) {
     let path = order.entry.path
     switch verdict {
     case .failed(let error):
@@ -214,8 +214,8 @@ package final class ExtractCollector: BatchCollector {
   }
 
   func attempt(
-    _ order: ExtractionOrder, _ body: () throws(BatchError) -> ExtractionVerdict
-  ) -> ExtractionVerdict {
+    _ order: ExtractionOrder, _ body: () throws(BatchError) -> ExtractionResult
+  ) -> ExtractionResult {
     do throws(BatchError) {
       return try body()
     } catch {
@@ -226,7 +226,7 @@ package final class ExtractCollector: BatchCollector {
   // MARK: Members that are made here
 
   private func make(_ order: ExtractionOrder, _ content: WaitingContent) throws(BatchError) {
-    let verdict: ExtractionVerdict
+    let verdict: ExtractionResult
     switch content {
     case _ where order.isLinkToItself:
       verdict =
@@ -242,7 +242,7 @@ package final class ExtractCollector: BatchCollector {
     try settle(order, verdict)
   }
 
-  private func make(_ order: ExtractionOrder, _ bytes: [UInt8]) throws(BatchError) -> ExtractionVerdict {
+  private func make(_ order: ExtractionOrder, _ bytes: [UInt8]) throws(BatchError) -> ExtractionResult {
     switch order.entry.kind {
     case .directory:
       try lane.makeFolder(order)

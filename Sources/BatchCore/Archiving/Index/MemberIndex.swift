@@ -27,7 +27,7 @@ struct MemberIndex: Sendable {
     /// Where its first header begins in the content of that frame.
     let offset: UInt64
     /// Nil where the checks were not asked for.
-    let header: HeaderCheck?
+    let header: HeaderChecksum?
     /// Nil for what has none, and where the checks were not asked for.
     let digest: Digest?
 

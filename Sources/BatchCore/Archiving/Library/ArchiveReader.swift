@@ -56,7 +56,7 @@ final class ArchiveReader: MemberReader {
   /// Whether ``headerCheck`` is wanted.
   private let checksHeaders: Bool
   /// Of the headers of the last member of a tar, where it is wanted.
-  private(set) var headerCheck: HeaderCheck?
+  private(set) var headerCheck: HeaderChecksum?
   /// What was found behind damage that is reported before it; nil for the end of the archive.
   private var found: [Member?] = []
   /// The directory of a zip archive in a file, once its first member is known; nil when the archive has no valid directory.
@@ -377,7 +377,7 @@ final class ArchiveReader: MemberReader {
   private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
     headerCheck = nil
     _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
-      if checksHeaders { headerCheck = HeaderCheck(of: bytes) }
+      if checksHeaders { headerCheck = HeaderChecksum(of: bytes) }
       let headers = TarHeaderScan(bytes)
       guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
       try headers.check()

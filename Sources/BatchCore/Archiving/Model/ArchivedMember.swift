@@ -15,14 +15,14 @@ package struct ArchivedMember: Sendable, Hashable {
   var isSettled = false
   /// Where its first header begins in the plain bytes of its frame.
   private(set) var offset: UInt64
-  let header: HeaderCheck
+  let header: HeaderChecksum
   /// The file that a hard link was made to, or of which this is the first name.
   let identity: FileIdentity?
   /// Of links.
   let linkTarget: PathBytes?
 
   init(
-    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderCheck = .empty, digest: Digest? = nil,
+    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderChecksum = .empty, digest: Digest? = nil,
     identity: FileIdentity? = nil
   ) {
     path = entry.path
@@ -39,7 +39,7 @@ package struct ArchivedMember: Sendable, Hashable {
   /// A member that was written down.
   init(
     path: PathBytes, kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time, digest: Digest?,
-    flags: MemberFlags, offset: UInt64, header: HeaderCheck, identity: FileIdentity?
+    flags: MemberFlags, offset: UInt64, header: HeaderChecksum, identity: FileIdentity?
   ) {
     self.path = path
     self.kind = kind

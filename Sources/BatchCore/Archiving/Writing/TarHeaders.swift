@@ -10,7 +10,7 @@ final class TarHeaders {
   /// A writer, in the one of two states: with its last member finished, or about to be thrown away.
   private final class Writer {
     let archive: OpaquePointer
-    let collector = ByteCollector()
+    let collector = LibraryOutput()
 
     init(isBinary: Bool) throws(BatchError) {
       guard let archive = archive_write_new() else { throw .noCodecMemory }

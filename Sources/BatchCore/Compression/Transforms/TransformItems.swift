@@ -12,7 +12,7 @@ package enum CompressItem: Sendable {
   /// A large file that did not get smaller and is copied.
   case copy(LargeFile)
   /// One more name of a file that came before.
-  case link(FurtherName)
+  case link(HardLinkItem)
   /// A block of standard input.
   case streamBlock([UInt8], index: Int)
   /// An output of an earlier run whose source is beside it, or a large file in a compressed format.
@@ -29,7 +29,7 @@ package enum DecompressItem: Sendable {
   /// A file whose name has no suffix that is known.
   case other(FileRecord)
   /// One more name of a file that came before; both have outputs.
-  case link(FurtherName, mayHaveRival: Bool)
+  case link(HardLinkItem, mayHaveRival: Bool)
   case standardInput
   case problem(Problem)
 }

@@ -63,18 +63,18 @@ package struct TransformCounts: Sendable {
 package struct TransformRow: Sendable {
   enum Content: Sendable {
     /// A source without an output to wait for.
-    case report(TransformReport, SharedSource?)
+    case report(TransformReport, LinkedSource?)
     /// A source whose output waits for its name.
-    case output(TransformReport, StagedOutput, SharedSource?)
+    case output(TransformReport, StagedOutput, LinkedSource?)
     /// A source that failed, which was reported, and has further names.
-    case failed(SharedSource)
+    case failed(LinkedSource)
     /// A further name, and the decision about its output.
-    case link(FurtherName, OutputDecision)
+    case link(HardLinkItem, OutputDecision)
     /// The first block of a large file comes with what the file is.
     case block(LargeFile, CompressedBlock, LargeFileStart?)
     case failedBlock(LargeFile, Problem)
     /// A large file that gets no compressed output, found out with its first block; nil when that failed, which was reported.
-    case passedOver(LargeFile, TransformReport?, StagedOutput?, SharedSource?)
+    case passedOver(LargeFile, TransformReport?, StagedOutput?, LinkedSource?)
     /// What became of a large file whose last block was written, and that had to be proved or copied.
     case completed(LargeFile, LargeFileEnd)
     case streamBlock(CompressedBlock)
@@ -96,7 +96,7 @@ package struct TransformRow: Sendable {
   enum LargeFileEnd: Sendable {
     /// - `output`: nil where one is up to date.
     /// - `remark`: what to report beside it.
-    case done(TransformReport, output: StagedOutput?, SharedSource?, remark: BatchError?)
+    case done(TransformReport, output: StagedOutput?, LinkedSource?, remark: BatchError?)
     case failed(Problem)
   }
 

@@ -2,6 +2,6 @@
 // fixed. Nothing is added.
 
 extension ReadingRight {
-  /// `SegmentCut`, of a collector: a segment in memory, which the run has just made, and which has to lose a member.
+  /// `SegmentRewriter`, of a collector: a segment in memory, which the run has just made, and which has to lose a member.
   package static var segmentCut: ReadingRight { ReadingRight() }
 }

@@ -86,9 +86,9 @@ struct BackupCommand: Command {
   private func list() throws(BatchError) -> Ending {
     let set = try self.set()
     _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: session.context)
-    let outset = try BackupOutset(try sources(), to: set, options: options, in: session.context)
-    for remark in outset.remarks { session.warn(remark) }
-    let source = try outset.source(try self.walk(of: set), in: session.context)
+    let preparation = try BackupPreparation(try sources(), to: set, options: options, in: session.context)
+    for remark in preparation.remarks { session.warn(remark) }
+    let source = try preparation.source(try self.walk(of: set), in: session.context)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let rows = NameRows(areMembers: results.writesEvents, isNULEnded: false)
     let job = BackupListJob { (path, bytes) in
@@ -99,7 +99,7 @@ struct BackupCommand: Command {
     let summary = session.run(job, over: source).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let counts = summary.counts
-    let kind = outset.header.isFull ? "full" : "increment \(outset.header.increment)"
+    let kind = preparation.header.isFull ? "full" : "increment \(preparation.header.increment)"
     session.reporter.summary(
       summary,
       text: SummaryText(

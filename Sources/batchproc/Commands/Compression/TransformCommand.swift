@@ -162,12 +162,12 @@ struct TransformCommand: Command {
   private func writeContents(
     of tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?, _ operands: Operands
   ) -> Ending {
-    let job = ContentJob(decoding, width: session.width, output: session.output)
+    let job = DecompressToStreamJob(decoding, width: session.width, output: session.output)
     let outcome = session.run(job, over: tree, total: total)
     let summary = outcome.summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let counts = summary.counts
-    let sizes = outcome.result ?? ContentJob.Sizes()
+    let sizes = outcome.result ?? DecompressToStreamJob.Sizes()
     session.reporter.summary(
       summary,
       text: SummaryText(

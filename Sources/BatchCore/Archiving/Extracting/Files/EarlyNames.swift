@@ -21,8 +21,8 @@ final class EarlyNames: Sendable {
 
   /// Names a complete file that has a temporary name, where damage behind or before it does not end the extraction.
   func publish(
-    _ file: StagedFile, as order: ExtractionOrder, on lane: ExtractionLane
-  ) throws(BatchError) -> ExtractionVerdict {
+    _ file: StagedFile, as order: ExtractionOrder, on lane: MemberWriter
+  ) throws(BatchError) -> ExtractionResult {
     try lane.publish(file, as: order, by: right)
   }
 }

@@ -38,7 +38,7 @@ final class GzipContext: CodecContext {
 
   /// The compressor that suits the bytes: looking for matches in noise takes time and finds none.
   private func compressor(for bytes: UnsafeRawBufferPointer) -> OpaquePointer {
-    Noise.fills(bytes) ? storing : usual
+    RandomnessCheck.fills(bytes) ? storing : usual
   }
 
   func compress(wholeFile: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(BatchError) {

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What became of one member.
-enum ExtractionVerdict: Sendable {
+enum ExtractionResult: Sendable {
   case made(EntryMetadata.Losses)
   case deferred(DeferredStep, EntryMetadata.Losses = [])
   /// What is there has the same time or a later one, or is equal.

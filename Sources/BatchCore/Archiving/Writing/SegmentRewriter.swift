@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Makes a segment again without some of its members: the links to a file that turned out not to be in the archive.
-struct SegmentCut {
+struct SegmentRewriter {
   private let options: ArchiveOptions
 
   init(_ options: ArchiveOptions) {

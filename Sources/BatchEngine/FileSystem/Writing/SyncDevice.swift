@@ -5,7 +5,7 @@ import Glibc
 ///
 /// A FIFO with a name of its own, and the target of a link, do not count as devices: such names are refused or replaced as
 /// files are, and never written through.
-package final class OutputDevice: ResultStream {
+package final class SyncDevice: ResultStream {
   /// What a shell names its open descriptors by, as in `>(command)`.
   private static let descriptorFolders = ["/dev/fd/", "/proc/self/fd/"]
   private static let streams = ["/dev/stdout", "/dev/stderr"] as [PathBytes]

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// What is decided about a backup before it writes anything: its sources, and the snapshot that it builds on.
-package struct BackupOutset: Sendable {
+package struct BackupPreparation: Sendable {
   package let header: SnapshotHeader
   /// What made this snapshot a full one, or is odd about the set.
   package let remarks: [BatchError]

@@ -6,14 +6,14 @@ import var Glibc.ENOENT
 import var Glibc.ENOTEMPTY
 
 /// Makes what members describe, on one thread: workers make folders and staged files, the collector all names.
-final class ExtractionLane {
+final class MemberWriter {
   /// Writes content to a file, by pieces at their places.
   typealias Fill = ((UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void) throws(BatchError) -> Void
 
   /// In bytes; as much as is not worth a look at the name.
   private static let smallFile: UInt64 = 64 << 10
 
-  let folder: ExtractionFolder
+  let folder: ContainedFolder
   let options: ExtractionOptions
   let cancellation: Cancellation
   private let names: EarlyNames
@@ -28,7 +28,7 @@ final class ExtractionLane {
   var freed: Set<Int> = []
 
   init(
-    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ names: EarlyNames,
+    _ folder: ContainedFolder, _ options: ExtractionOptions, _ names: EarlyNames,
     _ cancellation: Cancellation
   ) {
     self.folder = folder
@@ -303,7 +303,7 @@ final class ExtractionLane {
   /// Gives a file its name that was made before.
   func publish(
     _ file: StagedFile, as order: ExtractionOrder, by right: CommitRight
-  ) throws(BatchError) -> ExtractionVerdict {
+  ) throws(BatchError) -> ExtractionResult {
     guard !options.isDryRun else {
       if order.turn != .any, try !mayTake(order) { return .kept }
       return order.entry.kind == .hardLink
@@ -352,7 +352,7 @@ final class ExtractionLane {
   /// Makes a FIFO or a device.
   func makeNode(
     _ order: ExtractionOrder, by right: CommitRight
-  ) throws(BatchError) -> ExtractionVerdict {
+  ) throws(BatchError) -> ExtractionResult {
     let kind: FileStatus.Kind
     switch order.entry.kind {
     case .fifo: kind = .fifo

@@ -5,7 +5,7 @@ import BatchEngine
 /// Compressors with a larger window may: what comes again beyond 32 KiB is not looked for.
 /// What was encrypted or compressed already passes for noise: every byte value is about as frequent as the
 /// others, and nothing comes twice within the window. Text, tables, programs, samples and pictures do not.
-enum Noise {
+enum RandomnessCheck {
   /// Fewer bytes than these say too little, and are compressed in no time.
   static let smallest = 1 << 10
   /// Most bytes are no noise, and the first of them show it.

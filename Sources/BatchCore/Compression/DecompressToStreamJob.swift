@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Decompresses files to one stream, one after the other; with a concurrency of 1, so that they come in tree order.
-package struct ContentJob: BatchJob {
+package struct DecompressToStreamJob: BatchJob {
   package typealias Item = WalkItem
 
   private let decoding: DecoderOptions
@@ -67,9 +67,11 @@ final class ContentWriter {
   }
 
   /// - Returns: nil when it is not whole, which has been reported, or not compressed.
-  func write(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> ContentJob.Sizes? {
+  func write(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> DecompressToStreamJob
+    .Sizes?
+  {
     var hasBegun = false
-    var sizes = ContentJob.Sizes(plain: 0, compressed: max(0, record.status.size))
+    var sizes = DecompressToStreamJob.Sizes(plain: 0, compressed: max(0, record.status.size))
     let outcome = try outcome(of: record.path, context) { () throws(BatchError) in
       try decoder.decode(record, in: context) { (_, _) throws(BatchError) in
         // What is out cannot be taken back.
@@ -90,8 +92,8 @@ final class ContentWriter {
   }
 
   /// - Returns: as ``write(_:_:)``.
-  func writeStandardInput(_ context: WorkerContext) throws(BatchError) -> ContentJob.Sizes? {
-    var sizes = ContentJob.Sizes()
+  func writeStandardInput(_ context: WorkerContext) throws(BatchError) -> DecompressToStreamJob.Sizes? {
+    var sizes = DecompressToStreamJob.Sizes()
     let outcome = try outcome(of: "-", context) { () throws(BatchError) in
       try decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
         sizes.plain += Int64(piece.count)

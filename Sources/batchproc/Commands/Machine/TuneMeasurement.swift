@@ -46,7 +46,7 @@ extension WalkItem {
 }
 
 /// Runs the job that `tune` measures, on one sample and with one setting after the other.
-struct TuneBench: Sendable {
+struct TuneMeasurement: Sendable {
   /// Takes everything, and keeps nothing.
   private struct Discarded: ResultStream {
     func write(_ bytes: [UInt8]) {}

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The folder that an archive is unpacked into; everything is opened below its descriptor and through no
 /// symbolic link, so that nothing lands elsewhere, even when another user changes the tree meanwhile.
-final class ExtractionFolder: Sendable {
+final class ContainedFolder: Sendable {
   private static let slash = UInt8(ascii: "/")
 
   let path: PathBytes
@@ -164,7 +164,7 @@ final class ExtractionFolder: Sendable {
   }
 }
 
-extension ExtractionFolder: StagedFolder.Opener {
+extension ContainedFolder: StagedFolder.Opener {
   func openFolder(_ path: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
     try open(path, creating: false)
   }

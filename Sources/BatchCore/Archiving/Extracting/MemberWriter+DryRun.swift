@@ -2,7 +2,7 @@ import BatchEngine
 import var Glibc.EISDIR
 
 /// What a lane does in a dry run: it reads and decides as in any other, and makes nothing.
-extension ExtractionLane {
+extension MemberWriter {
   /// - Returns: nil where what is there is as new.
   func rehearse(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> Made? {
     guard try mayTake(order) else { return nil }
@@ -12,7 +12,7 @@ extension ExtractionLane {
   }
 
   /// The same for what has no content.
-  func rehearse(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+  func rehearse(_ order: ExtractionOrder) throws(BatchError) -> ExtractionResult {
     try mayTake(order) ? .made(metadata(of: order).foreseenLosses) : .kept
   }
 
