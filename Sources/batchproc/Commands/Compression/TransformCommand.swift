@@ -29,9 +29,9 @@ struct TransformCommand: Command {
     }
     self.choices = choices
     self.common = common
-    compresses = parsed.command.id == .compress
+    let compresses = parsed.command.id == .compress
+    self.compresses = compresses
     operands = parsed.operands
-    var tally: TransformTally?
     naming = OutputNaming(
       compresses ? .adding(suffix: choices.suffix) : .decompressing, directory: choices.outputDirectory)
     var options = OutputOptions(naming: naming)
@@ -43,19 +43,15 @@ struct TransformCommand: Command {
     options.copiesOthers = choices.copiesOthers
     options.isDryRun = common.dryRun
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
-    session = try Session(
-      common, environment: environment, outputs: choices.writesToStdout ? nil : options,
-      laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
-      resumes: !choices.writesToStdout && !operands.contains("-") && !common.dryRun,
-      inputs: task == nil ? 0 : 4
-    ) { reporter in
-      let new = TransformTally(
-        task?.recording(reporter) ?? reporter, namesEach: common.verbose || common.json)
-      tally = new
-      return new
+    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
+      try Session(
+        common, environment: environment, outputs: choices.writesToStdout ? nil : options,
+        laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
+        resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun,
+        inputs: task == nil ? 0 : 4
+      ) { observe(task?.recording($0) ?? $0) }
     }
     self.options = session.outputs ?? options
-    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
   /// - Throws: what ends the run before it begins.
