@@ -37,10 +37,18 @@ package struct ShardOutcome: Sendable, Hashable {
     byteCount = counts.byteCount
   }
 
+  /// The counts of paths, by their names in the lines of a result.
+  static var counts: [(key: String, path: WritableKeyPath<ShardOutcome, Int>)] {
+    [
+      ("seen", \.seen), ("done", \.done), ("failed", \.failed), ("skipped", \.skipped),
+      ("changed", \.changed), ("missing", \.missing), ("unavailable", \.unavailable),
+      ("needless", \.needless),
+    ]
+  }
+
   /// Whether each path is accounted for, and no number is below zero.
   var isSound: Bool {
-    let numbers =
-      [seen, done, failed, skipped, changed, missing, unavailable, needless] + findings.values
+    let numbers = Self.counts.map { self[keyPath: $0.path] } + findings.values
     guard numbers.allSatisfy({ (0...(1 << 48)).contains($0) }), byteCount >= 0, milliseconds >= 0
     else {
       return false
@@ -49,14 +57,7 @@ package struct ShardOutcome: Sendable, Hashable {
   }
 
   package mutating func add(_ other: ShardOutcome) {
-    seen += other.seen
-    done += other.done
-    failed += other.failed
-    skipped += other.skipped
-    changed += other.changed
-    missing += other.missing
-    unavailable += other.unavailable
-    needless += other.needless
+    for (_, path) in Self.counts { self[keyPath: path] += other[keyPath: path] }
     findings.merge(other.findings) { $0 + min($1, .max - $0) }
     byteCount += min(other.byteCount, .max - byteCount)
     milliseconds = max(milliseconds, other.milliseconds)
@@ -158,11 +159,7 @@ package final class ShardResultWriter: Sendable {
   /// - Throws: `invalid` when another result has got the name.
   package func finish(_ outcome: ShardOutcome) throws(BatchError) {
     var end = JSONLine("counts")
-    for (key, number) in [
-      ("seen", outcome.seen), ("done", outcome.done), ("failed", outcome.failed),
-      ("skipped", outcome.skipped), ("changed", outcome.changed), ("missing", outcome.missing),
-      ("unavailable", outcome.unavailable), ("needless", outcome.needless),
-    ] { end.add(key, number) }
+    for (key, path) in ShardOutcome.counts { end.add(key, outcome[keyPath: path]) }
     for (key, number) in outcome.findings.sorted(by: { $0.key < $1.key }) {
       end.add("found_" + key, number)
     }
