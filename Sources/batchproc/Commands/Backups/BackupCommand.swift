@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import class Foundation.OperationQueue
 
 /// `batchproc backup`.
 struct BackupCommand: Command {
@@ -165,34 +164,29 @@ struct BackupCommand: Command {
     try session.tell(members, isVerbose: common.verbose)
   }
 
-  /// Reads the archive back, gives both files their names, and removes snapshots that are too old: operations of which
-  /// each requires that the one before succeeded.
-  private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> (
-    verified: Int?, Prune?, pruning: BatchError?
-  ) {
-    let naming = ResultOperation<Void> { _ in try backup.complete(content) }
-    var readBack: ResultOperation<Int>?
-    if let written = content.written {
-      let operation = ResultOperation<Int> { [session] _ in
+  /// Reads the archive back, and gives both files their names if that succeeded.
+  ///
+  /// - Returns: how many members were compared; nil where none were to be.
+  private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> Int? {
+    do throws(BatchError) {
+      let verified = try content.written.map { (written) throws(BatchError) in
         try ArchiveReadBack(session: session).compare(backup.archive, backup.encryption, with: written)
       }
-      try naming.requireSuccess(of: operation)
-      readBack = operation
+      try backup.complete(content)
+      return verified
+    } catch {
+      backup.discard()
+      throw error
     }
-    var prune: ResultOperation<Prune>?
-    if !choices.retention.isEmpty {
-      let operation = ResultOperation<Prune> { [session, choices, common] _ in
-        try PruneCommand.prune(
-          backup.set, choices, backup.lock, isSynced: common.fsync, removes: true, in: session.context)
-      }
-      try operation.requireSuccess(of: naming)
-      prune = operation
+  }
+
+  /// Removes snapshots that are too old, where rules say which.
+  private func prune(_ backup: BackupRun) -> Result<Prune?, BatchError> {
+    guard !choices.retention.isEmpty else { return .success(nil) }
+    return Result { () throws(BatchError) in
+      try PruneCommand.prune(
+        backup.set, choices, backup.lock, isSynced: common.fsync, removes: true, in: session.context)
     }
-    let queue = OperationQueue()
-    queue.addOperations([readBack, naming, prune].compactMap { $0 }, waitUntilFinished: true)
-    if naming.failure != nil { backup.discard() }
-    try naming.value()
-    return (try readBack?.value(), prune.flatMap { try? $0.value() }, prune?.failure)
   }
 
   private func finish(
@@ -205,15 +199,20 @@ struct BackupCommand: Command {
       return .exit(.fatal)
     }
     let verified: Int?
-    let prune: Prune?
-    let failure: BatchError?
     do throws(BatchError) {
-      (verified, prune, failure) = try complete(backup, content)
+      verified = try complete(backup, content)
     } catch {
       return session.endingBySignal ?? session.ending(after: error)
     }
+    var prune: Prune?
+    var failure: BatchError?
     // The snapshot is there; only old ones could not be removed.
-    if let failure { session.reporter.fatal(failure) }
+    switch self.prune(backup) {
+    case .success(let done): prune = done
+    case .failure(let error):
+      failure = error
+      session.reporter.fatal(error)
+    }
     let isUncopied = !copy(backup.set)
     report.content = content
     let counts = session.context.counters.snapshot
