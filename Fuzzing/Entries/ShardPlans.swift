@@ -43,11 +43,11 @@ func fuzzShardPlans(_ start: UnsafePointer<UInt8>, _ count: Int) {
 
 private func readResult(_ bytes: [UInt8]) {
   guard let place else { return }
-  var head = JSONFieldWriter("result")
+  var head = JSONLine("result")
   head.add("plan", place.plan.id)
   head.add("shard", 0)
   head.add("entries_sha256", place.plan.shards[0].digest.hex)
-  let content = head.line + bytes
+  let content = head.finished() + bytes
   let file = open(place.path + "/shard-0000.result", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
   defer { close(file) }
   guard file >= 0, write(file, content, content.count) == content.count else { return }

@@ -46,13 +46,13 @@ final class LinkLedger {
   }
 
   /// Records the result for the first name of a file; nil when it failed, which was reported.
-  func note(_ outcome: OutputOutcome?, of source: SharedSource) {
+  func note(_ outcome: OutputOutcome?, of source: LinkedSource) {
     firsts[source.record.status.identity] = First(
       outcome: outcome, output: source.output, isCopy: source.isCopy)
   }
 
   /// Records whether the output of a first name was committed.
-  func committed(_ source: SharedSource, isSafe: Bool) {
+  func committed(_ source: LinkedSource, isSafe: Bool) {
     let identity = source.record.status.identity
     guard isSafe else {
       firsts[identity] = First(outcome: nil, output: nil)
@@ -66,7 +66,7 @@ final class LinkLedger {
   /// Decides about a further name.
   ///
   /// - Parameter decision: the decision about its output.
-  func take(_ name: FurtherName, _ decision: OutputDecision) -> Answer {
+  func take(_ name: HardLinkItem, _ decision: OutputDecision) -> Answer {
     guard let first = firsts[name.record.status.identity] else { return .skip }
     var name = name
     switch first.outcome {
@@ -83,8 +83,8 @@ final class LinkLedger {
     if first.isCopy, let target = naming.copyTarget(of: name.record.path),
       let firstTarget = naming.copyTarget(of: name.first.record.path)
     {
-      name = FurtherName(
-        name.record, target: target, first: FirstName(record: name.first.record, target: firstTarget))
+      name = HardLinkItem(
+        name.record, target: target, first: FirstLink(record: name.first.record, target: firstTarget))
       if linker.isLinked(name, to: output) { return .report(.upToDate) }
     }
     // An existing link to the first output is up to date. If that output is replaced, the link must be made again.
@@ -98,12 +98,12 @@ final class LinkLedger {
   }
 
   /// Whether the first name of a file has no output, so that the failure of a further name is not reported again.
-  func hasFailed(_ name: FurtherName) -> Bool {
+  func hasFailed(_ name: HardLinkItem) -> Bool {
     firsts[name.record.status.identity]?.outcome == nil
   }
 
   /// Records that the output of a further name is committed.
-  func linked(_ name: FurtherName) {
+  func linked(_ name: HardLinkItem) {
     let identity = name.record.status.identity
     if firsts[identity]?.proved != nil { firsts[identity]?.names.append(name.record) }
   }
@@ -181,7 +181,7 @@ struct OutputLinker: Sendable {
   /// - Parameter output: the inode of the first name's output.
   /// - Returns: the folder of the link; nil if the output of the first name does not exist.
   func link(
-    _ name: FurtherName, to output: FileIdentity, by right: CommitRight
+    _ name: HardLinkItem, to output: FileIdentity, by right: CommitRight
   ) throws(BatchError) -> OpenFolder? {
     var place: OutputPlace?
     let first = try folders.place(of: name.first.record, after: &place).target
@@ -199,7 +199,7 @@ struct OutputLinker: Sendable {
   }
 
   /// Whether the output of a further name is already a link to the output of the first name.
-  func isLinked(_ name: FurtherName, to output: FileIdentity) -> Bool {
+  func isLinked(_ name: HardLinkItem, to output: FileIdentity) -> Bool {
     var place: OutputPlace?
     guard let folder = try? folders.place(of: name.record, after: &place).target else { return false }
     let status = try? folder.look(at: PathBytes(name.target.lastComponent))
@@ -227,7 +227,7 @@ struct OutputLinker: Sendable {
   }
 
   private func make(
-    _ further: FurtherName, to file: borrowing Descriptor, _ output: FileIdentity, in folder: OpenFolder,
+    _ further: HardLinkItem, to file: borrowing Descriptor, _ output: FileIdentity, in folder: OpenFolder,
     by right: CommitRight
   ) throws(BatchError) {
     let name = PathBytes(further.target.lastComponent)
@@ -248,7 +248,7 @@ struct OutputLinker: Sendable {
 
   /// Replaces an output of an earlier run by a link, in one step.
   private func replace(
-    _ name: PathBytes, with file: borrowing Descriptor, _ further: FurtherName, in folder: OpenFolder,
+    _ name: PathBytes, with file: borrowing Descriptor, _ further: HardLinkItem, in folder: OpenFolder,
     by right: CommitRight
   ) throws(BatchError) {
     let raw = file.raw

@@ -154,7 +154,7 @@ final class MirroredFolders: Sendable {
     own.enter()
     var before: DispatchGroup?
     repeat {
-      if let before { Lane.whileBlocked { before.wait() } }
+      if let before { BlockingWait.run { before.wait() } }
       before = state.withLock { state in
         if let begun = state.begun[path] { return begun }
         state.begun[path] = own

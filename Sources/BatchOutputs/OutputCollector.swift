@@ -13,12 +13,12 @@ package final class OutputCollector<Report: OutputReport> {
   private enum Waiting {
     case report(Report)
     case problem(Problem, Severity)
-    case output(Report, StagedOutput.ID, SharedSource?)
-    case link(FurtherName, StagedOutput.ID)
+    case output(Report, StagedOutput.ID, LinkedSource?)
+    case link(HardLinkItem, StagedOutput.ID)
     /// A source that is not finished.
     case kept(Place, FileIdentity)
     /// A further name of such a source.
-    case nameOfKept(FurtherName, OutputDecision)
+    case nameOfKept(HardLinkItem, OutputDecision)
   }
 
   /// If more rows than these wait for an output, the staged outputs are committed at once.
@@ -53,19 +53,19 @@ package final class OutputCollector<Report: OutputReport> {
   /// Adds a source whose output need not be committed.
   ///
   /// - Parameter source: if the source has further names.
-  package func add(_ report: Report, of source: SharedSource?) {
+  package func add(_ report: Report, of source: LinkedSource?) {
     if let source { links.note(report.outcome, of: source) }
     waiting.append(.report(report))
   }
 
   /// Adds a source with a staged output.
-  package func add(_ report: Report, _ output: StagedOutput, of source: SharedSource?) {
+  package func add(_ report: Report, _ output: StagedOutput, of source: LinkedSource?) {
     if let source { links.note(report.outcome, of: source) }
     waiting.append(.output(report, output.id, source))
   }
 
   /// Adds a further name of a source.
-  package func add(_ name: FurtherName, _ decision: OutputDecision) throws(BatchError) {
+  package func add(_ name: HardLinkItem, _ decision: OutputDecision) throws(BatchError) {
     if isKept(name.record.status.identity) {
       waiting.append(.nameOfKept(name, decision))
     } else if let next = try take(name, decision) {
@@ -77,7 +77,7 @@ package final class OutputCollector<Report: OutputReport> {
   package func add(warning error: BatchError) { waiting.append(.problem(Problem(.special, error), .warning)) }
 
   /// Records that a source with further names has failed; the failure was reported.
-  package func noteFailure(of source: SharedSource) { links.note(nil, of: source) }
+  package func noteFailure(of source: LinkedSource) { links.note(nil, of: source) }
 
   /// Adds a failed source, and counts it.
   package func fail(_ record: FileRecord, _ problem: Problem) { waiting.append(failure(of: record, problem)) }
@@ -94,7 +94,7 @@ package final class OutputCollector<Report: OutputReport> {
   ///   - output: nil if no output must be committed.
   ///   - remark: an additional warning.
   package func fill(
-    _ place: Place, with report: Report, _ output: StagedOutput?, of source: SharedSource?,
+    _ place: Place, with report: Report, _ output: StagedOutput?, of source: LinkedSource?,
     remark: BatchError?
   ) {
     guard let index = takeIndex(of: place) else { return }
@@ -130,7 +130,7 @@ package final class OutputCollector<Report: OutputReport> {
   }
 
   /// - Returns: the report of a further name; nil when there is no report.
-  private func take(_ name: FurtherName, _ decision: OutputDecision) throws(BatchError) -> Waiting? {
+  private func take(_ name: HardLinkItem, _ decision: OutputDecision) throws(BatchError) -> Waiting? {
     switch links.take(name, decision) {
     case .skip:
       context.counters.addSkipped(.withoutFirst)
@@ -152,7 +152,7 @@ package final class OutputCollector<Report: OutputReport> {
   }
 
   private func failure(of record: FileRecord, _ problem: Problem) -> Waiting {
-    if let source = SharedSource.of(record) { links.note(nil, of: source) }
+    if let source = LinkedSource.of(record) { links.note(nil, of: source) }
     // A file that changed has no output, so it counts as failed under every policy.
     let severity = problem.event == .changed ? .failure : context.options.policy.severity(of: problem.event)
     context.counters.count(problem, severity)
@@ -240,7 +240,7 @@ package final class OutputCollector<Report: OutputReport> {
   }
 
   private func settle(
-    _ report: Report, _ outcome: CommitOutcome, _ source: SharedSource?
+    _ report: Report, _ outcome: CommitResult, _ source: LinkedSource?
   ) throws(BatchError) {
     switch outcome {
     case .committed(let remaining):
@@ -255,7 +255,7 @@ package final class OutputCollector<Report: OutputReport> {
     }
   }
 
-  private func settle(_ name: FurtherName, _ outcome: CommitOutcome) throws(BatchError) {
+  private func settle(_ name: HardLinkItem, _ outcome: CommitResult) throws(BatchError) {
     switch outcome {
     case .committed:
       links.linked(name)

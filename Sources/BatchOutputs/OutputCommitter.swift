@@ -42,12 +42,12 @@ final class OutputCommitter: OutputStage.Receiver {
     var staged: [Entry] = []
     /// The targets of the batch that is being committed.
     var committing: [PathBytes] = []
-    var outcomes: [ID: CommitOutcome] = [:]
+    var outcomes: [ID: CommitResult] = [:]
   }
 
   let stage: OutputStage
   private let isSynced: Bool
-  private let devices: OutputDevices
+  private let devices: SyncDevices
   private let calls: any CommitCalls
   private let right: CommitRight
   private let state = Mutex(State())
@@ -55,7 +55,7 @@ final class OutputCommitter: OutputStage.Receiver {
 
   /// - Parameter stage: passes its outputs to this committer from now on.
   init(
-    _ stage: OutputStage, isSynced: Bool, devices: OutputDevices, calls: any CommitCalls,
+    _ stage: OutputStage, isSynced: Bool, devices: SyncDevices, calls: any CommitCalls,
     by right: CommitRight
   ) {
     self.stage = stage
@@ -90,7 +90,7 @@ final class OutputCommitter: OutputStage.Receiver {
   }
 
   /// The result of an output, returned once; nil until it is committed.
-  func outcome(of id: StagedOutput.ID) -> CommitOutcome? {
+  func outcome(of id: StagedOutput.ID) -> CommitResult? {
     state.withLock { $0.outcomes.removeValue(forKey: id) }
   }
 
@@ -120,7 +120,7 @@ final class OutputCommitter: OutputStage.Receiver {
   }
 
   /// Commits one output without syncing.
-  private func commit(alone output: Staged) -> CommitOutcome {
+  private func commit(alone output: Staged) -> CommitResult {
     do throws(BatchError) {
       switch output {
       case .file(let file): try calls.publish(file.file, by: right)
@@ -145,14 +145,14 @@ final class OutputCommitter: OutputStage.Receiver {
 
   /// The steps of one batch.
   private final class Batch {
-    private(set) var outcomes: [(ID, CommitOutcome)] = []
+    private(set) var outcomes: [(ID, CommitResult)] = []
     private var entries: [Entry]
-    private let devices: OutputDevices
+    private let devices: SyncDevices
     private let calls: any CommitCalls
     private let right: CommitRight
 
     init(
-      _ entries: [Entry], _ devices: OutputDevices, _ calls: any CommitCalls, _ right: CommitRight
+      _ entries: [Entry], _ devices: SyncDevices, _ calls: any CommitCalls, _ right: CommitRight
     ) {
       self.entries = entries
       self.devices = devices

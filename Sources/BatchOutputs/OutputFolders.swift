@@ -8,7 +8,7 @@ import Synchronization
 /// another user cannot redirect a run by replacing folders or links of the tree. The same rules apply below an output
 /// directory.
 package final class OutputFolders: Sendable {
-  let devices: OutputDevices
+  let devices: SyncDevices
   /// The calls that rename outputs and sync their folders.
   package let commits: any CommitCalls
   /// The calls that open folders and look up outputs.
@@ -31,7 +31,7 @@ package final class OutputFolders: Sendable {
     self.opener = opener
     self.commits = commits
     self.isSynced = isSynced
-    devices = OutputDevices(limit: kept)
+    devices = SyncDevices(limit: kept)
     mirrored = directory.map { MirroredFolders($0, opener, commits) }
   }
 

@@ -63,7 +63,7 @@ package final class OutputStage: Sendable {
       }
       if isTaken { return }
       try cancellation.check()
-      Lane.whileBlocked {
+      BlockingWait.run {
         receiver?.flush()
         freed.wait()
       }

@@ -6,7 +6,7 @@ import var Glibc.STDERR_FILENO
 
 /// The command line from its arguments to the end of the process.
 enum CLI {
-  /// Sets the process up, runs the command line and ends the process.
+  /// Sets the process up, dispatches the arguments and ends.
   static func main() -> Never {
     let arguments = ProcessArguments.current()
     if arguments.first == ForeignReaderProgram.command {
@@ -36,19 +36,19 @@ enum CLI {
         configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
         environment: environment
       ).parse(arguments)
-      return try obey(request, arguments, environment, diagnostics)
+      return try dispatch(request, arguments, environment, diagnostics)
     }
   }
 
   /// Runs profiles one after the other; a failure does not prevent the next one, but a signal does.
-  private static func obey(
+  private static func dispatch(
     _ runs: [(profile: String, command: ParsedCommand)], _ arguments: [PathBytes],
     _ environment: @escaping (String) -> PathBytes?, _ diagnostics: Diagnostics
   ) -> Ending {
     var worst = ExitStatus.success
     for (profile, command) in runs {
       let ending = ending(arguments, diagnostics) {
-        try obey(.run(command), arguments, environment, diagnostics)
+        try dispatch(.run(command), arguments, environment, diagnostics)
       }
       guard case .exit(let status) = ending else { return ending }
       guard status != .success else { continue }
@@ -77,7 +77,7 @@ enum CLI {
     }
   }
 
-  private static func obey(
+  private static func dispatch(
     _ request: Request, _ arguments: [PathBytes], _ environment: @escaping (String) -> PathBytes?,
     _ diagnostics: Diagnostics
   ) throws -> Ending {
@@ -96,7 +96,7 @@ enum CLI {
       return try show(command.map(manual.roff(of:)) ?? manual.roff)
     case .completions(let shell): return try show(shell.completionScript(for: .standard))
     case .dumpHelp: return try show(String(decoding: ToolInfo(table: .standard).json, as: UTF8.self))
-    case .sequence(let runs): return obey(runs, arguments, environment, diagnostics)
+    case .sequence(let runs): return dispatch(runs, arguments, environment, diagnostics)
     }
   }
 
@@ -112,39 +112,40 @@ enum CLI {
     // each other.
     if ![.hash, .check, .audit, .duplicates].contains(parsed.command.id) { ProcessHeap.share() }
     switch parsed.command.id {
-    case .hash: return try HashCommand(parsed, common: common, environment: environment).obey()
-    case .copy: return try CopyCommand(parsed, common: common, environment: environment).obey()
-    case .keygen: return try KeygenCommand(parsed, common: common, environment: environment).obey()
+    case .hash: return try HashCommand(parsed, common: common, environment: environment).execute()
+    case .copy: return try CopyCommand(parsed, common: common, environment: environment).execute()
+    case .keygen: return try KeygenCommand(parsed, common: common, environment: environment).execute()
     case .cat where parsed.given.contains { [.identity, .passphraseFile].contains($0.id) }:
-      return try DecryptCommand(parsed, common: common, environment: environment).obey()
+      return try DecryptCommand(parsed, common: common, environment: environment).execute()
     case .compress, .decompress, .cat:
       let choices = try TransformChoices(parsed)
-      return try TransformCommand(parsed, choices: choices, common: common, environment: environment).obey()
+      return try TransformCommand(parsed, choices: choices, common: common, environment: environment)
+        .execute()
     case .archive:
       let choices = try ArchiveChoices(parsed, environment: environment)
-      return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).obey()
-    case .test: return try TestCommand(parsed, common: common, environment: environment).obey()
-    case .list: return try ListCommand(parsed, common: common, environment: environment).obey()
-    case .verify: return try VerifyCommand(parsed, common: common, environment: environment).obey()
-    case .extract: return try ExtractCommand(parsed, common: common, environment: environment).obey()
-    case .backup: return try BackupCommand(parsed, common: common, environment: environment).obey()
-    case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).obey()
-    case .restore: return try RestoreCommand(parsed, common: common, environment: environment).obey()
-    case .audit: return try AuditCommand(parsed, common: common, environment: environment).obey()
+      return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).execute()
+    case .test: return try TestCommand(parsed, common: common, environment: environment).execute()
+    case .list: return try ListCommand(parsed, common: common, environment: environment).execute()
+    case .verify: return try VerifyCommand(parsed, common: common, environment: environment).execute()
+    case .extract: return try ExtractCommand(parsed, common: common, environment: environment).execute()
+    case .backup: return try BackupCommand(parsed, common: common, environment: environment).execute()
+    case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).execute()
+    case .restore: return try RestoreCommand(parsed, common: common, environment: environment).execute()
+    case .audit: return try AuditCommand(parsed, common: common, environment: environment).execute()
     case .duplicates:
-      return try DuplicatesCommand(parsed, common: common, environment: environment).obey()
-    case .drill: return try DrillCommand(parsed, common: common, environment: environment).obey()
-    case .report: return try ReportCommand(parsed, common: common, environment: environment).obey()
-    case .schedule: return try ScheduleCommand(parsed, environment: environment).obey()
-    case .prune: return try PruneCommand(parsed, common: common, environment: environment).obey()
-    case .plan: return try PlanCommand(parsed, environment: environment).obey()
-    case .merge: return try MergeCommand(parsed, environment: environment).obey()
-    case .submit: return try SubmitCommand(parsed, environment: environment).obey()
-    case .status: return try StatusCommand(parsed).obey()
-    case .tune: return try TuneCommand(parsed, common: common, environment: environment).obey()
-    case .doctor: return try DoctorCommand(parsed, environment: environment).obey()
-    case .check: return try CheckCommand(parsed, common: common, environment: environment).obey()
-    case .config: return try ConfigCommand(parsed, environment: environment).obey()
+      return try DuplicatesCommand(parsed, common: common, environment: environment).execute()
+    case .drill: return try DrillCommand(parsed, common: common, environment: environment).execute()
+    case .report: return try ReportCommand(parsed, common: common, environment: environment).execute()
+    case .schedule: return try ScheduleCommand(parsed, environment: environment).execute()
+    case .prune: return try PruneCommand(parsed, common: common, environment: environment).execute()
+    case .plan: return try PlanCommand(parsed, environment: environment).execute()
+    case .merge: return try MergeCommand(parsed, environment: environment).execute()
+    case .submit: return try SubmitCommand(parsed, environment: environment).execute()
+    case .status: return try StatusCommand(parsed).execute()
+    case .tune: return try TuneCommand(parsed, common: common, environment: environment).execute()
+    case .doctor: return try DoctorCommand(parsed, environment: environment).execute()
+    case .check: return try CheckCommand(parsed, common: common, environment: environment).execute()
+    case .config: return try ConfigCommand(parsed, environment: environment).execute()
     }
   }
 

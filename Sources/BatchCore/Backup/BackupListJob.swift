@@ -18,25 +18,11 @@ package struct BackupListJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    Worker(try DigestStream(.sha256), render)
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
-
-  /// Lists the files that would be archived.
-  package final class Worker: BatchWorker {
-    private let digests: DigestStream
-    private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
-
-    init(_ digests: DigestStream, _ render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void) {
-      self.digests = digests
-      self.render = render
-    }
-
-    package func process(
-      _ item: BackupItem, in context: WorkerContext, into output: inout ResultRows
-    ) throws(BatchError) {
+  package func makeWorker(
+    in context: WorkerContext
+  ) throws(BatchError) -> FunctionWorker<Item, ResultRows> {
+    let digests = try DigestStream(.sha256)
+    return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
       case .source, .archive(.block, _): break
@@ -50,12 +36,16 @@ package struct BackupListJob: BatchJob {
         if digest == before.digest { context.skip(.upToDate) } else { add(entry, context, &output) }
       }
     }
+  }
 
-    private func add(_ entry: SnapshotEntry, _ context: WorkerContext, _ output: inout ResultRows) {
-      output.append { render(entry.path, &$0) }
-      context.finish()
-      context.count(bytes: entry.firstName == nil ? Int(clamping: entry.size) : 0)
-    }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+    RowCollector(output)
+  }
+
+  private func add(_ entry: SnapshotEntry, _ context: WorkerContext, _ output: inout ResultRows) {
+    output.append { render(entry.path, &$0) }
+    context.finish()
+    context.count(bytes: entry.firstName == nil ? Int(clamping: entry.size) : 0)
   }
 }
 

@@ -49,7 +49,7 @@ package final class BackupRun: Sendable {
   private let outputs: SnapshotOutputs
   private let copies: ManifestCopies?
   private let isSynced: Bool
-  private let outset: BackupOutset
+  private let preparation: BackupPreparation
   private let run: RunContext
   /// A note about the directory of the set.
   package let note: BatchError?
@@ -74,27 +74,28 @@ package final class BackupRun: Sendable {
     try target.make(isSynced: options.isSynced, in: run)
     lock = try set.lockForWriting(options.patience, in: run)
     StaleTemporaries.remove(in: set.directory, calls: run.calls)
-    outset = try BackupOutset(paths, to: set, options: options, content: try set.content(in: run), in: run)
+    preparation = try BackupPreparation(
+      paths, to: set, options: options, content: try set.content(in: run), in: run)
     warnings = [target.warning, try target.settle(isSynced: options.isSynced, in: run)].compactMap { $0 }
-    let header = outset.header
+    let header = preparation.header
     try lock.note(Array(header.name.files.dropLast()))
     isSynced = options.isSynced
     copies = header.name.isEncrypted ? ManifestCopies(options.copies, of: set) : nil
     outputs = try SnapshotOutputs(
       header, of: set, lock: options.lock, copy: try copies?.path(of: header.name, in: run),
       isSynced: options.isSynced, in: run)
-    job = BackupJob(outset.plan, outputs, report: report)
+    job = BackupJob(preparation.plan, outputs, report: report)
   }
 
-  package var header: SnapshotHeader { outset.header }
+  package var header: SnapshotHeader { preparation.header }
   /// Why this snapshot is a full one, and other remarks about the set.
-  package var remarks: [BatchError] { outset.remarks }
+  package var remarks: [BatchError] { preparation.remarks }
   /// The absolute paths of the sources.
-  package var paths: [PathBytes] { outset.paths }
+  package var paths: [PathBytes] { preparation.paths }
 
   /// - Parameter walk: the options of a walk that takes everything.
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
-    try outset.source(walk, in: run)
+    try preparation.source(walk, in: run)
   }
 
   /// Renames the files to their final names, the manifest last.

@@ -76,29 +76,16 @@ struct RereadFiles: Sendable {
     /// The counters of the backup.
     let counters: Counters
 
-    func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-      Worker(digests: try DigestStream(.sha256), counters: counters)
+    func makeWorker(in context: WorkerContext) throws(BatchError) -> FunctionWorker<Item, [PathBytes]> {
+      let digests = try DigestStream(.sha256)
+      return FunctionWorker { [counters] (item, context, output) throws(BatchError) in
+        let digest = try digests.digest(of: item.record, in: context)
+        counters.addBytes(Int(clamping: item.record.status.size))
+        if digest != item.digest { output.append(item.record.path) }
+      }
     }
 
     func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
-  }
-
-  private final class Worker: BatchWorker {
-    private let digests: DigestStream
-    private let counters: Counters
-
-    init(digests: DigestStream, counters: Counters) {
-      self.digests = digests
-      self.counters = counters
-    }
-
-    func process(
-      _ item: Item, in context: WorkerContext, into output: inout [PathBytes]
-    ) throws(BatchError) {
-      let digest = try digests.digest(of: item.record, in: context)
-      counters.addBytes(Int(clamping: item.record.status.size))
-      if digest != item.digest { output.append(item.record.path) }
-    }
   }
 
   private final class Collector: BatchCollector {

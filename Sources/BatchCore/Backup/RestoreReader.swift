@@ -159,7 +159,7 @@ extension FileStatus.Time {
   /// Seconds, a point and nine digits.
   package var decimal: String {
     var bytes = [UInt8]()
-    SnapshotEntry.append(self, to: &bytes)
-    return String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
+    ManifestTime(self).appendNumber(to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -85,43 +85,14 @@ struct JSONFields {
   }
 }
 
-/// Writes a flat JSON object on one line.
-struct JSONFieldWriter {
-  private(set) var bytes: [UInt8]
-
-  /// - Parameter type: the value of the first member, `type`.
-  init(_ type: String) {
-    bytes = Array(#"{"type":"#.utf8)
-    JSONText.append(type, to: &bytes)
-  }
-
-  mutating func add(_ key: String, _ number: some BinaryInteger) {
-    addKey(key)
-    bytes += String(number).utf8
-  }
-
-  mutating func add(_ key: String, _ text: String) {
-    addKey(key)
-    JSONText.append(text, to: &bytes)
-  }
-
+extension JSONLine {
+  /// Adds bytes as text, or in hexadecimal digits as the member `key_hex` where they are no UTF-8.
   mutating func add(_ key: String, bytes content: [UInt8]) {
-    let start = bytes.count
-    addKey(key)
-    if JSONText.append(content, to: &bytes) { return }
-    bytes.removeSubrange(start...)
-    addKey("\(key)_hex")
-    bytes.append(UInt8(ascii: "\""))
-    for byte in content { bytes += [Hexadecimal.digit(byte >> 4), Hexadecimal.digit(byte & 15)] }
-    bytes.append(UInt8(ascii: "\""))
-  }
-
-  /// The line with its newline.
-  var line: [UInt8] { bytes + Array("}\n".utf8) }
-
-  private mutating func addKey(_ key: String) {
-    bytes.append(UInt8(ascii: ","))
-    JSONText.append(key, to: &bytes)
-    bytes.append(UInt8(ascii: ":"))
+    if let text = String(validating: content, as: UTF8.self) { return add(key, text) }
+    add(
+      "\(key)_hex",
+      plain: { bytes in
+        for byte in content { bytes += [Hexadecimal.digit(byte >> 4), Hexadecimal.digit(byte & 15)] }
+      })
   }
 }

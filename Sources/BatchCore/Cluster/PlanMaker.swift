@@ -34,7 +34,7 @@ package final class PlanMaker {
   private var position = Border()
   private var borders: [Border] = []
   /// A further name of a file, which belongs to the shard of the first name: stored in a separate file until the ranges are known.
-  private struct FurtherName {
+  private struct HardLinkItem {
     /// The offset of the first name in the file of entries.
     let first: UInt64
     /// The offset in the separate file.
@@ -43,7 +43,7 @@ package final class PlanMaker {
   }
 
   private var firsts: [FileIdentity: UInt64] = [:]
-  private var further: [FurtherName] = []
+  private var further: [HardLinkItem] = []
   private var aside: AtomicFile?
   private var asideBuffer: [UInt8] = []
   private var asideSize: UInt64 = 0
@@ -136,7 +136,7 @@ package final class PlanMaker {
     _ = writer.append(
       item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
     let length = asideBuffer.count - start
-    further.append(FurtherName(first: first, offset: asideSize, length: length))
+    further.append(HardLinkItem(first: first, offset: asideSize, length: length))
     asideSize += UInt64(length)
     if asideBuffer.count >= Self.bufferSize { try flushAside() }
   }

@@ -105,7 +105,7 @@ enum ShardMembers {
       path: PathBytes(path), kind: kind, size: size,
       modified: FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds), digest: digest,
       flags: flags,
-      offset: offset, header: HeaderCheck(size: headerSize, check: headerCheck),
+      offset: offset, header: HeaderChecksum(size: headerSize, check: headerCheck),
       identity: has & hasIdentity != 0 ? FileIdentity(device: device, inode: inode) : nil)
   }
 

@@ -55,14 +55,14 @@ package final class ShardLock: Sendable {
       return true
     }
     guard isDue else { return }
-    var line = JSONFieldWriter("state")
+    var line = JSONLine("state")
     line.add("node", node)
     line.add("pid", getpid())
     line.add("done", counts.done + counts.failed + counts.skipped)
     line.add("bytes", counts.byteCount)
     line.add("milliseconds", (now - start).components.seconds * 1000)
     if let error { line.add("error", String(error.prefix(400))) }
-    var bytes = line.line
+    var bytes = line.finished()
     bytes += repeatElement(UInt8(ascii: " "), count: max(0, Self.noteSize - bytes.count))
     let raw = file.raw
     _ = bytes.withUnsafeBytes { folder.calls.write($0, to: raw, at: 0) }

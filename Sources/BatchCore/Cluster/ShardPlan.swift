@@ -70,7 +70,7 @@ package struct ShardPlan: Sendable {
     version: String, command: String, workingFolder: PathBytes, arguments: [PathBytes], asked: Int,
     operandCount: Int, filtered: Int, shards: [Shard]
   ) -> [UInt8] {
-    var head = JSONFieldWriter("plan")
+    var head = JSONLine("plan")
     head.add("schema", schema)
     head.add("version", version)
     head.add("command", command)
@@ -79,14 +79,14 @@ package struct ShardPlan: Sendable {
     head.add("operands", operandCount)
     head.add("filtered", filtered)
     head.add("shards", shards.count)
-    var bytes = head.line
+    var bytes = head.finished()
     for argument in arguments {
-      var line = JSONFieldWriter("argument")
+      var line = JSONLine("argument")
       line.add("value", bytes: argument.bytes)
-      bytes += line.line
+      bytes += line.finished()
     }
     for shard in shards {
-      var line = JSONFieldWriter("shard")
+      var line = JSONLine("shard")
       line.add("index", shard.index)
       line.add("offset", shard.offset)
       line.add("length", shard.length)
@@ -100,16 +100,16 @@ package struct ShardPlan: Sendable {
         line.add("further_length", further.range.upperBound - further.range.lowerBound)
         line.add("further_sha256", further.digest.hex)
       }
-      bytes += line.line
+      bytes += line.finished()
     }
     return bytes
   }
 
   /// Appends the last line.
   static func finished(_ lines: [UInt8]) throws(BatchError) -> [UInt8] {
-    var end = JSONFieldWriter("end")
+    var end = JSONLine("end")
     end.add("sha256", try digest(of: lines).hex)
-    return lines + end.line
+    return lines + end.finished()
   }
 
   private static func digest(of bytes: [UInt8]) throws(BatchError) -> Digest {

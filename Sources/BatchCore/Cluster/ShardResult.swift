@@ -37,10 +37,18 @@ package struct ShardOutcome: Sendable, Hashable {
     byteCount = counts.byteCount
   }
 
+  /// The counts of paths, by their names in the lines of a result.
+  static var counts: [(key: String, path: WritableKeyPath<ShardOutcome, Int>)] {
+    [
+      ("seen", \.seen), ("done", \.done), ("failed", \.failed), ("skipped", \.skipped),
+      ("changed", \.changed), ("missing", \.missing), ("unavailable", \.unavailable),
+      ("needless", \.needless),
+    ]
+  }
+
   /// Whether the counts add up, and no number is negative.
   var isSound: Bool {
-    let numbers =
-      [seen, done, failed, skipped, changed, missing, unavailable, needless] + findings.values
+    let numbers = Self.counts.map { self[keyPath: $0.path] } + findings.values
     guard numbers.allSatisfy({ (0...(1 << 48)).contains($0) }), byteCount >= 0, milliseconds >= 0
     else {
       return false
@@ -49,14 +57,7 @@ package struct ShardOutcome: Sendable, Hashable {
   }
 
   package mutating func add(_ other: ShardOutcome) {
-    seen += other.seen
-    done += other.done
-    failed += other.failed
-    skipped += other.skipped
-    changed += other.changed
-    missing += other.missing
-    unavailable += other.unavailable
-    needless += other.needless
+    for (_, path) in Self.counts { self[keyPath: path] += other[keyPath: path] }
     findings.merge(other.findings) { $0 + min($1, .max - $0) }
     byteCount += min(other.byteCount, .max - byteCount)
     milliseconds = max(milliseconds, other.milliseconds)
@@ -113,18 +114,15 @@ package final class ShardResultWriter: Sendable {
     right = run.commits
     self.isSynced = isSynced
     state = Mutex(State(digest: try DigestStream(.sha256)))
-    var head = JSONFieldWriter("result")
+    var head = JSONLine("result")
     head.add("schema", ShardPlan.schema)
     head.add("plan", plan.id)
     head.add("command", plan.command)
     head.add("shard", shard)
     head.add("entries_sha256", plan.shards[shard].digest.hex)
-    let line = head.line
+    let line = head.finished()
     try state.withLock { (state) throws(BatchError) in try put(line, &state) }
   }
-
-  /// The identity, so that the run can exclude the file.
-  package var identity: FileIdentity? { file.identity }
 
   package func write(rows: [UInt8]) throws(BatchError) {
     try state.withLock { (state) throws(BatchError) in
@@ -134,7 +132,7 @@ package final class ShardResultWriter: Sendable {
   }
 
   package func write(_ problem: Problem, severity: Severity) throws(BatchError) {
-    var line = JSONFieldWriter("problem")
+    var line = JSONLine("problem")
     line.add("severity", severity.rawValue)
     line.add("event", problem.event.rawValue)
     line.add("code", problem.error.code.rawValue)
@@ -146,7 +144,7 @@ package final class ShardResultWriter: Sendable {
     default: break
     }
     if let path = problem.error.path { line.add("path", bytes: path.bytes) }
-    try write(.problem, line.line)
+    try write(.problem, line.finished())
   }
 
   func write(_ kind: ShardPiece, _ bytes: [UInt8]) throws(BatchError) {
@@ -160,12 +158,8 @@ package final class ShardResultWriter: Sendable {
   ///
   /// - Throws: `invalid` when another result already has the name.
   package func finish(_ outcome: ShardOutcome) throws(BatchError) {
-    var end = JSONFieldWriter("counts")
-    for (key, number) in [
-      ("seen", outcome.seen), ("done", outcome.done), ("failed", outcome.failed),
-      ("skipped", outcome.skipped), ("changed", outcome.changed), ("missing", outcome.missing),
-      ("unavailable", outcome.unavailable), ("needless", outcome.needless),
-    ] { end.add(key, number) }
+    var end = JSONLine("counts")
+    for (key, path) in ShardOutcome.counts { end.add(key, outcome[keyPath: path]) }
     for (key, number) in outcome.findings.sorted(by: { $0.key < $1.key }) {
       end.add("found_" + key, number)
     }
@@ -173,7 +167,7 @@ package final class ShardResultWriter: Sendable {
     end.add("milliseconds", outcome.milliseconds)
     end.add("status", outcome.status)
     end.add("node", outcome.node)
-    let line = end.line
+    let line = end.finished()
     try state.withLock { (state) throws(BatchError) in
       try putRows(&state)
       var trailer: [UInt8] = []

@@ -92,14 +92,7 @@ package final class ShardResultReader {
 
   private static func outcome(_ fields: JSONFields) throws(BatchError) -> ShardOutcome {
     var outcome = ShardOutcome()
-    outcome.seen = try fields.number("seen")
-    outcome.done = try fields.number("done")
-    outcome.failed = try fields.number("failed")
-    outcome.skipped = try fields.number("skipped")
-    outcome.changed = try fields.number("changed")
-    outcome.missing = try fields.number("missing")
-    outcome.unavailable = try fields.number("unavailable")
-    outcome.needless = try fields.number("needless")
+    for (key, path) in ShardOutcome.counts { outcome[keyPath: path] = try fields.number(key) }
     outcome.findings = try fields.numbers(after: "found_")
     outcome.byteCount = try fields.number("bytes")
     outcome.milliseconds = try fields.number("milliseconds")

@@ -87,7 +87,7 @@ package struct CompressJob: BatchJob {
       case .file(let record, let target, let decision):
         if let row = try compress(record, target, decision, context) {
           rows.append(TransformRow(row))
-        } else if let source = SharedSource.of(record) {
+        } else if let source = LinkedSource.of(record) {
           rows.append(TransformRow(.failed(source)))
         }
       case .block(let file, let index):
@@ -121,7 +121,7 @@ package struct CompressJob: BatchJob {
     ) -> TransformRow.Content {
       context.skip(outcome.skipReason)
       return .report(
-        TransformReport(source: record.path, outcome: outcome), SharedSource.of(record, output: output))
+        TransformReport(source: record.path, outcome: outcome), LinkedSource.of(record, output: output))
     }
 
     /// Skips or copies a source that gets no compressed output.
@@ -142,7 +142,7 @@ package struct CompressJob: BatchJob {
         context.skip(.upToDate)
         return .report(
           TransformReport(source: record.path, outcome: .upToDate),
-          SharedSource.of(record, output: output, isCopy: true))
+          LinkedSource.of(record, output: output, isCopy: true))
       case .refused(let error):
         context.report(Problem(.unreadable, error))
         return nil
@@ -158,7 +158,7 @@ package struct CompressJob: BatchJob {
         let report = TransformReport(
           source: record.path, outcome: .copied(target: target, size: copy.output.read.size))
         let staged = outputs.stage.add(copy.output)
-        return .output(report, staged, SharedSource.of(staged, isCopy: true))
+        return .output(report, staged, LinkedSource.of(staged, isCopy: true))
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
@@ -216,7 +216,7 @@ package struct CompressJob: BatchJob {
       do throws(BatchError) {
         let (staged, remark) = try write(plan, of: record, outcome)
         if let remark { context.warn(Problem(.special, remark)) }
-        return .output(report, staged, SharedSource.of(staged))
+        return .output(report, staged, LinkedSource.of(staged))
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error))
@@ -333,7 +333,7 @@ package struct CompressJob: BatchJob {
           try proof.proveExisting(file.target, in: place.target ?? place.source, has: expected)
         }
         let staged = outputs.stage.add(joined.written(provedBy: outcome.status))
-        return .done(joined.report, output: staged, SharedSource.of(staged), remark: nil)
+        return .done(joined.report, output: staged, LinkedSource.of(staged), remark: nil)
       } catch {
         joined.output.discard()
         outputs.stage.release()
@@ -354,7 +354,7 @@ package struct CompressJob: BatchJob {
       case .upToDate(let output):
         return .done(
           TransformReport(source: record.path, outcome: .upToDate), output: nil,
-          SharedSource.of(record, output: output, isCopy: true), remark: nil)
+          LinkedSource.of(record, output: output, isCopy: true), remark: nil)
       }
       let reader = FileReader(calls: context.calls, by: context.reading)
       let copy = try PlainCopy(outputs: outputs).stage(record, plan) { (opened, consume) throws(BatchError) in
@@ -371,7 +371,7 @@ package struct CompressJob: BatchJob {
       let staged = outputs.stage.add(copy.output)
       return .done(
         TransformReport(source: record.path, outcome: .copied(target: target, size: copy.output.read.size)),
-        output: staged, SharedSource.of(staged, isCopy: true), remark: copy.remark)
+        output: staged, LinkedSource.of(staged, isCopy: true), remark: copy.remark)
     }
 
     // MARK: Blocks

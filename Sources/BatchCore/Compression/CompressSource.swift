@@ -13,7 +13,7 @@ package struct CompressSource: BatchSource {
   private let cancellation: Cancellation
   private var large: LargeFile?
   private var nextBlock = 0
-  private var firstNames: [FileIdentity: FirstName] = [:]
+  private var firstNames: [FileIdentity: FirstLink] = [:]
   private var stream: StreamBlocks?
   private var claims: OutputClaims?
   private let folders: OutputFolders
@@ -79,9 +79,9 @@ package struct CompressSource: BatchSource {
     }
     if record.status.linkCount > 1 {
       if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
-        return .link(FurtherName(record, target: target, first: first))
+        return .link(HardLinkItem(record, target: target, first: first))
       }
-      firstNames[record.status.identity] = FirstName(record: record, target: target)
+      firstNames[record.status.identity] = FirstLink(record: record, target: target)
     }
     guard record.status.size >= blockThreshold else { return .file(record, target: target, nil) }
     let decision = decision(about: record, target)

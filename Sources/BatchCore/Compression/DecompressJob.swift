@@ -75,7 +75,7 @@ package struct DecompressJob: BatchJob {
         let row = try decompress(record, target, mayHaveRival: mayHaveRival, context)
         if let row {
           rows.append(TransformRow(row))
-        } else if let source = SharedSource.of(record) {
+        } else if let source = LinkedSource.of(record) {
           rows.append(TransformRow(.failed(source)))
         }
       case .other(let record): passOver(record, context)
@@ -128,7 +128,7 @@ package struct DecompressJob: BatchJob {
       case .upToDate(let output):
         context.skip(.upToDate)
         return .report(
-          TransformReport(source: record.path, outcome: .upToDate), SharedSource.of(record, output: output))
+          TransformReport(source: record.path, outcome: .upToDate), LinkedSource.of(record, output: output))
       case .refused(let error):
         context.report(Problem(.unreadable, error))
         return nil
@@ -211,7 +211,7 @@ package struct DecompressJob: BatchJob {
         context.warn(Problem(.special, remark))
       }
       let staged = outputs.stage.add(WrittenOutput(file, of: record, read, at: place, isProved: removes))
-      return .output(report, staged, SharedSource.of(staged))
+      return .output(report, staged, LinkedSource.of(staged))
     }
   }
 }

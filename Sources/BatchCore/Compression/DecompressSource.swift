@@ -7,7 +7,7 @@ package struct DecompressSource: BatchSource {
   private var tree: TreeSource
   private let naming: OutputNaming
   private var claims: OutputClaims?
-  private var firstNames: [FileIdentity: FirstName] = [:]
+  private var firstNames: [FileIdentity: FirstLink] = [:]
   /// The rivals in the folder of the last source.
   private var rivals: OutputRivals?
   /// The places where several operands in one folder have the same output; nil if not all operands are known.
@@ -57,9 +57,9 @@ package struct DecompressSource: BatchSource {
         let mayHaveRival = mayHaveRival(record, target)
         if record.status.linkCount > 1 {
           if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
-            return .link(FurtherName(record, target: target, first: first), mayHaveRival: mayHaveRival)
+            return .link(HardLinkItem(record, target: target, first: first), mayHaveRival: mayHaveRival)
           }
-          firstNames[record.status.identity] = FirstName(record: record, target: target)
+          firstNames[record.status.identity] = FirstLink(record: record, target: target)
         }
         return .file(record, target: target, mayHaveRival: mayHaveRival)
       }

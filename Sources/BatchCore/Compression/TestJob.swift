@@ -28,72 +28,55 @@ package struct TestJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker(FileDecoder(options, parts)) }
-
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
-
-  /// Passes findings on.
-  package final class Collector: BatchCollector {
-    package typealias Summary = Void
-
-    private let output: @Sendable ([Finding]) throws(BatchError) -> Void
-
-    init(_ output: @escaping @Sendable ([Finding]) throws(BatchError) -> Void) {
-      self.output = output
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [Finding]> {
+    let decoder = FileDecoder(options, parts)
+    return FunctionWorker { (item, context, findings) throws(BatchError) in
+      try process(item, decoder, context, &findings)
     }
-
-    package func collect(_ findings: [Finding]) throws(BatchError) { try output(findings) }
   }
 
-  /// Decodes files.
-  package final class Worker: BatchWorker {
-    private let decoder: FileDecoder
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<[Finding]> {
+    RowCollector(output)
+  }
 
-    init(_ decoder: FileDecoder) {
-      self.decoder = decoder
-    }
-
-    package func process(
-      _ item: WalkItem, in context: WorkerContext, into findings: inout [Finding]
-    ) throws(BatchError) {
-      switch item {
-      case .file(let record):
-        let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in
-          try decoder.decode(record, in: context, restart: { _, _ in }, sink: { _ in })
-        }
-        if TestJob.isOther(record, outcome) {
-          context.skip(.unknownFormat)
-        } else if let finding = TestJob.finding(record.path, max(0, record.status.size), outcome, context) {
-          findings.append(finding)
-        }
-      case .standardInput:
-        let outcome = try outcome(of: "-", in: context) { () throws(BatchError) in
-          try decoder.decodeStandardInput(in: context, sink: { _ in })
-        }
-        if let finding = TestJob.finding("-", decoder.inputSize, outcome, context) {
-          findings.append(finding)
-        }
-      case .problem(let problem):
-        context.report(problem)
+  private func process(
+    _ item: WalkItem, _ decoder: FileDecoder, _ context: WorkerContext, _ findings: inout [Finding]
+  ) throws(BatchError) {
+    switch item {
+    case .file(let record):
+      let outcome = try outcome(of: record.path, in: context) { () throws(BatchError) in
+        try decoder.decode(record, in: context, restart: { _, _ in }, sink: { _ in })
       }
-    }
-
-    private func outcome(
-      of path: PathBytes, in context: WorkerContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
-    ) throws(BatchError) -> FileDecoder.Outcome {
-      do throws(BatchError) {
-        return try decode()
-      } catch {
-        // A resource that is refused to one file, such as a window of gigabytes, does not end the run.
-        guard error.code != .cancelled else { throw error }
-        context.report(Problem(.unreadable, error.at(path)))
-        return .unreadable
+      if Self.isOther(record, outcome) {
+        context.skip(.unknownFormat)
+      } else if let finding = finding(record.path, max(0, record.status.size), outcome, context) {
+        findings.append(finding)
       }
+    case .standardInput:
+      let outcome = try outcome(of: "-", in: context) { () throws(BatchError) in
+        try decoder.decodeStandardInput(in: context, sink: { _ in })
+      }
+      if let finding = finding("-", decoder.inputSize, outcome, context) { findings.append(finding) }
+    case .problem(let problem):
+      context.report(problem)
+    }
+  }
+
+  private func outcome(
+    of path: PathBytes, in context: WorkerContext, _ decode: () throws(BatchError) -> FileDecoder.Outcome
+  ) throws(BatchError) -> FileDecoder.Outcome {
+    do throws(BatchError) {
+      return try decode()
+    } catch {
+      // What one file asks for, such as a window of gigabytes, is no reason to leave out the others.
+      guard error.code != .cancelled else { throw error }
+      context.report(Problem(.unreadable, error.at(path)))
+      return .unreadable
     }
   }
 
   /// Counts a file; nil when it could not be decoded for a reason that has been reported.
-  fileprivate static func finding(
+  private func finding(
     _ path: PathBytes, _ size: Int64, _ outcome: FileDecoder.Outcome, _ context: WorkerContext
   ) -> Finding? {
     let finding: Finding

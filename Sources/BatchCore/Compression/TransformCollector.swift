@@ -177,13 +177,13 @@ package final class TransformCollector: BatchCollector {
       }
       context.counters.addSkipped(.notSmaller)
       rows.add(
-        TransformReport(source: file.record.path, outcome: .notSmaller), of: SharedSource.of(file.record))
+        TransformReport(source: file.record.path, outcome: .notSmaller), of: LinkedSource.of(file.record))
       return
     }
     large = nil
     if options.removesSource { return complete(file, by: .proof(joined)) }
     let staged = outputs.stage.add(joined.written())
-    rows.add(joined.report, staged, of: SharedSource.of(staged))
+    rows.add(joined.report, staged, of: LinkedSource.of(staged))
   }
 
   /// Requests an item that a lane must still process for a large file, and reserves the file's position among the rows.

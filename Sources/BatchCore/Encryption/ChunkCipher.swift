@@ -3,8 +3,6 @@ import CCrypto
 
 /// The nonce of a chunk: its number in 11 bytes, and whether it is the last one.
 struct ChunkNonce {
-  static let size = 12
-
   private(set) var bytes: (UInt32, UInt64)
 
   init(number: UInt64 = 0, isLast: Bool = false) {

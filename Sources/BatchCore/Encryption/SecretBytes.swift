@@ -24,8 +24,6 @@ package final class SecretBytes: Sendable {
     room.deallocate()
   }
 
-  package var count: Int { room.count }
-
   package func withBytes<Result>(
     _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {

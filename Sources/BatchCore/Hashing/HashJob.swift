@@ -43,7 +43,9 @@ public struct HashJob: BatchJob {
       render)
   }
 
-  public func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
+  public func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+    RowCollector(output)
+  }
 
   /// Reads files and renders their rows.
   private final class FileWorker: BatchWorker {

@@ -60,12 +60,6 @@ package struct ConcurrencySweep: Sendable {
     /// Nil for `auto`.
     package var stride: Int?
     package var reason: Reason?
-
-    package init(concurrency: Int?, stride: Int? = nil, reason: Reason? = nil) {
-      self.concurrency = concurrency
-      self.stride = stride
-      self.reason = reason
-    }
   }
 
   private enum Phase {

@@ -24,21 +24,7 @@ package struct AdaptiveConcurrency: Sendable {
     /// allowed number.
     package var hasMore: Bool
     /// Whether the source has ended, so that only the running operations are left.
-    package var isExhausted: Bool
-
-    package init(
-      time: Duration, files: Int, bytes: Int64, processorTime: Duration, blocked: Int, running: Int,
-      hasMore: Bool, isExhausted: Bool = false
-    ) {
-      self.time = time
-      self.files = files
-      self.bytes = bytes
-      self.processorTime = processorTime
-      self.blocked = blocked
-      self.running = running
-      self.hasMore = hasMore
-      self.isExhausted = isExhausted
-    }
+    package var isExhausted = false
   }
 
   /// A number of operations that is being measured, and the number before it (`base`).

@@ -45,11 +45,6 @@ extension AtomicFile {
     package struct Times: Sendable, Hashable {
       package let accessed: FileStatus.Time
       package let modified: FileStatus.Time
-
-      package init(accessed: FileStatus.Time, modified: FileStatus.Time) {
-        self.accessed = accessed
-        self.modified = modified
-      }
     }
 
     package init(

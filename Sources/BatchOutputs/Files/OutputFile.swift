@@ -6,7 +6,7 @@ import BatchEngine
 public final class OutputFile: ResultStream {
   private enum Target {
     case file(AtomicFile)
-    case device(OutputDevice)
+    case device(SyncDevice)
   }
 
   /// As it was given.
@@ -64,7 +64,7 @@ public final class OutputFile: ResultStream {
     self.isSynced = isSynced
     self.isPrivate = isPrivate
     self.right = right
-    if let device = try OutputDevice(
+    if let device = try SyncDevice(
       path, calls: calls, cancellation: cancellation, terminalFilter: filter)
     {
       target = .device(device)
@@ -90,7 +90,7 @@ public final class OutputFile: ResultStream {
   }
 
   /// Whether a path leads to a pipe or a device, which cannot be read back.
-  public static func isDevice(_ path: PathBytes) -> Bool { OutputDevice.isOne(path) }
+  public static func isDevice(_ path: PathBytes) -> Bool { SyncDevice.isOne(path) }
 
   public var isTerminal: Bool {
     if case .device(let device) = target { device.isTerminal } else { false }

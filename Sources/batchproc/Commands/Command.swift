@@ -11,7 +11,7 @@ protocol Command {
 
 extension Command {
   /// Runs the command; a signal before the run begins ends it like a later one.
-  func obey() -> Ending {
+  func execute() -> Ending {
     defer { session.reporter.end(session.context.counters.snapshot) }
     do throws(BatchError) {
       return session.report(try run())

@@ -12,8 +12,6 @@ struct NameRows: Sendable {
       bytes.append(isNULEnded ? 0 : UInt8(ascii: "\n"))
       return
     }
-    bytes.append(UInt8(ascii: "{"))
-    JSONText.append(path: path, to: &bytes)
-    bytes += "}\n".utf8
+    JSONLine.append(to: &bytes) { $0.add(path: path) }
   }
 }

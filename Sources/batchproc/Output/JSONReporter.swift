@@ -70,7 +70,7 @@ final class JSONReporter: Reporter {
   func write(_ type: String, members: some Sequence<ArraySlice<UInt8>>) throws(BatchError) {
     try write { state, bytes in
       for member in members {
-        bytes += JSONLine(type, sequence: state.sequence).opening
+        bytes += JSONLine(type, sequence: state.sequence).bytes
         bytes += member
         state.sequence += 1
       }

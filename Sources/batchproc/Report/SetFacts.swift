@@ -28,14 +28,32 @@ struct SetFacts: Sendable {
   /// The snapshots, the oldest first.
   let rows: [Row]
   /// Errors of invalid manifests.
-  let damaged: [BatchError]
+  var damaged: [BatchError] = []
   /// The existing archives, and their total bytes.
   let archives: Int
   let archiveBytes: UInt64
   /// In seconds since 1970; nil when there was no drill.
-  let lastDrill: Int64?
-  let suspects: Int
+  var lastDrill: Int64?
+  var suspects = 0
 
+  /// The median of the intervals between the newest snapshots, in seconds; nil for fewer than four of them.
+  var usualInterval: Int64? {
+    let times = rows.suffix(15).map(\.started)
+    let intervals = zip(times, times.dropFirst()).map { $1 - $0 }.sorted()
+    return intervals.count < 3 ? nil : max(1, intervals[intervals.count / 2])
+  }
+
+  /// Whether the next snapshot is overdue: by the usual interval and half of it, but not by less than an hour.
+  func isLate(at now: Int64) -> Bool {
+    guard let newest = rows.last, let interval = usualInterval else { return false }
+    return now - newest.started > interval + max(3600, interval / 2)
+  }
+
+  /// Whether everything that the snapshots need is there as it was written.
+  var isWhole: Bool { damaged.isEmpty && rows.allSatisfy(\.faults.isEmpty) }
+}
+
+extension SetFacts {
   /// - Throws: the error of reading the directory.
   init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
     let content = try set.content(in: run)
@@ -61,33 +79,4 @@ struct SetFacts: Sendable {
         isEncrypted: snapshot.name.isEncrypted)
     }
   }
-
-  init(
-    name: PathBytes, rows: [Row], damaged: [BatchError] = [], archives: Int, archiveBytes: UInt64,
-    lastDrill: Int64? = nil, suspects: Int = 0
-  ) {
-    self.name = name
-    self.rows = rows
-    self.damaged = damaged
-    self.archives = archives
-    self.archiveBytes = archiveBytes
-    self.lastDrill = lastDrill
-    self.suspects = suspects
-  }
-
-  /// The median of the intervals between the newest snapshots, in seconds; nil for fewer than four of them.
-  var usualInterval: Int64? {
-    let times = rows.suffix(15).map(\.started)
-    let intervals = zip(times, times.dropFirst()).map { $1 - $0 }.sorted()
-    return intervals.count < 3 ? nil : max(1, intervals[intervals.count / 2])
-  }
-
-  /// Whether the next snapshot is overdue: by the usual interval and half of it, but not by less than an hour.
-  func isLate(at now: Int64) -> Bool {
-    guard let newest = rows.last, let interval = usualInterval else { return false }
-    return now - newest.started > interval + max(3600, interval / 2)
-  }
-
-  /// Whether all files that the snapshots need exist with the right size.
-  var isWhole: Bool { damaged.isEmpty && rows.allSatisfy(\.faults.isEmpty) }
 }

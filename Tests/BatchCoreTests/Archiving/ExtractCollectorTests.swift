@@ -30,21 +30,21 @@ final class ExtractCollectorTests {
 
   private func collector(
     _ overwriting: ExtractionOptions.Overwriting
-  ) throws -> (ExtractCollector, ExtractionLane, ExtractionFolder) {
+  ) throws -> (ExtractCollector, MemberWriter, ContainedFolder) {
     var options = ExtractionOptions()
     options.overwriting = overwriting
-    let folder = try ExtractionFolder(temporary.root, opener: RunContext().folders)
+    let folder = try ContainedFolder(temporary.root, opener: RunContext().folders)
     let reports = reports
     let names = EarlyNames(by: CommitRight())
     let collector = ExtractCollector(folder, options, names, CollectorContext(run)) {
       reports.record($0.path.description)
     }
-    return (collector, ExtractionLane(folder, options, names, run.cancellation), folder)
+    return (collector, MemberWriter(folder, options, names, run.cancellation), folder)
   }
 
   /// A chunk of files as a worker makes them.
   private func chunk(
-    _ paths: [PathBytes], _ lane: ExtractionLane, _ folder: ExtractionFolder
+    _ paths: [PathBytes], _ lane: MemberWriter, _ folder: ContainedFolder
   ) throws -> ExtractedChunk {
     var chunk = ExtractedChunk()
     for path in paths {

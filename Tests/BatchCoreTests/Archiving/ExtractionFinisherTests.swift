@@ -11,11 +11,11 @@ import Testing
 @Suite("The end of an extraction")
 struct ExtractionFinisherTests {
   private let temporary: TreeFixture
-  private let folder: ExtractionFolder
+  private let folder: ContainedFolder
 
   init() throws {
     temporary = try TreeFixture()
-    folder = try ExtractionFolder(temporary.root, opener: RunContext().folders)
+    folder = try ContainedFolder(temporary.root, opener: RunContext().folders)
   }
 
   private func status(_ name: PathBytes) throws -> FileStatus {
@@ -31,11 +31,11 @@ struct ExtractionFinisherTests {
   }
 
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
-    let lane = ExtractionLane(folder, options, EarlyNames(by: CommitRight()), Cancellation())
+    let lane = MemberWriter(folder, options, EarlyNames(by: CommitRight()), Cancellation())
     let finisher = ExtractionFinisher(
       folder: folder, options: options, lane: lane, calls: RunContext().calls, right: CommitRight(),
       hasMade: { _ in true })
-    func check(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) {
+    func check(_ order: ExtractionOrder, _ verdict: ExtractionResult) {
       guard case .made(let losses) = verdict, losses.isEmpty else {
         Issue.record("\(verdict)")
         return
@@ -55,7 +55,7 @@ struct ExtractionFinisherTests {
     let arrived = Atomic(0)
     // One thread makes the folders as members, the other on its way to files in them.
     DispatchQueue.concurrentPerform(iterations: 2) { thread in
-      let lane = ExtractionLane(folder, options, EarlyNames(by: CommitRight()), Cancellation())
+      let lane = MemberWriter(folder, options, EarlyNames(by: CommitRight()), Cancellation())
       for number in 0..<count {
         let order = thread == 0 ? folders[number] : files[number]
         arrived.add(1, ordering: .acquiringAndReleasing)

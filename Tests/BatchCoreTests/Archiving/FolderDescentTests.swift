@@ -8,12 +8,12 @@ import Testing
 @Suite("Visiting the folders of an extraction")
 struct FolderDescentTests {
   private let temporary: TreeFixture
-  private let folder: ExtractionFolder
+  private let folder: ContainedFolder
   private let calls = FaultyCalls()
 
   init() throws {
     temporary = try TreeFixture()
-    folder = try ExtractionFolder(temporary.root, opener: FolderOpener(calls: LinuxCalls()))
+    folder = try ContainedFolder(temporary.root, opener: FolderOpener(calls: LinuxCalls()))
   }
 
   private func tree(_ paths: [String]) throws -> FolderTree {

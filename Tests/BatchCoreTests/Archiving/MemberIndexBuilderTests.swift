@@ -37,7 +37,7 @@ import Testing
         path: PathBytes("folder/file-\(number)"), kind: digest == nil ? .directory : .file,
         size: digest == nil ? 0 : UInt64(number),
         modified: FileStatus.Time(seconds: -1 - Int64(number), nanoseconds: 999_999_999)),
-      offset: number * 512, header: HeaderCheck(size: 1536, check: UInt32(number)), digest: digest)
+      offset: number * 512, header: HeaderChecksum(size: 1536, check: UInt32(number)), digest: digest)
   }
 
   @Test(arguments: [0, 1, 3, 40_000]) func holdsWhatWasAdded(count: Int) throws {

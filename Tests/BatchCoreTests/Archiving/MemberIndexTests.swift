@@ -48,8 +48,8 @@ struct MemberIndexTests {
       #expect(try whole[0].digest?.bytes == written.members[0].digest)
       #expect(try whole[1].digest == nil)
       #expect(try whole[2].digest?.bytes == written.members[2].digest)
-      #expect(try whole[1].header == HeaderCheck(size: 512, check: 78))
-      #expect(try whole[2].header == HeaderCheck(size: 512, check: 79))
+      #expect(try whole[1].header == HeaderChecksum(size: 512, check: 78))
+      #expect(try whole[2].header == HeaderChecksum(size: 512, check: 79))
     }
   }
 

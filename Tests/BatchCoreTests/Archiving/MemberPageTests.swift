@@ -12,7 +12,7 @@ struct MemberPageTests {
         path: PathBytes([UInt8](repeating: 0xFF, count: number % 300)), kind: kinds[number % kinds.count],
         size: .max - UInt64(number),
         modified: FileStatus.Time(seconds: Int64(number) - 50, nanoseconds: Int32(number % 1000))),
-      offset: number * 512, header: HeaderCheck(size: UInt32(number), check: 0),
+      offset: number * 512, header: HeaderChecksum(size: UInt32(number), check: 0),
       digest: number % 2 == 0 ? nil : Digest(.sha256, bytes: [UInt8](repeating: 1, count: 32)))
   }
 

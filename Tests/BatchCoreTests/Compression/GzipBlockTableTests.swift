@@ -61,7 +61,7 @@ import Testing
     options.concurrency = 1
     let problems = Messages()
     let runner = BatchRunner(options: options, observer: problems)
-    let job = ContentJob(DecoderOptions(), width: width, output: stream)
+    let job = DecompressToStreamJob(DecoderOptions(), width: width, output: stream)
     let summary = runner.run(job, over: runner.tree([fixture.path(name)]))
     return (stream.found, summary.counts.failed == 0 && summary.counts.done == 1, problems.lines.values)
   }

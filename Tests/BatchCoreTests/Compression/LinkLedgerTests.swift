@@ -55,7 +55,7 @@ struct LinkLedgerTests {
         WrittenOutput(file, of: first, first.status, at: place, isProved: isProved))
       let report = TransformReport(
         source: first.path, outcome: .written(target: file.target, plainSize: 7, compressedSize: 3))
-      let row = TransformRow(.output(report, staged, SharedSource.of(staged)))
+      let row = TransformRow(.output(report, staged, LinkedSource.of(staged)))
       try collector.collect([row])
       collector.rows.committer.flush()
     }
@@ -64,9 +64,9 @@ struct LinkLedgerTests {
       _ record: FileRecord, to first: FileRecord, _ decision: OutputDecision = .write(isReplacing: false)
     ) throws {
       let naming = outputs.options.naming
-      let name = FurtherName(
+      let name = HardLinkItem(
         record, target: naming.target(of: record.path) ?? "",
-        first: FirstName(record: first, target: naming.target(of: first.path) ?? ""))
+        first: FirstLink(record: first, target: naming.target(of: first.path) ?? ""))
       try collector.collect([TransformRow(.link(name, decision))])
     }
   }
@@ -165,7 +165,7 @@ struct LinkLedgerTests {
     let links = links(FaultyCommitCalls(failing: ["publish a.gz"])) { $0.removesSource = true }
     if isStaged {
       try links.commit(first)
-    } else if let source = SharedSource.of(first) {
+    } else if let source = LinkedSource.of(first) {
       try links.collector.collect([TransformRow(.failed(source))])
     }
     try links.link(second, to: first)
@@ -205,7 +205,7 @@ struct LinkLedgerTests {
     #expect(areLinked)
     let two = links()
     let output = try #require(fixture.status("d/b.gz")?.identity)
-    let source = try #require(SharedSource.of(first, output: output))
+    let source = try #require(LinkedSource.of(first, output: output))
     let report = TransformReport(source: first.path, outcome: .upToDate)
     try two.collector.collect([TransformRow(.report(report, source))])
     try two.link(second, to: first, .upToDate(output))

@@ -191,7 +191,7 @@ struct OutputCommitterTests {
     let calls = FaultyCommitCalls(failing: ["sync b.gz"])
     let committer = OutputCommitter(
       OutputStage(limit: 100, cancellation: Cancellation()),
-      devices: OutputDevices(limit: 4, release: "5.7.19"), calls: calls)
+      devices: SyncDevices(limit: 4, release: "5.7.19"), calls: calls)
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
     committer.flush()
     #expect(Array(calls.steps.values.prefix(4)) == ["sync a.gz", "sync b.gz", "sync c.gz", "publish a.gz"])

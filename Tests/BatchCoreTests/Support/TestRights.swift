@@ -26,7 +26,7 @@ extension AtomicFile {
 
 extension OutputCommitter {
   convenience init(
-    _ stage: OutputStage, isSynced: Bool = true, devices: OutputDevices, calls: any CommitCalls
+    _ stage: OutputStage, isSynced: Bool = true, devices: SyncDevices, calls: any CommitCalls
   ) {
     self.init(stage, isSynced: isSynced, devices: devices, calls: calls, by: CommitRight())
   }
@@ -45,7 +45,7 @@ extension StaleTemporaries {
   static func remove(in folder: PathBytes) -> Outcome { remove(in: folder, calls: LinuxCalls()) }
 }
 
-extension OutputDevice {
+extension SyncDevice {
   convenience init?(
     _ path: PathBytes, cancellation: Cancellation, terminalFilter: (@Sendable ([UInt8]) -> [UInt8])?
   ) throws(BatchError) {

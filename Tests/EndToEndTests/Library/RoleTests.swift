@@ -45,7 +45,7 @@ import Testing
     Case(
       "a worker makes a committer",
       "_ = OutputCommitter(stage, isSynced: true, devices: devices, calls: calls, by: context.commits)",
-      with: ", stage: OutputStage, devices: OutputDevices, calls: LinuxCommitCalls", allowed: collector,
+      with: ", stage: OutputStage, devices: SyncDevices, calls: LinuxCommitCalls", allowed: collector,
       refused: worker, error: mayNotCommit),
     Case(
       "a worker gives an output its name", "try file.publish(by: context.commits)",
@@ -62,11 +62,11 @@ import Testing
       refused: worker, error: mayNotCommit),
     Case(
       "a worker removes what was extracted", "lane.remove(file, by: context.commits)",
-      with: ", lane: ExtractionLane, file: MadeFile", allowed: collector, refused: worker, error: mayNotCommit
+      with: ", lane: MemberWriter, file: MadeFile", allowed: collector, refused: worker, error: mayNotCommit
     ),
     Case(
       "a worker links an output", "_ = try linker.link(name, to: output, by: context.commits)",
-      with: ", linker: OutputLinker, name: FurtherName, output: FileIdentity", allowed: collector,
+      with: ", linker: OutputLinker, name: HardLinkItem, output: FileIdentity", allowed: collector,
       refused: worker, error: mayNotCommit),
     Case(
       "a worker links a file that has no name", "_ = try file.link(as: name, by: context.commits)",

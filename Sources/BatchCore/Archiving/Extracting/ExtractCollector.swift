@@ -6,9 +6,9 @@ package final class ExtractCollector: BatchCollector {
   package typealias Output = ExtractedChunk
   package typealias Summary = Extraction
 
-  let folder: ExtractionFolder
+  let folder: ContainedFolder
   let options: ExtractionOptions
-  let lane: ExtractionLane
+  let lane: MemberWriter
   /// The steps that are done after all files are created.
   var steps = DeferredSteps()
   let context: CollectorContext
@@ -26,7 +26,7 @@ package final class ExtractCollector: BatchCollector {
   private var byteCount = 0
 
   init(
-    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ names: EarlyNames,
+    _ folder: ContainedFolder, _ options: ExtractionOptions, _ names: EarlyNames,
     _ context: CollectorContext,
     _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) {
@@ -34,7 +34,7 @@ package final class ExtractCollector: BatchCollector {
     self.options = options
     self.context = context
     self.report = report
-    lane = ExtractionLane(folder, options, names, context.cancellation)
+    lane = MemberWriter(folder, options, names, context.cancellation)
   }
 
   /// True after a stop too: new files that already have their names are kept and counted.
@@ -145,7 +145,7 @@ package final class ExtractCollector: BatchCollector {
   // MARK: What became of members
 
   /// Counts and reports the result of a member.
-  func settle(_ order: ExtractionOrder, _ verdict: ExtractionVerdict) throws(BatchError) {
+  func settle(_ order: ExtractionOrder, _ verdict: ExtractionResult) throws(BatchError) {
     let path = order.entry.path
     switch verdict {
     case .failed(let error):
@@ -215,8 +215,8 @@ package final class ExtractCollector: BatchCollector {
   }
 
   func attempt(
-    _ order: ExtractionOrder, _ body: () throws(BatchError) -> ExtractionVerdict
-  ) -> ExtractionVerdict {
+    _ order: ExtractionOrder, _ body: () throws(BatchError) -> ExtractionResult
+  ) -> ExtractionResult {
     do throws(BatchError) {
       return try body()
     } catch {
@@ -227,7 +227,7 @@ package final class ExtractCollector: BatchCollector {
   // MARK: Members that are made here
 
   private func make(_ order: ExtractionOrder, _ content: WaitingContent) throws(BatchError) {
-    let verdict: ExtractionVerdict
+    let verdict: ExtractionResult
     switch content {
     case _ where order.isLinkToItself:
       verdict =
@@ -243,7 +243,7 @@ package final class ExtractCollector: BatchCollector {
     try settle(order, verdict)
   }
 
-  private func make(_ order: ExtractionOrder, _ bytes: [UInt8]) throws(BatchError) -> ExtractionVerdict {
+  private func make(_ order: ExtractionOrder, _ bytes: [UInt8]) throws(BatchError) -> ExtractionResult {
     switch order.entry.kind {
     case .directory:
       try lane.makeFolder(order)

@@ -8,7 +8,7 @@ import BatchEngine
 package struct ExtractJob: BatchJob {
   package typealias Item = ExtractionItem
 
-  private let folder: ExtractionFolder
+  private let folder: ContainedFolder
   private let selection: MemberSelection
   private let options: ExtractionOptions
   private let report: @Sendable (ExtractionReport) throws(BatchError) -> Void
@@ -24,7 +24,7 @@ package struct ExtractJob: BatchJob {
     into folder: PathBytes, selection: MemberSelection, options: ExtractionOptions, in run: RunContext,
     report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) throws(BatchError) {
-    self.folder = try ExtractionFolder(folder, isDryRun: options.isDryRun, opener: run.folders)
+    self.folder = try ContainedFolder(folder, isDryRun: options.isDryRun, opener: run.folders)
     self.selection = selection
     self.options = options
     self.report = report

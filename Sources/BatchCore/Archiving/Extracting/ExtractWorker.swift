@@ -8,10 +8,10 @@ package final class ExtractWorker: BatchWorker {
   /// The most bytes of content that wait in memory; more content waits in a file.
   private static let largestContent: UInt64 = 1 << 20
 
-  private let folder: ExtractionFolder
+  private let folder: ContainedFolder
   private let selection: MemberSelection
   private let options: ExtractionOptions
-  private let lane: ExtractionLane
+  private let lane: MemberWriter
   /// Created for the first segment of an archive.
   private var tools: (archive: ArchiveFile, tools: SegmentTools)?
   /// Bytes of content that were read since the last row that reports them.
@@ -20,13 +20,13 @@ package final class ExtractWorker: BatchWorker {
   private var isStopped = false
 
   init(
-    _ folder: ExtractionFolder, _ selection: MemberSelection, _ options: ExtractionOptions,
+    _ folder: ContainedFolder, _ selection: MemberSelection, _ options: ExtractionOptions,
     _ names: EarlyNames, _ cancellation: Cancellation
   ) {
     self.folder = folder
     self.selection = selection
     self.options = options
-    lane = ExtractionLane(folder, options, names, cancellation)
+    lane = MemberWriter(folder, options, names, cancellation)
   }
 
   package func begin(
@@ -84,7 +84,7 @@ package final class ExtractWorker: BatchWorker {
 
   /// Creates a member, as far as that does not depend on other members.
   private func make(
-    _ order: ExtractionOrder, into output: inout Output, _ fill: ExtractionLane.Fill
+    _ order: ExtractionOrder, into output: inout Output, _ fill: MemberWriter.Fill
   ) throws(BatchError) {
     do throws(BatchError) {
       guard order.turn == .any else {
@@ -113,7 +113,7 @@ package final class ExtractWorker: BatchWorker {
 
   /// Reads the content of a member that must wait for earlier members.
   private func content(
-    of order: ExtractionOrder, _ fill: ExtractionLane.Fill
+    of order: ExtractionOrder, _ fill: MemberWriter.Fill
   ) throws(BatchError) -> WaitingContent {
     guard order.entry.dataMap == nil, order.entry.size <= Self.largestContent else {
       return .file(try lane.stageWaiting(order, fill))
@@ -218,7 +218,7 @@ package final class ExtractWorker: BatchWorker {
 
   private func make(
     _ entry: ArchiveEntry, _ choice: SegmentPlan.Choice, of plan: SegmentPlan, into output: inout Output,
-    _ fill: ExtractionLane.Fill
+    _ fill: MemberWriter.Fill
   ) throws(BatchError) {
     let turn: MemberClaims.Turn
     switch choice.disposition {

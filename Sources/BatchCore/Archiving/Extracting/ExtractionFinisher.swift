@@ -5,9 +5,9 @@ import BatchOutputs
 struct ExtractionFinisher {
   private static let slash = UInt8(ascii: "/")
 
-  let folder: ExtractionFolder
+  let folder: ContainedFolder
   let options: ExtractionOptions
-  let lane: ExtractionLane
+  let lane: MemberWriter
   let calls: any FileSystemCalls
   let right: CommitRight
   /// Whether this run created an empty file at a place.
@@ -16,7 +16,7 @@ struct ExtractionFinisher {
   var hasRehearsed: (RelativePath) -> Bool = { _ in false }
 
   /// Receives the result of a member.
-  typealias Report = (ExtractionOrder, ExtractionVerdict) throws(BatchError) -> Void
+  typealias Report = (ExtractionOrder, ExtractionResult) throws(BatchError) -> Void
 
   /// Creates the links of the steps, kind by kind, each kind in the order of the archive.
   ///
@@ -92,7 +92,7 @@ struct ExtractionFinisher {
 
   private func describe(
     _ folder: Result<OpenFolder, BatchError>, _ order: ExtractionOrder
-  ) -> ExtractionVerdict {
+  ) -> ExtractionResult {
     switch folder {
     case .success(let opened): .made(lane.metadata(of: order).apply(to: opened.raw))
     case .failure(let error): .failed(error.at(order.entry.path))
@@ -107,8 +107,8 @@ struct ExtractionFinisher {
   }
 
   private func attempt(
-    _ order: ExtractionOrder, _ body: (ExtractionOrder) throws(BatchError) -> ExtractionVerdict
-  ) -> ExtractionVerdict {
+    _ order: ExtractionOrder, _ body: (ExtractionOrder) throws(BatchError) -> ExtractionResult
+  ) -> ExtractionResult {
     do throws(BatchError) {
       return try body(order)
     } catch {
@@ -118,7 +118,7 @@ struct ExtractionFinisher {
 
   // MARK: Links
 
-  private func makeSymbolicLink(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+  private func makeSymbolicLink(_ order: ExtractionOrder) throws(BatchError) -> ExtractionResult {
     let target = order.entry.linkTarget ?? ""
     guard !target.isEmpty, !target.containsNUL else {
       throw BatchError(.malformed, "damaged: a symbolic link that leads nowhere")
@@ -134,7 +134,7 @@ struct ExtractionFinisher {
     let failed = lane.replacing(name, in: parent, by: right) {
       calls.makeSymbolicLink($0, in: parent.raw, to: target)
     }
-    guard failed == 0 else { throw ExtractionLane.failure(failed) }
+    guard failed == 0 else { throw MemberWriter.failure(failed) }
     return .made(try lane.metadata(of: order).apply(toMade: name, in: parent))
   }
 
@@ -160,7 +160,7 @@ struct ExtractionFinisher {
     return true
   }
 
-  private func makeHardLink(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+  private func makeHardLink(_ order: ExtractionOrder) throws(BatchError) -> ExtractionResult {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
     }
@@ -183,7 +183,7 @@ struct ExtractionFinisher {
     let failed = lane.replacing(order.place.name, in: parent, by: right) {
       calls.link(first.name, in: source.raw, as: $0, in: parent.raw)
     }
-    guard failed == 0 else { throw ExtractionLane.failure(failed) }
+    guard failed == 0 else { throw MemberWriter.failure(failed) }
     return .made([])
   }
 
@@ -210,7 +210,7 @@ struct ExtractionFinisher {
   static let noFirstName = BatchError(
     .invalid, "cannot be made: the file that it is a hard link to is missing")
 
-  private func shareContent(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+  private func shareContent(_ order: ExtractionOrder) throws(BatchError) -> ExtractionResult {
     guard let first = order.linkPlace, !first.bytes.isEmpty else {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
     }
@@ -226,7 +226,7 @@ struct ExtractionFinisher {
     let failed = target.replace(first.name, by: right) {
       calls.link(order.place.name, in: parent.raw, as: $0, in: target.raw)
     }
-    guard failed == 0 else { throw ExtractionLane.failure(failed) }
+    guard failed == 0 else { throw MemberWriter.failure(failed) }
     return .made([])
   }
 }

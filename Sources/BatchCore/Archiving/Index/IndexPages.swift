@@ -20,11 +20,6 @@ struct IndexPages: Sendable {
   let flags: MemberFlags
   private(set) var entries: [Entry] = []
 
-  init(part: IndexPart, flags: MemberFlags) {
-    self.part = part
-    self.flags = flags
-  }
-
   mutating func append(_ entry: Entry) { entries.append(entry) }
 
   /// The number of the page that a member is in.

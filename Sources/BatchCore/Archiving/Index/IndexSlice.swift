@@ -27,11 +27,11 @@ package struct IndexSlice: Sendable {
     let (page, index) = place(of: number)
     let row = page.row(index)
     var digest: Digest?
-    var header: HeaderCheck?
+    var header: HeaderChecksum?
     if let checks {
       let position = number - numbers.lowerBound
       var reader = LittleEndianReader(checks.headers[(position * Self.headerSize)...])
-      header = HeaderCheck(size: row.headerSize, check: reader.number() ?? 0)
+      header = HeaderChecksum(size: row.headerSize, check: reader.number() ?? 0)
       if row.flags.contains(.digest) {
         let start = Int(checks.numbers[position]) * Self.digestSize
         digest = Digest(.sha256, bytes: checks.digests[start..<(start + Self.digestSize)])

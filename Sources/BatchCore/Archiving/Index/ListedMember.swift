@@ -7,11 +7,11 @@ package struct ListedMember: Sendable {
   package let size: UInt64
   package let modified: FileStatus.Time
   /// The flags in the index about how the member was read.
-  package let flags: MemberFlags
+  package var flags: MemberFlags = []
   /// Nil if only the index of the archive was read.
-  package let entry: ArchiveEntry?
+  package var entry: ArchiveEntry?
   /// The digest of the content; nil for a member without content, or when it was not computed.
-  package let digest: Digest?
+  package var digest: Digest?
   /// Whether other members have its name.
   var mark = SupersededMembers.Mark.none
 
@@ -21,7 +21,9 @@ package struct ListedMember: Sendable {
   /// Whether an earlier member has its name. Only in an archive that is read once: the row of the earlier member was written before this
   /// was known.
   package var supersedes: Bool { mark == .supersedes }
+}
 
+extension ListedMember {
   init(_ entry: ArchiveEntry, digest: Digest? = nil, flags: MemberFlags = []) {
     self.init(
       path: entry.path, kind: entry.kind, size: entry.size, modified: entry.modified, flags: flags,
@@ -32,18 +34,5 @@ package struct ListedMember: Sendable {
     self.init(
       path: member.path, kind: member.kind, size: member.size, modified: member.modified,
       flags: member.flags, digest: member.digest)
-  }
-
-  init(
-    path: PathBytes, kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time,
-    flags: MemberFlags, entry: ArchiveEntry? = nil, digest: Digest?
-  ) {
-    self.path = path
-    self.kind = kind
-    self.size = size
-    self.modified = modified
-    self.flags = flags
-    self.entry = entry
-    self.digest = digest
   }
 }

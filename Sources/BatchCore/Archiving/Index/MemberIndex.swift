@@ -27,7 +27,7 @@ struct MemberIndex: Sendable {
     /// The offset of its first header in the content of that frame.
     let offset: UInt64
     /// Nil if the checks were not requested.
-    let header: HeaderCheck?
+    let header: HeaderChecksum?
     /// Nil for a member without digest, and if the checks were not requested.
     let digest: Digest?
 

@@ -55,7 +55,7 @@ final class ArchiveReader: MemberReader {
   /// Whether ``headerCheck`` is needed.
   private let checksHeaders: Bool
   /// The checksum of the headers of the last tar member, if needed.
-  private(set) var headerCheck: HeaderCheck?
+  private(set) var headerCheck: HeaderChecksum?
   /// Members that were found after damage, which is reported first; nil for the end of the archive.
   private var found: [Member?] = []
   /// The directory of a zip archive in a file, once its first member is known; nil when the archive has no valid directory.
@@ -376,7 +376,7 @@ final class ArchiveReader: MemberReader {
   private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
     headerCheck = nil
     _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
-      if checksHeaders { headerCheck = HeaderCheck(of: bytes) }
+      if checksHeaders { headerCheck = HeaderChecksum(of: bytes) }
       let headers = TarHeaderScan(bytes)
       guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
       try headers.check()

@@ -18,29 +18,22 @@ package struct MemberListJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker(render) }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
-
-  /// Renders rows.
-  package final class Worker: BatchWorker {
-    private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
-
-    init(_ render: @escaping @Sendable (ListedMember, inout [UInt8]) -> Void) {
-      self.render = render
-    }
-
-    package func process(_ item: Item, in context: WorkerContext, into rows: inout ResultRows) {
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, ResultRows> {
+    FunctionWorker { (item, context, rows) in
       switch item {
       case .member(let member): append(member, context, &rows)
       case .members(let slice): slice.forEach { append($0, context, &rows) }
       case .problem(let error): context.report(Problem(.unreadable, error))
       }
     }
+  }
 
-    private func append(_ member: ListedMember, _ context: WorkerContext, _ rows: inout ResultRows) {
-      rows.append { render(member, &$0) }
-      context.finish()
-    }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+    RowCollector(output)
+  }
+
+  private func append(_ member: ListedMember, _ context: WorkerContext, _ rows: inout ResultRows) {
+    rows.append { render(member, &$0) }
+    context.finish()
   }
 }

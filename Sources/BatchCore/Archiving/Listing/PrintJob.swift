@@ -10,13 +10,8 @@ package struct PrintJob: BatchJob {
     self.stream = stream
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker() }
-
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(stream) }
-
-  /// Passes contents on, and counts.
-  package final class Worker: BatchWorker {
-    package func process(_ item: Item, in context: WorkerContext, into pieces: inout [[UInt8]]) {
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [[UInt8]]> {
+    FunctionWorker { (item, context, pieces) in
       switch item {
       case .content(let bytes): pieces.append(bytes)
       case .end: context.finish()
@@ -25,15 +20,8 @@ package struct PrintJob: BatchJob {
     }
   }
 
-  /// Writes pieces in their order.
-  package final class Collector: BatchCollector {
-    private let stream: any ResultStream
-
-    init(_ stream: any ResultStream) {
-      self.stream = stream
-    }
-
-    package func collect(_ pieces: [[UInt8]]) throws(BatchError) {
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<[[UInt8]]> {
+    RowCollector { [stream] (pieces) throws(BatchError) in
       for piece in pieces { try stream.write(piece) }
     }
   }

@@ -15,14 +15,14 @@ package struct ArchivedMember: Sendable, Hashable {
   var isSettled = false
   /// The offset of its first header in the decoded frame.
   private(set) var offset: UInt64
-  let header: HeaderCheck
+  let header: HeaderChecksum
   /// The file to which a hard link leads, or of which this is the first name.
   let identity: FileIdentity?
   /// The target of a link.
   let linkTarget: PathBytes?
 
   init(
-    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderCheck = .empty, digest: Digest? = nil,
+    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderChecksum = .empty, digest: Digest? = nil,
     identity: FileIdentity? = nil
   ) {
     path = entry.path
@@ -39,7 +39,7 @@ package struct ArchivedMember: Sendable, Hashable {
   /// A member from a stored record.
   init(
     path: PathBytes, kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time, digest: Digest?,
-    flags: MemberFlags, offset: UInt64, header: HeaderCheck, identity: FileIdentity?
+    flags: MemberFlags, offset: UInt64, header: HeaderChecksum, identity: FileIdentity?
   ) {
     self.path = path
     self.kind = kind

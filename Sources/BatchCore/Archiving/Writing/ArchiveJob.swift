@@ -34,7 +34,7 @@ package struct ArchiveJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> ArchiveWorker {
     let probe = context.laneProbe
-    let bench = try SegmentBench(options, buffers) { () throws(BatchError) in try probe.check() }
+    let bench = try SegmentWriter(options, buffers) { () throws(BatchError) in try probe.check() }
     return ArchiveWorker(options, try MemberMaker(options), bench, settling)
   }
 

@@ -26,7 +26,9 @@ package struct ArchivePreviewJob: BatchJob {
     Worker(try MemberMaker(options), render)
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+    RowCollector(output)
+  }
 
   /// Examines files.
   package final class Worker: BatchWorker {

@@ -5,7 +5,7 @@ import BatchEngine
 package final class ArchiveWorker: BatchWorker {
   private let options: ArchiveOptions
   private let maker: MemberMaker
-  private let bench: SegmentBench
+  private let bench: SegmentWriter
   private let settling: ChangeSettling?
   private let isSerial: Bool
   /// Members of the chunk for a container without segments.
@@ -14,7 +14,7 @@ package final class ArchiveWorker: BatchWorker {
   private var lost: [FileIdentity] = []
 
   init(
-    _ options: ArchiveOptions, _ maker: MemberMaker, _ bench: SegmentBench, _ settling: ChangeSettling?
+    _ options: ArchiveOptions, _ maker: MemberMaker, _ bench: SegmentWriter, _ settling: ChangeSettling?
   ) {
     self.options = options
     self.maker = maker

@@ -18,7 +18,7 @@ final class SerialArchive {
   private let measured: MeasuredStream?
   private var writtenCount = 0
   private let archive: OpaquePointer
-  private let collector: ByteCollector
+  private let collector: LibraryOutput
   private let entry: LibraryEntry
   private var large: Large?
   /// The numbers of files with several names.
@@ -33,7 +33,7 @@ final class SerialArchive {
     index = options.isRemembered ? try MemberIndexBuilder() : nil
     entry = try LibraryEntry()
     measured = options.isRemembered ? try MeasuredStream(stream, .xxh128) : nil
-    collector = ByteCollector(stream: measured ?? stream)
+    collector = LibraryOutput(stream: measured ?? stream)
     let isSet =
       switch format.container {
       case .cpio: archive_write_set_format_cpio_newc(archive)

@@ -9,7 +9,7 @@ final class TarHeaders {
   /// A writer whose last member is either finished, or which is about to be discarded.
   private final class Writer {
     let archive: OpaquePointer
-    let collector = ByteCollector()
+    let collector = LibraryOutput()
 
     init(isBinary: Bool) throws(BatchError) {
       guard let archive = archive_write_new() else { throw .noCodecMemory }

@@ -13,34 +13,16 @@ package struct FolderRecordJob: BatchJob {
     self.algorithm = algorithm
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker {
-    Worker(LiveComparison(live), live, algorithm)
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
-
-  /// Examines paths, and hashes files.
-  package final class Worker: BatchWorker {
-    private let comparison: LiveComparison
-    private let start: Int
-    private let algorithm: DigestAlgorithm
-
-    init(_ comparison: LiveComparison, _ live: LiveTree, _ algorithm: DigestAlgorithm) {
-      self.comparison = comparison
-      start = live.path.bytes.count
-      self.algorithm = algorithm
-    }
-
-    package func process(
-      _ item: WalkItem, in context: WorkerContext, into output: inout [RecordRow]
-    ) throws(BatchError) {
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [RecordRow]> {
+    let comparison = LiveComparison(live)
+    return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
       case .problem(let problem): context.report(problem)
       case .standardInput: break
       case .file(let file):
         // Without the slash after the folder.
-        let rest = file.path.bytes.dropFirst(start).drop { $0 == UInt8(ascii: "/") }
+        let rest = file.path.bytes.dropFirst(live.path.bytes.count).drop { $0 == UInt8(ascii: "/") }
         let place = try RelativePath(PathBytes(rest))
         guard let (record, identity, links) = try comparison.record(at: place, algorithm, in: context) else {
           return
@@ -51,6 +33,8 @@ package struct FolderRecordJob: BatchJob {
       }
     }
   }
+
+  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
 }
 
 /// Records the members of an archive, whose contents were read.
@@ -59,13 +43,8 @@ package struct MemberRecordJob: BatchJob {
 
   package init() {}
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker() }
-
-  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
-
-  /// Passes members on.
-  package final class Worker: BatchWorker {
-    package func process(_ item: Item, in context: WorkerContext, into output: inout [RecordRow]) {
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [RecordRow]> {
+    FunctionWorker { (item, context, output) in
       switch item {
       case .problem(let error): context.report(Problem(.unreadable, error))
       case .members: break
@@ -80,6 +59,8 @@ package struct MemberRecordJob: BatchJob {
       }
     }
   }
+
+  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
 }
 
 /// One recorded path.

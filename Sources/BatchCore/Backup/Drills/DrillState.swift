@@ -84,26 +84,27 @@ package struct DrillState: Sendable {
     var lines = Self.line("drill", last)
     if let lastLarge { lines += Self.line("large", lastLarge) }
     for (archive, damage) in damage.sorted(by: { $0.key < $1.key }) {
-      let start = "{\"type\":\"suspect\",\"archive\":\"\(archive)\""
       for path in damage.paths.sorted() {
-        lines += "\(start),".utf8
-        JSONText.append(path: path, to: &lines)
-        lines += "}\n".utf8
+        var line = JSONLine("suspect")
+        line.add("archive", archive)
+        line.add(path: path)
+        lines += line.finished()
       }
-      if damage.hasOthers { lines += "\(start)}\n".utf8 }
+      guard damage.hasOthers else { continue }
+      var line = JSONLine("suspect")
+      line.add("archive", archive)
+      lines += line.finished()
     }
     return lines
   }
 
   private static func line(_ type: String, _ place: Place?) -> [UInt8] {
-    var line = Array("{\"type\":\"\(type)\"".utf8)
+    var line = JSONLine(type)
     if let place {
-      line.append(UInt8(ascii: ","))
-      JSONText.append(bytes: place.source.bytes, key: "source", to: &line)
-      line.append(UInt8(ascii: ","))
-      JSONText.append(path: place.path, to: &line)
+      line.add(path: place.source, as: "source")
+      line.add(path: place.path)
     }
-    return line + Array("}\n".utf8)
+    return line.finished()
   }
 }
 

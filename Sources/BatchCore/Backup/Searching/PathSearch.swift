@@ -106,24 +106,10 @@ package struct SnapshotSearchJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker(search, source) }
-
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
-
-  /// Reads a manifest once, for both its rows and its digest.
-  package final class Worker: BatchWorker {
-    private let search: PathSearch
-    private let source: SourceContext
-    private var rows = ManifestRows()
-
-    init(_ search: PathSearch, _ source: SourceContext) {
-      self.search = search
-      self.source = source
-    }
-
-    package func process(
-      _ item: SearchedSnapshot, in context: WorkerContext, into output: inout [FoundPath]
-    ) throws(BatchError) {
+  /// Each worker reads a manifest once, for its rows and for its digest.
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [FoundPath]> {
+    var rows = ManifestRows()
+    return FunctionWorker { (item, context, output) throws(BatchError) in
       let name = item.snapshot.name
       var found = [FoundPath]()
       rows.restart()
@@ -148,6 +134,8 @@ package struct SnapshotSearchJob: BatchJob {
       context.finish()
     }
   }
+
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Determines what has changed from snapshot to snapshot, from hashes of the found rows.
   package final class Collector: BatchCollector {

@@ -69,67 +69,24 @@ extension ArchiveEntry.Kind {
 
 extension SnapshotEntry {
   /// Appends the row as a line of JSON.
-  func appendLine(to line: inout [UInt8]) {
-    line.append(literal: "{\"type\":\"")
-    line += kind.word.utf8
-    line.append(literal: "\",")
-    JSONText.append(path: path, to: &line)
-    line.append(literal: ",\"size\":")
-    JSONText.append(size, to: &line)
-    line.append(literal: ",\"mtime\":")
-    Self.append(modified, to: &line)
-    line.append(literal: ",\"ctime\":")
-    Self.append(statusChanged, to: &line)
-    line.append(literal: ",\"inode\":")
-    JSONText.append(inode, to: &line)
-    line.append(literal: ",\"links\":")
-    JSONText.append(linkCount, to: &line)
-    line.append(literal: ",\"mode\":")
-    JSONText.append(UInt64(mode), to: &line)
-    line.append(literal: ",\"uid\":")
-    JSONText.append(UInt64(owner), to: &line)
-    line.append(literal: ",\"gid\":")
-    JSONText.append(UInt64(group), to: &line)
-    if let linkTarget {
-      line.append(UInt8(ascii: ","))
-      JSONText.append(bytes: linkTarget.bytes, key: "target", to: &line)
+  func appendLine(to lines: inout [UInt8]) {
+    JSONLine.append(kind.word, to: &lines) { line in
+      line.add(path: path)
+      line.add("size", size)
+      line.add("mtime", time: modified)
+      line.add("ctime", time: statusChanged)
+      line.add("inode", inode)
+      line.add("links", linkCount)
+      line.add("mode", mode)
+      line.add("uid", owner)
+      line.add("gid", group)
+      if let linkTarget { line.add(path: linkTarget, as: "target") }
+      if let linkGroup { line.add("link_group", linkGroup) }
+      if let firstName { line.add(path: firstName, as: "first_name") }
+      if let digest { line.add("sha256", plain: digest.appendHex(to:)) }
+      line.add("archive", archive)
+      if isUnsettled { line.add("unsettled", true) }
     }
-    if let linkGroup {
-      line.append(literal: ",\"link_group\":")
-      JSONText.append(linkGroup, to: &line)
-    }
-    if let firstName {
-      line.append(UInt8(ascii: ","))
-      JSONText.append(bytes: firstName.bytes, key: "first_name", to: &line)
-    }
-    if let digest {
-      line.append(literal: ",\"sha256\":\"")
-      digest.appendHex(to: &line)
-      line.append(UInt8(ascii: "\""))
-    }
-    line.append(literal: ",\"archive\":\"")
-    line += archive.utf8
-    line.append(UInt8(ascii: "\""))
-    if isUnsettled { line.append(literal: ",\"unsettled\":true") }
-    line.append(literal: "}\n")
-  }
-
-  /// A time as a string of seconds and nine digits after the point.
-  static func append(_ time: FileStatus.Time, to line: inout [UInt8]) {
-    line.append(UInt8(ascii: "\""))
-    var (seconds, nanoseconds) = (time.seconds, time.nanoseconds)
-    if seconds < 0, nanoseconds > 0 {
-      line.append(UInt8(ascii: "-"))
-      seconds = -(seconds + 1)
-      nanoseconds = 1_000_000_000 - nanoseconds
-    }
-    if seconds < 0 { line.append(UInt8(ascii: "-")) }
-    JSONText.append(seconds.magnitude, to: &line)
-    let point = line.count
-    // Adding a billion gives exactly nine digits after the first one.
-    JSONText.append(1_000_000_000 + UInt64(nanoseconds.magnitude), to: &line)
-    line[point] = UInt8(ascii: ".")
-    line.append(UInt8(ascii: "\""))
   }
 
   init(kind: ArchiveEntry.Kind, path: PathBytes, archive: String) {

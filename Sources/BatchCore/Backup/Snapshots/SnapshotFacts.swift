@@ -14,22 +14,16 @@ package struct SnapshotHeader: Sendable, Hashable {
 
   package var isFull: Bool { increment == 0 }
 
-  func appendLine(to line: inout [UInt8]) {
-    line.append(literal: "{\"type\":\"snapshot\",\"schema\":")
-    line += String(Self.schema).utf8
-    line.append(literal: ",\"set\":")
-    JSONText.append(name.set.text ?? "", to: &line)
-    line.append(literal: ",\"id\":\"")
-    line += name.stamp.utf8
-    line.append(literal: "\",\"sequence\":")
-    line += String(sequence).utf8
-    line.append(literal: ",\"started\":")
-    SnapshotEntry.append(started, to: &line)
-    line.append(literal: ",\"full\":")
-    line += String(isFull).utf8
-    line.append(literal: ",\"increment\":")
-    line += String(increment).utf8
-    line.append(literal: "}\n")
+  func appendLine(to lines: inout [UInt8]) {
+    JSONLine.append("snapshot", to: &lines) { line in
+      line.add("schema", Self.schema)
+      line.add("set", name.set.text ?? "")
+      line.add("id", name.stamp)
+      line.add("sequence", sequence)
+      line.add("started", time: started)
+      line.add("full", isFull)
+      line.add("increment", increment)
+    }
   }
 
   /// - Throws: `malformed` for another line, `unsupported` for a later schema.
@@ -69,16 +63,12 @@ package struct SnapshotSource: Sendable, Hashable {
   /// How many of its rows are not folders.
   package var files: UInt64 = 0
 
-  func appendLine(as type: StaticString, to line: inout [UInt8]) {
-    line.append(literal: "{\"type\":\"")
-    line.append(literal: type)
-    line.append(literal: "\",")
-    JSONText.append(path: path, to: &line)
-    line.append(literal: ",\"file_system\":\"")
-    line += fileSystem.utf8
-    line.append(literal: "\",\"files\":")
-    line += String(files).utf8
-    line.append(literal: "}\n")
+  func appendLine(as type: String, to lines: inout [UInt8]) {
+    JSONLine.append(type, to: &lines) { line in
+      line.add(path: path)
+      line.add("file_system", fileSystem)
+      line.add("files", files)
+    }
   }
 
   init(_ line: SnapshotLine) throws(BatchError) {
@@ -141,20 +131,26 @@ package struct SnapshotFooter: Sendable, Hashable {
     let start = lines.count
     for source in sources { source.appendLine(as: "total", to: &lines) }
     for (stamp, need) in needs.sorted(by: { $0.key < $1.key }) {
-      lines += #"{"type":"needs","archive":"\#(stamp)","files":\#(need.files),"bytes":\#(need.bytes)}"#.utf8
-      lines.append(UInt8(ascii: "\n"))
+      JSONLine.append("needs", to: &lines) { line in
+        line.add("archive", stamp)
+        line.add("files", need.files)
+        line.add("bytes", need.bytes)
+      }
     }
     let sha256 = try digest(lines[start...])
-    lines +=
-      #"{"type":"end","rows":\#(rows),"files":\#(files),"bytes":\#(bytes),"archive_size":\#(archiveSize)"#
-      .utf8
-    if let linked { lines += #","linked":\#(linked)"#.utf8 }
-    if let index { lines += #","index_sha256":"\#(index.hex)""#.utf8 }
-    if !recipients.isEmpty { lines += #","recipients":"\#(recipients)""#.utf8 }
-    lines +=
-      #","verified":\#(isVerified),"selection":"\#(selection)","footer":\#(offset),"manifest_sha256":"\#(sha256.hex)"}"#
-      .utf8
-    lines.append(UInt8(ascii: "\n"))
+    JSONLine.append("end", to: &lines) { line in
+      line.add("rows", rows)
+      line.add("files", files)
+      line.add("bytes", bytes)
+      line.add("archive_size", archiveSize)
+      if let linked { line.add("linked", linked) }
+      if let index { line.add("index_sha256", index.hex) }
+      if !recipients.isEmpty { line.add("recipients", recipients) }
+      line.add("verified", isVerified)
+      line.add("selection", selection)
+      line.add("footer", offset)
+      line.add("manifest_sha256", sha256.hex)
+    }
   }
 
   /// Parses one of the lines.

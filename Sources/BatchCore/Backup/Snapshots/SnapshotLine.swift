@@ -1,71 +1,27 @@
 import BatchEngine
-import class Foundation.JSONDecoder
 import struct Foundation.Data
 
 /// The members of one line of a backup manifest: a flat JSON object.
 struct SnapshotLine {
-  private enum Value {
-    case text([UInt8])
-    case word(Range<Int>)
-  }
-
-  private let line: [UInt8]
-  private var members: [(key: Range<Int>, value: Value)] = []
+  private var members: [(key: String, value: JSONObjectParser.Value)] = []
 
   /// - Throws: `malformed` for anything but an object of strings, numbers and booleans.
   init(_ line: [UInt8]) throws(BatchError) {
-    self.line = line
+    var parser = JSONObjectParser(line)
     members.reserveCapacity(16)
-    var rest = 0
-    guard take(UInt8(ascii: "{"), &rest) else { throw Self.malformed }
-    repeat {
-      guard take(UInt8(ascii: "\""), &rest), let end = line[rest...].firstIndex(of: UInt8(ascii: "\"")) else {
-        throw Self.malformed
-      }
-      let key = rest..<end
-      rest = end + 1
-      guard take(UInt8(ascii: ":"), &rest) else { throw Self.malformed }
-      members.append((key, try value(&rest)))
-    } while take(UInt8(ascii: ","), &rest)
-    guard take(UInt8(ascii: "}"), &rest), rest == line.count else { throw Self.malformed }
-  }
-
-  private func take(_ byte: UInt8, _ position: inout Int) -> Bool {
-    guard position < line.count, line[position] == byte else { return false }
-    position += 1
-    return true
-  }
-
-  private func value(_ position: inout Int) throws(BatchError) -> Value {
-    let start = position
-    guard take(UInt8(ascii: "\""), &position) else {
-      while position < line.count, line[position] != UInt8(ascii: ","), line[position] != UInt8(ascii: "}") {
-        position += 1
-      }
-      return .word(start..<position)
-    }
-    var end = position
-    while end < line.count, line[end] != UInt8(ascii: "\"") {
-      end += line[end] == UInt8(ascii: "\\") ? 2 : 1
-    }
-    guard end < line.count else { throw Self.malformed }
-    let literal = line[position..<end]
-    position = end + 1
-    guard literal.contains(UInt8(ascii: "\\")) else { return .text(Array(literal)) }
-    guard let text = try? JSONDecoder().decode(String.self, from: Data(line[start..<position])) else {
+    do throws(MalformedLine) {
+      while let member = try parser.next() { members.append(member) }
+    } catch {
       throw Self.malformed
     }
-    return .text(Array(text.utf8))
   }
 
-  private func member(_ key: String) -> Value? {
-    members.first { line[$0.key].elementsEqual(key.utf8) }?.value
-  }
+  private func member(_ key: String) -> JSONObjectParser.Value? { members.first { $0.key == key }?.value }
 
   func has(_ key: String) -> Bool { member(key) != nil }
 
   func bytes(_ key: String) -> [UInt8]? {
-    if case .text(let bytes) = member(key) { bytes } else { nil }
+    if case .string(let bytes) = member(key) { bytes } else { nil }
   }
 
   func text(_ key: String) -> String? {
@@ -95,29 +51,18 @@ struct SnapshotLine {
   /// - Parameter limit: the exclusive upper bound; ``UInt64/max`` allows any 64-bit number.
   /// - Throws: `malformed` when it is missing, not a whole number, or too large.
   func number(_ key: String, below limit: UInt64 = limit) throws(BatchError) -> UInt64 {
-    guard case .word(let range) = member(key), let value = DecimalDigits.value(of: line[range]),
+    guard case .number(let digits) = member(key), let value = DecimalDigits.value(of: digits),
       value < limit || limit == .max
     else { throw Self.malformed(key) }
     return value
   }
 
   func isTrue(_ key: String) -> Bool {
-    if case .word(let range) = member(key) { line[range].elementsEqual("true".utf8) } else { false }
+    if case .word(let word) = member(key) { word.elementsEqual("true".utf8) } else { false }
   }
 
   func time(_ key: String) -> FileStatus.Time? {
-    guard let text = bytes(key) else { return nil }
-    let isNegative = text.first == UInt8(ascii: "-")
-    let unsigned = isNegative ? text.dropFirst() : text[...]
-    guard let dot = unsigned.firstIndex(of: UInt8(ascii: ".")), unsigned.endIndex - dot == 10,
-      let whole = DecimalDigits.value(of: unsigned[..<dot]).flatMap(Int64.init(exactly:)),
-      let fraction = DecimalDigits.value(of: unsigned[(dot + 1)...])
-    else { return nil }
-    let nanoseconds = Int32(truncatingIfNeeded: fraction)
-    guard isNegative else { return FileStatus.Time(seconds: whole, nanoseconds: nanoseconds) }
-    return nanoseconds == 0
-      ? FileStatus.Time(seconds: -whole, nanoseconds: 0)
-      : FileStatus.Time(seconds: -whole - 1, nanoseconds: 1_000_000_000 - nanoseconds)
+    bytes(key).flatMap { ManifestTime(number: $0[...]) }.map(FileStatus.Time.init)
   }
 
   static var malformed: BatchError {

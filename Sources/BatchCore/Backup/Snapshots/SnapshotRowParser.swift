@@ -121,12 +121,12 @@ struct SnapshotRowParser {
       return true
     }
 
-    /// The text up to the next quotation mark, and skips that mark; nil if it contains an escape.
+    /// What stands before the next quotation mark, and goes past that; nil where an escape or a control byte is in it.
     mutating func text() -> UnsafeBufferPointer<UInt8>? {
       let start = position
       while position < bytes.count {
         let byte = bytes[position]
-        if byte == UInt8(ascii: "\\") { return nil }
+        if byte == UInt8(ascii: "\\") || byte < 0x20 { return nil }
         position += 1
         if byte == UInt8(ascii: "\"") { return UnsafeBufferPointer(rebasing: bytes[start..<(position - 1)]) }
       }

@@ -35,9 +35,10 @@ struct KnownTargets {
     var last = [UInt8(ascii: "\n")]
     _ = last.withUnsafeMutableBytes { calls.read(raw, into: $0, at: Int(max(0, size - 1))) }
     if last != [UInt8(ascii: "\n")] { line.append(UInt8(ascii: "\n")) }
-    line += "{\"type\":\"set\",\"id\":\"\(id)\",".utf8
-    JSONText.append(path: directory, to: &line)
-    line += "}\n".utf8
+    JSONLine.append("set", to: &line) { line in
+      line.add("id", id)
+      line.add(path: directory)
+    }
     var failed = line.withUnsafeBytes { calls.write($0, to: raw) }
     if failed == 0 { failed = calls.sync(raw) }
     if failed == 0, size == 0 { failed = -calls.syncFolder(path.parent) }

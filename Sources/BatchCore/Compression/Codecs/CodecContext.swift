@@ -5,9 +5,6 @@ import BatchEngine
 /// One thread at a time uses it: each lane has its own. Its output depends only on the bytes, never on earlier calls, so that
 /// any lane gives the same result.
 package protocol CodecContext: AnyObject {
-  var format: CompressionFormat { get }
-  var level: Int { get }
-
   /// Appends one complete gzip member, zstd frame, xz stream or lz4 frame with the whole content.
   ///
   /// The name and time of the file are not stored. All formats have a checksum of the content: CRC-32 and length for gzip,

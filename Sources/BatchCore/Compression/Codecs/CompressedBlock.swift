@@ -9,15 +9,7 @@ package struct CompressedBlock: Sendable {
   /// How many bytes of the file are in the block.
   package let plainCount: Int
   /// gzip: the CRC-32 of the file's bytes; other formats have their checksums in `bytes`.
-  let check: UInt32
+  var check: UInt32 = 0
   /// xz: the size of the block without its padding, which the index records.
-  let unpaddedSize: UInt64
-
-  init(index: Int, bytes: [UInt8], plainCount: Int, check: UInt32 = 0, unpaddedSize: UInt64 = 0) {
-    self.index = index
-    self.bytes = bytes
-    self.plainCount = plainCount
-    self.check = check
-    self.unpaddedSize = unpaddedSize
-  }
+  var unpaddedSize: UInt64 = 0
 }

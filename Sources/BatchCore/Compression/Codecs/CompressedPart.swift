@@ -18,13 +18,7 @@ package struct CompressedPart: Sendable, Hashable {
   /// The range of its content in the decompressed file.
   package let plain: Range<UInt64>
   /// xz: the number of the check of the stream's blocks.
-  let check: UInt32
-
-  init(compressed: Range<UInt64>, plain: Range<UInt64>, check: UInt32 = 0) {
-    self.compressed = compressed
-    self.plain = plain
-    self.check = check
-  }
+  var check: UInt32 = 0
 
   /// Computed here, because the count of a range is an `Int`: sizes from a file may not fit.
   var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }

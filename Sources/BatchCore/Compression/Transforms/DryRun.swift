@@ -6,12 +6,12 @@ extension WorkerContext {
   /// Counts a source whose output would be written, and its bytes as if they had been read.
   func plan(_ record: FileRecord, target: PathBytes, isCopy: Bool = false) -> TransformRow.Content {
     plan(
-      record.path, target: target, size: max(0, record.status.size), SharedSource.of(record, isCopy: isCopy))
+      record.path, target: target, size: max(0, record.status.size), LinkedSource.of(record, isCopy: isCopy))
   }
 
   /// The same for standard input, whose size is unknown.
   func plan(
-    _ source: PathBytes, target: PathBytes, size: Int64, _ shared: SharedSource? = nil
+    _ source: PathBytes, target: PathBytes, size: Int64, _ shared: LinkedSource? = nil
   ) -> TransformRow.Content {
     finish()
     count(bytes: Int(clamping: size))

@@ -12,7 +12,7 @@ package enum CompressItem: Sendable {
   /// A large file that did not become smaller and is copied.
   case copy(LargeFile)
   /// A further name of an earlier file.
-  case link(FurtherName)
+  case link(HardLinkItem)
   /// A block of standard input.
   case streamBlock([UInt8], index: Int)
   /// An output of an earlier run whose source is beside it, or a large file in a compressed format.
@@ -29,7 +29,7 @@ package enum DecompressItem: Sendable {
   /// A file whose name has no known suffix.
   case other(FileRecord)
   /// A further name of an earlier file; both names get outputs.
-  case link(FurtherName, mayHaveRival: Bool)
+  case link(HardLinkItem, mayHaveRival: Bool)
   case standardInput
   case problem(Problem)
 }

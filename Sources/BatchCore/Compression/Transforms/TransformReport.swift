@@ -63,18 +63,18 @@ package struct TransformCounts: Sendable {
 package struct TransformRow: Sendable {
   enum Content: Sendable {
     /// A source whose output need not be committed.
-    case report(TransformReport, SharedSource?)
+    case report(TransformReport, LinkedSource?)
     /// A source with a staged output.
-    case output(TransformReport, StagedOutput, SharedSource?)
+    case output(TransformReport, StagedOutput, LinkedSource?)
     /// A source that failed, which was reported, and has further names.
-    case failed(SharedSource)
+    case failed(LinkedSource)
     /// A further name, and the decision about its output.
-    case link(FurtherName, OutputDecision)
+    case link(HardLinkItem, OutputDecision)
     /// A block of a large file; the first one with the start of the file.
     case block(LargeFile, CompressedBlock, LargeFileStart?)
     case failedBlock(LargeFile, Problem)
     /// A large file without a compressed output, as found with its first block; nil when that failed, which was reported.
-    case passedOver(LargeFile, TransformReport?, StagedOutput?, SharedSource?)
+    case passedOver(LargeFile, TransformReport?, StagedOutput?, LinkedSource?)
     /// The end of a large file that had to be verified or copied after its last block.
     case completed(LargeFile, LargeFileEnd)
     case streamBlock(CompressedBlock)
@@ -96,7 +96,7 @@ package struct TransformRow: Sendable {
   enum LargeFileEnd: Sendable {
     /// - `output`: nil if an existing one is up to date.
     /// - `remark`: an additional warning.
-    case done(TransformReport, output: StagedOutput?, SharedSource?, remark: BatchError?)
+    case done(TransformReport, output: StagedOutput?, LinkedSource?, remark: BatchError?)
     case failed(Problem)
   }
 

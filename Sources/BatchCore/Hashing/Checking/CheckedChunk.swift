@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// The result of one entry of a manifest.
-package enum CheckOutcome: Sendable, Hashable {
+package enum CheckOutcome: String, Sendable {
   case matches
   case differs
   /// The file does not exist.

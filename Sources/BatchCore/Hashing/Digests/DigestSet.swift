@@ -95,16 +95,4 @@ package final class DigestSet {
   package func reset() {
     for shared in streams { shared.stream.withLock { $0.reset() } }
   }
-
-  /// The digests of a file that is completely in memory; drops bytes that were added before.
-  package func digests(of bytes: UnsafeRawBufferPointer) throws(BatchError) -> [Digest] {
-    var digests = [Digest]()
-    digests.reserveCapacity(streams.count)
-    let bytes = RawSpan(_unsafeBytes: bytes)
-    for shared in streams {
-      digests.append(
-        try shared.stream.withLock { (stream) throws(BatchError) in try stream.digest(of: bytes) })
-    }
-    return digests
-  }
 }

@@ -9,22 +9,10 @@ package struct ManifestEntry: Sendable, Hashable {
   package var size: UInt64?
   package var modified: ManifestTime?
   /// The number of the line in which the entry begins, from 1.
-  package var line: Int
+  package var line = 0
   /// Whether the algorithm was chosen only by the length of the digest, which fits others too:
   /// ``DigestAlgorithm/candidates(hexLength:)``, ``Digest/reinterpreted(as:)``.
-  package var isAlgorithmGuessed: Bool
-
-  package init(
-    path: PathBytes, digests: [Digest], size: UInt64? = nil, modified: ManifestTime? = nil, line: Int = 0,
-    isAlgorithmGuessed: Bool = false
-  ) {
-    self.path = path
-    self.digests = digests
-    self.size = size
-    self.modified = modified
-    self.line = line
-    self.isAlgorithmGuessed = isAlgorithmGuessed
-  }
+  package var isAlgorithmGuessed = false
 }
 
 /// One finding of a ``ManifestReader``.

@@ -81,3 +81,16 @@ public struct ManifestTime: Sendable, Hashable {
     return magnitude == Int64.min.magnitude ? Int64.min : Int64(exactly: magnitude).map { -$0 }
   }
 }
+
+extension FileStatus.Time {
+  init(_ time: ManifestTime) {
+    self.init(seconds: time.seconds, nanoseconds: Int32(clamping: time.nanoseconds))
+  }
+}
+
+extension JSONLine {
+  /// Adds a string of decimal seconds with nine digits behind the point: a number would lose the last of them.
+  package mutating func add(_ key: String, time: FileStatus.Time) {
+    add(key, plain: { ManifestTime(time).appendNumber(to: &$0) })
+  }
+}

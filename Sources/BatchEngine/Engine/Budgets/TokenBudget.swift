@@ -47,7 +47,7 @@ package final class TokenBudget: Sendable {
   private static func take(_ semaphore: DispatchSemaphore) {
     // 0 is `DISPATCH_TIME_NOW`: the call does not wait.
     if semaphore.wait(timeout: DispatchTime(uptimeNanoseconds: 0)) == .success { return }
-    Lane.whileBlocked { semaphore.wait() }
+    BlockingWait.run { semaphore.wait() }
   }
 
   /// Whether a thread is taking tokens now, and may have to wait for them.

@@ -15,16 +15,15 @@ package final class Lane: Sendable {
     queue = DispatchQueue(label: number.map { "batchproc.lane.\($0)" } ?? "batchproc.reader")
     // The queue owns the bench: it is freed with the queue.
     queue.setSpecific(key: Self.key, value: bench)
+    // The lane that holds what this one waits for may be held back, so it goes on meanwhile.
+    BlockingWait.surround(on: queue) { wait in
+      guard bench.turn != nil, let pool = bench.pool else { return wait() }
+      pool.block()
+      wait()
+      pool.unblock()
+    }
   }
 
   /// The bench of the lane that this code runs on; nil elsewhere.
   static var workbench: Workbench? { DispatchQueue.getSpecific(key: key) }
-
-  /// Waits for something that another lane holds. That lane may be one that is held back, so held-back lanes may continue meanwhile.
-  package static func whileBlocked(_ wait: () -> Void) {
-    guard let bench = workbench, bench.turn != nil, let pool = bench.pool else { return wait() }
-    pool.block()
-    wait()
-    pool.unblock()
-  }
 }

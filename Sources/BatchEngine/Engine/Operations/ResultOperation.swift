@@ -2,18 +2,8 @@ import Foundation
 import Synchronization
 
 /// An operation that makes one value, on a queue of its own or on the thread that starts it.
-///
-/// A dependency says when this operation may begin; ``requireSuccess(of:)`` also prevents it from running when the other one
-/// failed or was cancelled, which `Operation` alone treats as finished.
-public final class ResultOperation<Value: Sendable>: AsynchronousOperation, FallibleOperation,
-  @unchecked Sendable
-{
-  private struct State {
-    var outcome: Result<Value, BatchError>?
-    var required: [any FallibleOperation] = []
-  }
-
-  private let state = Mutex(State())
+public final class ResultOperation<Value: Sendable>: AsynchronousOperation, @unchecked Sendable {
+  private let outcome = Mutex<Result<Value, BatchError>?>(nil)
   private let queue: DispatchQueue?
   private let body: @Sendable (ResultOperation<Value>) throws -> Value
 
@@ -33,24 +23,10 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
   /// - Throws: what the body threw; `cancelled` when the operation was cancelled; `invalid` when it has
   ///   not finished.
   public func value() throws(BatchError) -> Value {
-    guard let outcome = state.withLock({ $0.outcome }) else {
+    guard let outcome = outcome.withLock({ $0 }) else {
       throw BatchError(.invalid, "the result of an operation that has not finished was requested")
     }
     return try outcome.get()
-  }
-
-  /// What ended the operation without a value; nil while it runs and after success.
-  public var failure: BatchError? {
-    guard case .failure(let error) = state.withLock({ $0.outcome }) else { return nil }
-    return error
-  }
-
-  /// Lets this operation begin after another one, and only if that one succeeds.
-  ///
-  /// - Throws: `invalid` when the other one waits for this one, directly or through others.
-  public func requireSuccess(of other: any FallibleOperation) throws(BatchError) {
-    try addCheckedDependency(other)
-    state.withLock { $0.required.append(other) }
   }
 
   override public func execute() {
@@ -64,11 +40,6 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
 
   private func run() {
     defer { finish() }
-    let required = state.withLock { state in
-      defer { state.required = [] }
-      return state.required
-    }
-    if let failed = required.lazy.compactMap(\.failure).first { return settle(.failure(failed)) }
     do {
       let value = try body(self)
       settle(isCancelled ? .failure(BatchError(.cancelled, "cancelled while it ran")) : .success(value))
@@ -78,8 +49,6 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
   }
 
   private func settle(_ outcome: Result<Value, BatchError>) {
-    state.withLock { state in
-      if state.outcome == nil { state.outcome = outcome }
-    }
+    self.outcome.withLock { $0 = $0 ?? outcome }
   }
 }

@@ -2,6 +2,6 @@
 // fixed. None is added.
 
 extension ReadingRight {
-  /// `SegmentCut`, used by a collector: it decodes a segment in memory that the run has just made, to remove a member from it.
+  /// `SegmentRewriter`, of a collector: a segment in memory, which the run has just made, and which has to lose a member.
   package static var segmentCut: ReadingRight { ReadingRight() }
 }

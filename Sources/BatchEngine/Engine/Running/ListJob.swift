@@ -22,53 +22,28 @@ public struct ListJob: BatchJob {
   }
 
   public func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
-    NameWorker(name: name, render: render)
+    FunctionWorker(process)
   }
 
-  public func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
+  public func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+    RowCollector(output)
+  }
 
-  /// Renders names.
-  private final class NameWorker: BatchWorker {
-    private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
-    private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
-
-    init(
-      name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes?,
-      render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void
-    ) {
-      self.name = name
-      self.render = render
-    }
-
-    func process(_ item: WalkItem, in context: WorkerContext, into output: inout ResultRows) {
-      switch item {
-      case .file(let record):
-        do throws(BatchError) {
-          guard let name = try name(record) else { return context.skip(.notChosen) }
-          output.append { render(name, &$0) }
-          context.finish()
-        } catch {
-          context.report(Problem(.unreadable, error))
-        }
-      case .standardInput:
-        output.append { render("-", &$0) }
+  private func process(_ item: WalkItem, in context: WorkerContext, into output: inout ResultRows) {
+    switch item {
+    case .file(let record):
+      do throws(BatchError) {
+        guard let name = try name(record) else { return context.skip(.notChosen) }
+        output.append { render(name, &$0) }
         context.finish()
-      case .problem(let problem):
-        context.report(problem)
+      } catch {
+        context.report(Problem(.unreadable, error))
       }
+    case .standardInput:
+      output.append { render("-", &$0) }
+      context.finish()
+    case .problem(let problem):
+      context.report(problem)
     }
   }
-}
-
-/// Passes rows on as they arrive.
-public final class RowCollector: BatchCollector {
-  public typealias Summary = Void
-
-  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
-
-  package init(_ output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void) {
-    self.output = output
-  }
-
-  public func collect(_ rows: ResultRows) throws(BatchError) { try output(rows) }
 }

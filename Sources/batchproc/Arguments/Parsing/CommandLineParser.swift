@@ -3,25 +3,13 @@ import BatchEngine
 
 /// Turns the arguments of the process into a request.
 struct CommandLineParser {
-  let table: CommandTable
+  var table = CommandTable.standard
+  /// Whether standard input may be meant where no path is given: a pipe, a socket or a regular file.
+  var hasInput: () -> Bool = { false }
+  /// Called when a command is run.
+  var configuration: () throws(UsageError) -> Configuration = { .empty }
   /// The value of an environment variable; nil when it is not set.
   let environment: (String) -> PathBytes?
-  /// Called when a command is run.
-  let configuration: () throws(UsageError) -> Configuration
-
-  /// Whether standard input may be meant if no path is given: it is a pipe, a socket or a regular file.
-  let hasInput: () -> Bool
-
-  init(
-    table: CommandTable = .standard, hasInput: @escaping () -> Bool = { false },
-    configuration: @escaping () throws(UsageError) -> Configuration = { .empty },
-    environment: @escaping (String) -> PathBytes?
-  ) {
-    self.table = table
-    self.hasInput = hasInput
-    self.configuration = configuration
-    self.environment = environment
-  }
 
   /// - Parameter arguments: without the name of the program.
   func parse(_ arguments: [PathBytes]) throws(UsageError) -> Request {

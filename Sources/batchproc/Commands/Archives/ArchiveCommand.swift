@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 import BatchOutputs
-import class Foundation.OperationQueue
 
 /// `batchproc archive`.
 struct ArchiveCommand: Command {
@@ -151,28 +150,21 @@ struct ArchiveCommand: Command {
     counts.done == 0 && (counts.failed > 0 || counts.missing > 0)
   }
 
-  /// Reads the archive back, if its content was recorded, and then renames it to its final name.
-  ///
-  /// Two operations, of which the second one requires that the first one succeeds.
+  /// Reads the archive back where it is remembered what went into it, and gives it its name if that succeeded.
   ///
   /// - Returns: how many members were compared; nil if none were compared.
   private func complete(
     _ file: OutputFile?, _ encrypted: EncryptedOutput?, _ written: WrittenArchive?
   ) throws(BatchError) -> Int? {
-    let stream: any ResultStream = file ?? session.output
-    let naming = ResultOperation<Void> { _ in try stream.finish() }
-    var readBack: ResultOperation<Int>?
-    if let written, let file {
-      let operation = ResultOperation<Int> { [session] _ in
-        try ArchiveReadBack(session: session).compare(file, encrypted, with: written)
-      }
-      try naming.requireSuccess(of: operation)
-      readBack = operation
+    guard let file else {
+      try session.output.finish()
+      return nil
     }
-    let queue = OperationQueue()
-    queue.addOperations([readBack, naming].compactMap { $0 }, waitUntilFinished: true)
-    try naming.value()
-    return try readBack?.value()
+    let verified = try written.map { (written) throws(BatchError) in
+      try ArchiveReadBack(session: session).compare(file, encrypted, with: written)
+    }
+    try file.finish()
+    return verified
   }
 
   private func finish(

@@ -16,15 +16,10 @@ struct ExtractCommand: Command {
   ) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
     self.common = common
-    var tally: TransformTally?
-    session = try Session(
-      common, environment: environment, inputs: Self.descriptorsOfCollector + choices.descriptorsOfReader
-    ) { reporter in
-      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
-      tally = new
-      return new
+    let inputs = Self.descriptorsOfCollector + choices.descriptorsOfReader
+    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
+      try Session(common, environment: environment, inputs: inputs) { observe($0) }
     }
-    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
   /// - Throws: an error before the run begins.
@@ -49,27 +44,12 @@ struct ExtractCommand: Command {
       into: choices.directory, selection: selection, options: options, in: session.context
     ) {
       (report) throws(BatchError) in
-      try show(report, rows)
+      try session.report(report, tally, made, rows)
     }
     let reader = try ExtractReader(
       archive, selection: selection, globs: choices.globs, options: options, by: session.context.reading)
     let total = reader.total
     return finish(session.run(job, reading: reader, total: total), of: archive.path)
-  }
-
-  private func show(_ report: ExtractionReport, _ rows: PreviewRows?) throws(BatchError) {
-    tally.madeOutput()
-    if report.outcome == .extracted { made.add(report.kind, report.size) }
-    if let rows { return try rows.write(report) }
-    session.advanced(1)
-    if let events = session.reporter as? JSONReporter {
-      try events.write("member") { line in
-        line.add(path: report.path)
-        line.add("outcome", report.outcome.rawValue)
-      }
-    } else if common.verbose {
-      session.diagnostics.print(report.line)
-    }
   }
 
   private func report(unmatched globs: [UnmatchedGlob]) {
@@ -130,9 +110,31 @@ struct ExtractCommand: Command {
   }
 }
 
+extension Session {
+  /// Reports what became of a member, and counts it.
+  ///
+  /// - Parameter preview: of a dry run.
+  func report(
+    _ report: ExtractionReport, _ tally: TransformTally, _ made: MemberTally, _ preview: PreviewRows?
+  ) throws(BatchError) {
+    tally.madeOutput()
+    if report.outcome == .extracted { made.add(report.kind, report.size) }
+    if let preview { return try preview.write(report) }
+    advanced(1)
+    if let events = reporter as? JSONReporter {
+      try events.write("member") { line in
+        line.add(path: report.path)
+        line.add("outcome", report.outcome.rawValue)
+      }
+    } else if common.verbose {
+      diagnostics.print(report.line)
+    }
+  }
+}
+
 extension ExtractionReport {
   /// A line for the user: the name, and the outcome if the member was not extracted.
-  var line: String {
+  fileprivate var line: String {
     let note =
       switch outcome {
       case .extracted: ""

@@ -103,29 +103,24 @@ struct MemberRows: Sendable {
   // MARK: Events
 
   private func appendMembers(of member: ListedMember, to bytes: inout [UInt8]) {
-    bytes.append(UInt8(ascii: "{"))
-    JSONText.append(path: member.path, to: &bytes)
-    bytes += ",\"kind\":\"\(member.kind.word)\",\"size\":\(member.size)".utf8
-    bytes += ",\"mtime\":\"".utf8
-    ManifestTime(member.modified).appendNumber(to: &bytes)
-    bytes.append(UInt8(ascii: "\""))
-    if let entry = member.entry {
-      bytes +=
-        ",\"mode\":\"\(String(entry.mode, radix: 8))\",\"uid\":\(entry.owner),\"gid\":\(entry.group),".utf8
-      JSONText.append(bytes: entry.ownerName, key: "user", to: &bytes)
-      bytes.append(UInt8(ascii: ","))
-      JSONText.append(bytes: entry.groupName, key: "group", to: &bytes)
-      if let target = entry.linkTarget {
-        bytes.append(UInt8(ascii: ","))
-        JSONText.append(bytes: target.bytes, key: "target", to: &bytes)
+    JSONLine.append(to: &bytes) { line in
+      line.add(path: member.path)
+      line.add("kind", member.kind.word)
+      line.add("size", member.size)
+      line.add("mtime", time: member.modified)
+      if let entry = member.entry {
+        line.add("mode", String(entry.mode, radix: 8))
+        line.add("uid", entry.owner)
+        line.add("gid", entry.group)
+        line.add(path: PathBytes(entry.ownerName), as: "user")
+        line.add(path: PathBytes(entry.groupName), as: "group")
+        if let target = entry.linkTarget { line.add(path: target, as: "target") }
       }
+      line.add(member.flags)
+      if member.isSuperseded { line.add("superseded", true) }
+      if member.supersedes { line.add("supersedes", true) }
+      if let digest = member.digest { line.add("sha256", digest.hex) }
     }
-    if member.flags.contains(.changed) { bytes += ",\"changed\":true".utf8 }
-    if member.flags.contains(.incomplete) { bytes += ",\"incomplete\":true".utf8 }
-    if member.isSuperseded { bytes += ",\"superseded\":true".utf8 }
-    if member.supersedes { bytes += ",\"supersedes\":true".utf8 }
-    if let digest = member.digest { bytes += ",\"sha256\":\"\(digest.hex)\"".utf8 }
-    bytes += "}\n".utf8
   }
 }
 

@@ -32,9 +32,10 @@ struct PreviewRows: Sendable {
         bytes += (outcome == "made" ? "\n" : ": \(outcome)\n").utf8
         return
       }
-      bytes.append(UInt8(ascii: "{"))
-      JSONText.append(path: path, to: &bytes)
-      bytes += ",\"outcome\":\"\(outcome)\"}\n".utf8
+      JSONLine.append(to: &bytes) { line in
+        line.add(path: path)
+        line.add("outcome", outcome)
+      }
     }
     try results.write(rows, as: "member")
   }

@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import class Foundation.OperationQueue
 
 /// `batchproc backup`.
 struct BackupCommand: Command {
@@ -86,9 +85,9 @@ struct BackupCommand: Command {
   private func list() throws(BatchError) -> Ending {
     let set = try self.set()
     _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: session.context)
-    let outset = try BackupOutset(try sources(), to: set, options: options, in: session.context)
-    for remark in outset.remarks { session.warn(remark) }
-    let source = try outset.source(try self.walk(of: set), in: session.context)
+    let preparation = try BackupPreparation(try sources(), to: set, options: options, in: session.context)
+    for remark in preparation.remarks { session.warn(remark) }
+    let source = try preparation.source(try self.walk(of: set), in: session.context)
     let results = ResultWriter(session: session, stream: session.output, isEvents: true)
     let rows = NameRows(areMembers: results.writesEvents, isNULEnded: false)
     let job = BackupListJob { (path, bytes) in
@@ -99,7 +98,7 @@ struct BackupCommand: Command {
     let summary = session.run(job, over: source).summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let counts = summary.counts
-    let kind = outset.header.isFull ? "full" : "increment \(outset.header.increment)"
+    let kind = preparation.header.isFull ? "full" : "increment \(preparation.header.increment)"
     session.reporter.summary(
       summary,
       text: SummaryText(
@@ -165,34 +164,29 @@ struct BackupCommand: Command {
     try session.tell(members, isVerbose: common.verbose)
   }
 
-  /// Reads the archive back, renames both files, and removes old snapshots: operations, each of which requires that the
-  /// previous one succeeded.
-  private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> (
-    verified: Int?, Prune?, pruning: BatchError?
-  ) {
-    let naming = ResultOperation<Void> { _ in try backup.complete(content) }
-    var readBack: ResultOperation<Int>?
-    if let written = content.written {
-      let operation = ResultOperation<Int> { [session] _ in
+  /// Reads the archive back, and gives both files their names if that succeeded.
+  ///
+  /// - Returns: how many members were compared; nil where none were to be.
+  private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> Int? {
+    do throws(BatchError) {
+      let verified = try content.written.map { (written) throws(BatchError) in
         try ArchiveReadBack(session: session).compare(backup.archive, backup.encryption, with: written)
       }
-      try naming.requireSuccess(of: operation)
-      readBack = operation
+      try backup.complete(content)
+      return verified
+    } catch {
+      backup.discard()
+      throw error
     }
-    var prune: ResultOperation<Prune>?
-    if !choices.retention.isEmpty {
-      let operation = ResultOperation<Prune> { [session, choices, common] _ in
-        try PruneCommand.prune(
-          backup.set, choices, backup.lock, isSynced: common.fsync, removes: true, in: session.context)
-      }
-      try operation.requireSuccess(of: naming)
-      prune = operation
+  }
+
+  /// Removes snapshots that are too old, where rules say which.
+  private func prune(_ backup: BackupRun) -> Result<Prune?, BatchError> {
+    guard !choices.retention.isEmpty else { return .success(nil) }
+    return Result { () throws(BatchError) in
+      try PruneCommand.prune(
+        backup.set, choices, backup.lock, isSynced: common.fsync, removes: true, in: session.context)
     }
-    let queue = OperationQueue()
-    queue.addOperations([readBack, naming, prune].compactMap { $0 }, waitUntilFinished: true)
-    if naming.failure != nil { backup.discard() }
-    try naming.value()
-    return (try readBack?.value(), prune.flatMap { try? $0.value() }, prune?.failure)
   }
 
   private func finish(
@@ -205,15 +199,20 @@ struct BackupCommand: Command {
       return .exit(.fatal)
     }
     let verified: Int?
-    let prune: Prune?
-    let failure: BatchError?
     do throws(BatchError) {
-      (verified, prune, failure) = try complete(backup, content)
+      verified = try complete(backup, content)
     } catch {
       return session.endingBySignal ?? session.ending(after: error)
     }
+    var prune: Prune?
+    var failure: BatchError?
     // The snapshot exists; only old ones could not be removed.
-    if let failure { session.reporter.fatal(failure) }
+    switch self.prune(backup) {
+    case .success(let done): prune = done
+    case .failure(let error):
+      failure = error
+      session.reporter.fatal(error)
+    }
     let isUncopied = !copy(backup.set)
     report.content = content
     let counts = session.context.counters.snapshot

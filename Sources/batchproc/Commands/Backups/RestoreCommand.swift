@@ -43,13 +43,9 @@ struct RestoreCommand: Command {
     options.isDryRun = common.dryRun
     extraction = options
     self.common = common
-    var tally: TransformTally?
-    session = try Session(common, environment: environment) { reporter in
-      let new = TransformTally(reporter, namesEach: common.verbose || common.json)
-      tally = new
-      return new
+    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
+      try Session(common, environment: environment) { observe($0) }
     }
-    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
   /// - Throws: an error before the run begins.
@@ -88,7 +84,7 @@ struct RestoreCommand: Command {
     let selection = try MemberSelection(strip: strip)
     let rows = common.dryRun ? PreviewRows(target, selection, session) : nil
     let job = try ExtractJob(into: target, selection: selection, options: options, in: session.context) {
-      (report) throws(BatchError) in try show(report, rows)
+      (report) throws(BatchError) in try session.report(report, tally, made, rows)
     }
     return finish(session.run(job, reading: reader), snapshot, unmatched)
   }
@@ -103,21 +99,6 @@ struct RestoreCommand: Command {
       throw BatchError(
         .missing, error.message, path: choices.directory, errno: error.errno,
         remedy: .advice("the directory of the snapshots comes first: 'batchproc restore DIR --at \(id)'"))
-    }
-  }
-
-  private func show(_ report: ExtractionReport, _ rows: PreviewRows?) throws(BatchError) {
-    tally.madeOutput()
-    if report.outcome == .extracted { made.add(report.kind, report.size) }
-    if let rows { return try rows.write(report) }
-    session.advanced(1)
-    if let events = session.reporter as? JSONReporter {
-      try events.write("member") { line in
-        line.add(path: report.path)
-        line.add("outcome", report.outcome.rawValue)
-      }
-    } else if common.verbose {
-      session.diagnostics.print(report.line)
     }
   }
 

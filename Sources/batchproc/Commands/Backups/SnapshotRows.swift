@@ -14,8 +14,6 @@ struct SnapshotRows {
     "SIZE".leading(to: 11), "ARCHIVE".leading(to: 11),
   ].joined(separator: "  ")
 
-  private var isOnTerminal: Bool { StandardStreams.isTerminal(.output) }
-
   /// Begins the rows of a set, with a heading on a terminal.
   static func begin(_ set: PathBytes, of names: [PathBytes], _ heading: String, to rows: inout [UInt8]) {
     guard StandardStreams.isTerminal(.output) else { return }

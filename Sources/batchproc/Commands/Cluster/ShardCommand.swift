@@ -45,16 +45,16 @@ struct ShardCommand: Command {
       return try TransformCommand(
         parsed, choices: try TransformChoices(parsed), common: common, environment: environment,
         task: task
-      ).obey()
+      ).execute()
     case .test:
-      return try TestCommand(parsed, common: common, environment: environment, task: task).obey()
+      return try TestCommand(parsed, common: common, environment: environment, task: task).execute()
     case .check:
       // The plan determines the rows, not the reporting options of a task.
       return try CheckCommand(
         parsed, common: common, environment: environment, task: task,
         showsMatches: !planned.parsed.flag(.quiet)
-      ).obey()
-    default: return try ShardCommand(task, parsed, common, environment).obey()
+      ).execute()
+    default: return try ShardCommand(task, parsed, common, environment).execute()
     }
   }
 

@@ -15,7 +15,7 @@ struct StatusCommand {
   }
 
   /// - Throws: when standard output cannot be written.
-  func obey() throws(BatchError) -> Ending {
+  func execute() throws(BatchError) -> Ending {
     let states = plan.shards.map { ShardState($0.index, of: plan, in: folder) }
     let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.defuse)
     if isJSON {

@@ -42,7 +42,7 @@ struct SubmitCommand {
   }
 
   /// - Throws: when standard output cannot be written, and when there is no Slurm to submit to.
-  func obey() throws(BatchError) -> Ending {
+  func execute() throws(BatchError) -> Ending {
     guard runs else {
       let output = StandardOutput(cancellation: Cancellation())
       try output.write(Array(script.utf8))

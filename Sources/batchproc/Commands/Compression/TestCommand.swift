@@ -96,9 +96,7 @@ struct TestCommand: Command {
   private func tell(_ finding: TestJob.Finding) throws(BatchError) {
     if let events = session.reporter as? JSONReporter {
       try events.write("file") { line in
-        line.add(path: finding.path)
-        line.add("outcome", finding.damage.map(\.kind.rawValue) ?? "whole")
-        if let damage = finding.damage { line.add("offset", damage.offset) }
+        finding.addOutcome(to: &line)
         if let gap = finding.checkGap { line.add(gap) }
       }
     } else if let error = finding.error {
@@ -149,11 +147,17 @@ extension TestJob.Finding {
 
   /// A line of JSON in the result of a shard.
   fileprivate var row: [UInt8] {
-    var bytes = Array("{".utf8)
-    JSONText.append(path: path, to: &bytes)
-    bytes += #","outcome":"\#(damage.map(\.kind.rawValue) ?? "whole")""#.utf8
-    if let damage { bytes += #","offset":\#(damage.offset)"#.utf8 }
-    if let checkGap { bytes += #","check":"\#(checkGap.word)""#.utf8 }
-    return bytes + Array("}\n".utf8)
+    var row = [UInt8]()
+    JSONLine.append(to: &row) { line in
+      addOutcome(to: &line)
+      if let checkGap { line.add("check", checkGap.word) }
+    }
+    return row
+  }
+
+  fileprivate func addOutcome(to line: inout JSONLine) {
+    line.add(path: path)
+    line.add("outcome", damage.map(\.kind.rawValue) ?? "whole")
+    if let damage { line.add("offset", damage.offset) }
   }
 }

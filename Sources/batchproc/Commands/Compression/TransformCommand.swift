@@ -29,9 +29,9 @@ struct TransformCommand: Command {
     }
     self.choices = choices
     self.common = common
-    compresses = parsed.command.id == .compress
+    let compresses = parsed.command.id == .compress
+    self.compresses = compresses
     operands = parsed.operands
-    var tally: TransformTally?
     naming = OutputNaming(
       compresses ? .adding(suffix: choices.suffix) : .decompressing, directory: choices.outputDirectory)
     var options = OutputOptions(naming: naming)
@@ -43,19 +43,15 @@ struct TransformCommand: Command {
     options.copiesOthers = choices.copiesOthers
     options.isDryRun = common.dryRun
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
-    session = try Session(
-      common, environment: environment, outputs: choices.writesToStdout ? nil : options,
-      laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
-      resumes: !choices.writesToStdout && !operands.contains("-") && !common.dryRun,
-      inputs: task == nil ? 0 : 4
-    ) { reporter in
-      let new = TransformTally(
-        task?.recording(reporter) ?? reporter, namesEach: common.verbose || common.json)
-      tally = new
-      return new
+    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
+      try Session(
+        common, environment: environment, outputs: choices.writesToStdout ? nil : options,
+        laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
+        resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun,
+        inputs: task == nil ? 0 : 4
+      ) { observe(task?.recording($0) ?? $0) }
     }
     self.options = session.outputs ?? options
-    self.tally = tally ?? TransformTally(session.reporter, namesEach: true)
   }
 
   /// - Throws: an error before the run begins.
@@ -162,12 +158,12 @@ struct TransformCommand: Command {
   private func writeContents(
     of tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?, _ operands: Operands
   ) -> Ending {
-    let job = ContentJob(decoding, width: session.width, output: session.output)
+    let job = DecompressToStreamJob(decoding, width: session.width, output: session.output)
     let outcome = session.run(job, over: tree, total: total)
     let summary = outcome.summary
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let counts = summary.counts
-    let sizes = outcome.result ?? ContentJob.Sizes()
+    let sizes = outcome.result ?? DecompressToStreamJob.Sizes()
     session.reporter.summary(
       summary,
       text: SummaryText(
@@ -290,21 +286,22 @@ extension OutputOutcome {
 extension TransformReport {
   /// A line of JSON in the result of a shard.
   fileprivate var receipt: [UInt8] {
-    var bytes = Array("{".utf8)
-    JSONText.append(path: source, to: &bytes)
-    bytes += #","outcome":"\#(outcome.word)""#.utf8
-    switch outcome {
-    case .written(let target, let plain, let compressed):
-      bytes.append(UInt8(ascii: ","))
-      JSONText.append(bytes: target.bytes, key: "output", to: &bytes)
-      bytes += #","size":\#(plain),"compressed":\#(compressed)"#.utf8
-    case .linked(let target), .copied(let target, _), .planned(let target, _):
-      bytes.append(UInt8(ascii: ","))
-      JSONText.append(bytes: target.bytes, key: "output", to: &bytes)
-    case .upToDate, .compressedAlready, .notSmaller: break
+    var receipt = [UInt8]()
+    JSONLine.append(to: &receipt) { line in
+      line.add(path: source)
+      line.add("outcome", outcome.word)
+      switch outcome {
+      case .written(let target, let plain, let compressed):
+        line.add(path: target, as: "output")
+        line.add("size", plain)
+        line.add("compressed", compressed)
+      case .linked(let target), .copied(let target, _), .planned(let target, _):
+        line.add(path: target, as: "output")
+      case .upToDate, .compressedAlready, .notSmaller: break
+      }
+      if let checkGap { line.add("check", checkGap.word) }
     }
-    if let checkGap { bytes += #","check":"\#(checkGap.word)""#.utf8 }
-    return bytes + Array("}\n".utf8)
+    return receipt
   }
 
   /// A line for the user, with `-v`.

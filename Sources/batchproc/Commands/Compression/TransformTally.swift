@@ -104,3 +104,20 @@ final class TransformTally: RunObserver {
     if let gap = report.checkGap { counts.withLock { $0.gaps.add(gap) } }
   }
 }
+
+extension TransformTally {
+  /// Makes a session and the tally that its problems go through.
+  ///
+  /// - Parameter make: makes the session, with what puts a tally before an observer.
+  static func observing(
+    namesEach: Bool, _ make: ((any RunObserver) -> any RunObserver) throws -> Session
+  ) rethrows -> (Session, TransformTally) {
+    var tally: TransformTally?
+    let session = try make { observer in
+      let new = TransformTally(observer, namesEach: namesEach)
+      tally = new
+      return new
+    }
+    return (session, tally ?? TransformTally(session.reporter, namesEach: true))
+  }
+}

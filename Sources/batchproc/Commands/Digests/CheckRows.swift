@@ -20,7 +20,11 @@ struct CheckRows: Sendable {
     switch form {
     case .none: break
     case .lines: appendLine(entry, outcome, to: &bytes)
-    case .members: appendMembers(entry, outcome, to: &bytes)
+    case .members:
+      JSONLine.append(to: &bytes) { line in
+        line.add(path: entry.path)
+        line.add("outcome", outcome.rawValue)
+      }
     }
   }
 
@@ -41,20 +45,6 @@ struct CheckRows: Sendable {
       EscapedName.appendMarked(entry.path.bytes, to: &bytes)
     }
     verdict.withUTF8Buffer { bytes.append(contentsOf: $0) }
-    bytes.append(UInt8(ascii: "\n"))
-  }
-
-  private func appendMembers(_ entry: ManifestEntry, _ outcome: CheckOutcome, to bytes: inout [UInt8]) {
-    bytes.append(UInt8(ascii: "{"))
-    JSONText.append(path: entry.path, to: &bytes)
-    bytes += #","outcome":""#.utf8
-    switch outcome {
-    case .matches: bytes += "matches".utf8
-    case .differs: bytes += "differs".utf8
-    case .missing: bytes += "missing".utf8
-    case .unreadable: bytes += "unreadable".utf8
-    }
-    bytes += #""}"#.utf8
     bytes.append(UInt8(ascii: "\n"))
   }
 }

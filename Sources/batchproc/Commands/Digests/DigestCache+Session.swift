@@ -7,19 +7,23 @@ extension DigestCache {
     let home = environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".cache".utf8) : nil }
     return environment("XDG_CACHE_HOME").flatMap { $0.isAbsolute ? $0 : nil } ?? home
   }
+}
 
-  /// Opens the cache, or creates it.
-  ///
-  /// - Throws: the reason when the cache cannot be opened.
-  static func open(
-    in folder: PathBytes?, verifiedShare: Double, _ session: Session
-  ) throws(BatchError) -> DigestCache {
-    guard let folder else {
-      throw BatchError(
-        .missing, "there is no cache: neither XDG_CACHE_HOME nor HOME is the path of a folder")
-    }
-    return try DigestCache(in: folder, verifiedShare: verifiedShare, calls: session.context.calls) {
-      session.diagnostics.report($0, as: .warning)
+extension Session {
+  /// Opens the cache of digests, or makes it. Nil where that cannot be done, which is reported: a run goes on without it.
+  func cache(in folder: PathBytes?, verifiedShare: Double) -> DigestCache? {
+    do throws(BatchError) {
+      guard let folder else {
+        throw BatchError(
+          .missing, "there is no cache: neither XDG_CACHE_HOME nor HOME is the path of a folder")
+      }
+      let diagnostics = diagnostics
+      return try DigestCache(in: folder, verifiedShare: verifiedShare, calls: context.calls) {
+        diagnostics.report($0, as: .warning)
+      }
+    } catch {
+      diagnostics.report(error, as: .warning)
+      return nil
     }
   }
 }

@@ -41,7 +41,7 @@ struct DuplicatesCommand: Command {
       return DryRun(session: session, verb: "would compare", isNULEnded: endsNamesInNUL)
         .run(over: tree, total: total)
     }
-    let cache = usesCache ? openCache() : nil
+    let cache = usesCache ? session.cache(in: cacheFolder, verifiedShare: 0) : nil
     let source = DuplicateSource(tree, operandCount: operands.isRepeatable ? operands.count : .max)
     let surplus = Surplus()
     let job = DuplicateJob(
@@ -53,16 +53,6 @@ struct DuplicatesCommand: Command {
     let summary = session.run(job, over: source, total: total).summary
     if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
     return finish(summary, cache, surplus)
-  }
-
-  /// Nil when it is not used or cannot be opened; the run then continues without a cache.
-  private func openCache() -> DigestCache? {
-    do throws(BatchError) {
-      return try DigestCache.open(in: cacheFolder, verifiedShare: 0, session)
-    } catch {
-      session.diagnostics.report(error, as: .warning)
-      return nil
-    }
   }
 
   private func write(_ groups: [DuplicateGroup]) throws(BatchError) {

@@ -48,7 +48,8 @@ struct HashCommand: Command {
       return listing.run(over: source, total: total)
     }
     let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
-    let cache = openCache()
+    let cache =
+      options.usesCache ? session.cache(in: cacheFolder, verifiedShare: options.verifiedShare) : nil
     let job = HashJob(algorithms: writer.algorithms, cache: cache) { (row, bytes) throws(BatchError) in
       try rows.append(row, to: &bytes)
     } output: { (rows) throws(BatchError) in
@@ -57,17 +58,6 @@ struct HashCommand: Command {
     let summary = session.run(job, over: source, total: total).summary
     if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
     return finish(summary, file, cache)
-  }
-
-  /// Nil when it is not used or cannot be opened; the run then continues without a cache.
-  private func openCache() -> DigestCache? {
-    guard options.usesCache, !common.dryRun else { return nil }
-    do throws(BatchError) {
-      return try DigestCache.open(in: cacheFolder, verifiedShare: options.verifiedShare, session)
-    } catch {
-      session.diagnostics.report(error, as: .warning)
-      return nil
-    }
   }
 
   private func openFile() throws(BatchError) -> OutputFile? {

@@ -16,7 +16,7 @@ struct ConfigCommand {
     events = parsed.flag(.json) ? JSONReporter.onStandardOutput() : nil
   }
 
-  func obey() throws -> Ending {
+  func execute() throws -> Ending {
     let rows = try rows()
     if let events {
       for row in rows { try events.write("setting") { row.fill(&$0) } }

@@ -14,7 +14,7 @@ struct DoctorCommand {
   }
 
   /// - Throws: when standard output cannot be written, and without --json when the directory cannot be examined.
-  func obey() throws(BatchError) -> Ending {
+  func execute() throws(BatchError) -> Ending {
     let report = MachineReport.gather(folder, devices: devices, descriptors: DescriptorLimit.current())
     let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.defuse)
     let rows = DoctorRows(report)

@@ -36,7 +36,7 @@ struct TuneCommand: Command {
       throw BatchError(.invalid, "--save finds no place: neither XDG_STATE_HOME nor HOME is set")
     }
     let device = try DeviceFacts(of: folder)
-    let bench = try TuneBench(job, common: common, session: session)
+    let bench = try TuneMeasurement(job, common: common, session: session)
     let start = ContinuousClock.now
     func elapsed() -> Double { (ContinuousClock.now - start) / .seconds(1) }
     do throws(BatchError) {

@@ -21,8 +21,8 @@ final class EarlyNames: Sendable {
 
   /// Renames a complete file with a temporary name. Only if damage elsewhere does not end the extraction.
   func publish(
-    _ file: StagedFile, as order: ExtractionOrder, on lane: ExtractionLane
-  ) throws(BatchError) -> ExtractionVerdict {
+    _ file: StagedFile, as order: ExtractionOrder, on lane: MemberWriter
+  ) throws(BatchError) -> ExtractionResult {
     try lane.publish(file, as: order, by: right)
   }
 }

@@ -65,7 +65,7 @@ struct FolderDescent {
         do throws(BatchError) {
           return try opener.anchor(tree.name(of: node), in: outer)
         } catch {
-          throw ExtractionFolder.error(error, at: tree.path(of: node)[...])
+          throw ContainedFolder.error(error, at: tree.path(of: node)[...])
         }
       }
     }
@@ -76,7 +76,7 @@ struct FolderDescent {
     do throws(BatchError) {
       return try place.readable()
     } catch {
-      throw ExtractionFolder.error(error, at: tree.path(of: level.node)[...])
+      throw ContainedFolder.error(error, at: tree.path(of: level.node)[...])
     }
   }
 }

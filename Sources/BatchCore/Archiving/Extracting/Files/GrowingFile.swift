@@ -8,13 +8,6 @@ struct GrowingFile: ~Copyable {
   let content: ExpectedContent?
   private(set) var end: UInt64 = 0
 
-  /// - Parameter path: the path of the folder below the target.
-  init(file: consuming TemporaryFile?, path: ArraySlice<UInt8>, content: ExpectedContent?) {
-    self.file = file
-    self.path = path
-    self.content = content
-  }
-
   mutating func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
     try content?.add(bytes, at: offset)
     try file?.write(bytes, at: offset)

@@ -3,7 +3,6 @@ import CBZip2
 
 /// bzip2 streams, each with the CRC of its blocks and of all of them.
 final class BZip2Context: CodecContext {
-  let format = CompressionFormat.bz2
   let level: Int
 
   init(level: Int) {

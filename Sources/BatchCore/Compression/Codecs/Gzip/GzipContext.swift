@@ -3,7 +3,6 @@ import CDeflate
 
 /// gzip by libdeflate, which needs the whole input in memory and is two to three times as fast as zlib.
 final class GzipContext: CodecContext {
-  let format = CompressionFormat.gz
   let level: Int
   private let usual: OpaquePointer
   /// A compressor that stores the bytes uncompressed.
@@ -39,7 +38,7 @@ final class GzipContext: CodecContext {
 
   /// The compressor that suits the bytes: searching matches in noise takes time and finds none.
   private func compressor(for bytes: UnsafeRawBufferPointer) -> OpaquePointer {
-    Noise.fills(bytes) ? storing : usual
+    RandomnessCheck.fills(bytes) ? storing : usual
   }
 
   func compress(wholeFile: UnsafeRawBufferPointer, into output: inout [UInt8]) throws(BatchError) {

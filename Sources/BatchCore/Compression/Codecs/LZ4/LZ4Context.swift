@@ -6,7 +6,6 @@ import func Glibc.malloc
 
 /// lz4 frames of independent blocks.
 final class LZ4Context: CodecContext {
-  let format = CompressionFormat.lz4
   let level: Int
   private let state: UnsafeMutableRawPointer
 

@@ -3,7 +3,6 @@ import CLZMA
 
 /// xz streams with CRC-64, and the blocks of larger ones.
 final class XZContext: CodecContext {
-  let format = CompressionFormat.xz
   let level: Int
   // In bytes; liblzma accepts no smaller one.
   private static let smallestDictionary = 4096

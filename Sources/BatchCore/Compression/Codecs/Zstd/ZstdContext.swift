@@ -3,7 +3,6 @@ import CZstd
 
 /// Zstandard frames with content size and checksum.
 final class ZstdContext: CodecContext {
-  let format = CompressionFormat.zst
   let level: Int
   /// From this level on, a block takes so long that it is compressed in slices, with a cancellation check between them.
   private static let firstSlowLevel = 6

@@ -4,7 +4,6 @@ import BatchEngine
 struct ZstdFrameScanner {
   /// The longest header of a frame in bytes, its magic number included.
   private static let longestHeader = 18
-  private static let magicLength: UInt64 = 4
   /// A limit, because very short frames could take more memory than the file takes on the disk.
   private static let mostFrames = 1 << 16
 

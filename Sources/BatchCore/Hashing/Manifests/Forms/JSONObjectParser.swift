@@ -7,7 +7,8 @@ struct JSONObjectParser {
     case string([UInt8])
     /// The text of the number.
     case number(ArraySlice<UInt8>)
-    case other
+    /// `true`, `false` or `null`.
+    case word(ArraySlice<UInt8>)
   }
 
   private var rest: ArraySlice<UInt8>
@@ -48,7 +49,7 @@ struct JSONObjectParser {
     }
     let isKnown = ["true", "false", "null"].contains { word.elementsEqual($0.utf8) }
     guard isKnown else { throw Self.notAnObject }
-    return .other
+    return .word(word)
   }
 
   /// The bytes of a string whose opening quote was consumed.

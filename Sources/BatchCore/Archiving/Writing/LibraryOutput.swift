@@ -2,7 +2,7 @@ import BatchEngine
 import CArchive
 
 /// The output of a libarchive writer.
-final class ByteCollector {
+final class LibraryOutput {
   /// Collected bytes are passed to the stream when they reach this number.
   private static let enough = 1 << 20
 
@@ -24,7 +24,7 @@ final class ByteCollector {
     let write: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Int = {
       _, context, buffer, count in
       guard let context else { return -1 }
-      let collector = Unmanaged<ByteCollector>.fromOpaque(context).takeUnretainedValue()
+      let collector = Unmanaged<LibraryOutput>.fromOpaque(context).takeUnretainedValue()
       return collector.take(UnsafeRawBufferPointer(start: buffer, count: count)) ? count : -1
     }
     return archive_write_open(archive, Unmanaged.passUnretained(self).toOpaque(), nil, write, nil)

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// The decisions about a backup before it writes anything: its sources, and the previous snapshot that it uses.
-package struct BackupOutset: Sendable {
+package struct BackupPreparation: Sendable {
   package let header: SnapshotHeader
   /// Why this snapshot is a full one, and other remarks about the set.
   package let remarks: [BatchError]

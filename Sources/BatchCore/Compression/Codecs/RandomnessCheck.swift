@@ -5,7 +5,7 @@ import BatchEngine
 /// Compressors with a larger window may still compress them: repetitions beyond 32 KiB are not searched. Encrypted or
 /// compressed data counts as noise: all byte values are about equally frequent, and nothing repeats within the window. Text,
 /// tables, programs, audio samples and images do not count as noise.
-enum Noise {
+enum RandomnessCheck {
   /// Fewer bytes are not tested: they are too few for a decision, and compressed very fast.
   static let smallest = 1 << 10
   /// These bytes are tested first: most content is not noise, and its beginning already shows that.

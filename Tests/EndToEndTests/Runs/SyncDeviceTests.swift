@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// `-o` with a device or an open pipe, as stock tools take them.
-@Suite(.timeLimit(.minutes(2))) struct OutputDeviceTests {
+@Suite(.timeLimit(.minutes(2))) struct SyncDeviceTests {
   private let t: TreeFixture
 
   init() throws {

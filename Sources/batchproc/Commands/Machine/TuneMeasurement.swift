@@ -46,7 +46,7 @@ extension WalkItem {
 }
 
 /// Runs the job that `tune` measures, on one sample and with one setting after the other.
-struct TuneBench: Sendable {
+struct TuneMeasurement: Sendable {
   /// Accepts all bytes and drops them.
   private struct Discarded: ResultStream {
     func write(_ bytes: [UInt8]) {}

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Decompresses files to one stream, one after the other; with a concurrency of 1, so that they come in tree order.
-package struct ContentJob: BatchJob {
+package struct DecompressToStreamJob: BatchJob {
   package typealias Item = WalkItem
 
   private let decoding: DecoderOptions
@@ -17,8 +17,15 @@ package struct ContentJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker {
-    Worker(ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output))
+  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [Sizes]> {
+    let content = ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output)
+    return FunctionWorker { (item, context, output) throws(BatchError) in
+      switch item {
+      case .file(let record): output += try content.write(record, context).map { [$0] } ?? []
+      case .standardInput: output += try content.writeStandardInput(context).map { [$0] } ?? []
+      case .problem(let problem): context.report(problem)
+      }
+    }
   }
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
@@ -47,29 +54,6 @@ package struct ContentJob: BatchJob {
 
     package func finish() -> Sizes { sizes }
   }
-
-  /// Decodes files.
-  package final class Worker: BatchWorker {
-    private let content: ContentWriter
-
-    init(_ content: ContentWriter) {
-      self.content = content
-    }
-
-    package func process(
-      _ item: WalkItem, in context: WorkerContext, into output: inout [Sizes]
-    ) throws(BatchError) {
-      let sizes: Sizes?
-      switch item {
-      case .file(let record): sizes = try content.write(record, context)
-      case .standardInput: sizes = try content.writeStandardInput(context)
-      case .problem(let problem):
-        sizes = nil
-        context.report(problem)
-      }
-      if let sizes { output.append(sizes) }
-    }
-  }
 }
 
 /// Writes the contents of compressed files to a stream.
@@ -83,9 +67,11 @@ final class ContentWriter {
   }
 
   /// - Returns: nil if it is damaged, which has been reported, or not compressed.
-  func write(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> ContentJob.Sizes? {
+  func write(_ record: FileRecord, _ context: WorkerContext) throws(BatchError) -> DecompressToStreamJob
+    .Sizes?
+  {
     var hasBegun = false
-    var sizes = ContentJob.Sizes(plain: 0, compressed: max(0, record.status.size))
+    var sizes = DecompressToStreamJob.Sizes(plain: 0, compressed: max(0, record.status.size))
     let outcome = try outcome(of: record.path, context) { () throws(BatchError) in
       try decoder.decode(record, in: context) { (_, _) throws(BatchError) in
         // Written content cannot be taken back.
@@ -106,8 +92,8 @@ final class ContentWriter {
   }
 
   /// - Returns: as ``write(_:_:)``.
-  func writeStandardInput(_ context: WorkerContext) throws(BatchError) -> ContentJob.Sizes? {
-    var sizes = ContentJob.Sizes()
+  func writeStandardInput(_ context: WorkerContext) throws(BatchError) -> DecompressToStreamJob.Sizes? {
+    var sizes = DecompressToStreamJob.Sizes()
     let outcome = try outcome(of: "-", context) { () throws(BatchError) in
       try decoder.decodeStandardInput(in: context) { (piece) throws(BatchError) in
         sizes.plain += Int64(piece.count)

@@ -19,34 +19,15 @@ import var Glibc.RUSAGE_SELF
 import var Glibc.STDOUT_FILENO
 import var Glibc.errno
 
-/// The program that reads an archive in a separate process, and its main function.
-package struct ForeignReaderProgram: Sendable {
+extension ForeignReaderProgram {
   /// A request to the process, one byte.
   enum Request: UInt8 {
     case open = 1
     case next, content, drain
   }
 
-  /// The first argument of the program.
-  package static let command: PathBytes = "read-archive-for-another-process"
-  /// How many descriptors starting one process needs.
-  package static let descriptors = 2
-  /// Seconds of processor time that it may use between two answers or reads of the archive.
-  static let seconds: UInt = 60
   /// Memory for the process in addition to that for the archive, in bytes.
   private static let overhead: UInt = 96 << 20
-
-  let path: PathBytes
-  /// In bytes.
-  let memory: Int
-
-  /// - Parameters:
-  ///   - path: the path of a program that calls ``run(_:)`` with the arguments after ``command``.
-  ///   - memory: memory that a process may use for an archive, in bytes; limited to 1 GiB.
-  package init(_ path: PathBytes, memory: Int) {
-    self.path = path
-    self.memory = min(memory, Int(DecoderOptions.largestMemory))
-  }
 
   /// Starts a process.
   ///

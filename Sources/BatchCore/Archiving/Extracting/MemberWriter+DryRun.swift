@@ -2,7 +2,7 @@ import BatchEngine
 import var Glibc.EISDIR
 
 /// The work of a lane in a dry run: it reads and decides as in other runs, but creates nothing.
-extension ExtractionLane {
+extension MemberWriter {
   /// - Returns: nil if the existing file is as new.
   func rehearse(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) -> Made? {
     guard try mayTake(order) else { return nil }
@@ -12,7 +12,7 @@ extension ExtractionLane {
   }
 
   /// The same for a member without content.
-  func rehearse(_ order: ExtractionOrder) throws(BatchError) -> ExtractionVerdict {
+  func rehearse(_ order: ExtractionOrder) throws(BatchError) -> ExtractionResult {
     try mayTake(order) ? .made(metadata(of: order).foreseenLosses) : .kept
   }
 

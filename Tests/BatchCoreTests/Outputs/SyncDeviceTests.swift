@@ -6,21 +6,21 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("An output device") struct OutputDeviceTests {
+@Suite("An output device") struct SyncDeviceTests {
   private let folder: TreeFixture
 
   init() throws { folder = try TreeFixture() }
 
   @Test("is a character device by its own name, and no name that leads to one")
   func names() throws {
-    #expect(OutputDevice.isOne("/dev/null"))
+    #expect(SyncDevice.isOne("/dev/null"))
     let link = folder.path("link")
     #expect(link.withCString { symlink("/dev/null", $0) } == 0)
     let pipe = folder.path("pipe")
     #expect(pipe.withCString { mkfifo($0, 0o600) } == 0)
     let file = try folder.file("file", "x")
     for path in [link, pipe, file, folder.path("missing"), folder.root, "/dev/stdout-of-nobody"] {
-      #expect(!OutputDevice.isOne(path), "\(path)")
+      #expect(!SyncDevice.isOne(path), "\(path)")
     }
   }
 
@@ -31,8 +31,8 @@ import Testing
     let reader = Descriptor(owning: ends[0])
     let writer = Descriptor(owning: ends[1])
     let path = PathBytes("/dev/fd/\(writer.raw)")
-    #expect(OutputDevice.isOne(path))
-    let device = try #require(try OutputDevice(path, cancellation: Cancellation(), terminalFilter: nil))
+    #expect(SyncDevice.isOne(path))
+    let device = try #require(try SyncDevice(path, cancellation: Cancellation(), terminalFilter: nil))
     #expect(!device.isTerminal)
     try device.write(Array("content".utf8))
     try device.finish()
@@ -43,13 +43,13 @@ import Testing
     let opened = folder.path("file").withCString { clinux_openat(AT_FDCWD, $0, O_RDWR | O_CLOEXEC, 0) }
     try #require(opened >= 0)
     let file = Descriptor(owning: opened)
-    #expect(!OutputDevice.isOne(PathBytes("/proc/self/fd/\(file.raw)")))
+    #expect(!SyncDevice.isOne(PathBytes("/proc/self/fd/\(file.raw)")))
   }
 
   @Test("names itself when it takes nothing")
   func full() throws {
     let device = try #require(
-      try OutputDevice("/dev/full", cancellation: Cancellation(), terminalFilter: nil))
+      try SyncDevice("/dev/full", cancellation: Cancellation(), terminalFilter: nil))
     let error = #expect(throws: BatchError.self) { try device.write([1]) }
     #expect(error?.path == "/dev/full" && error?.code == .unwritable && error?.errno == ENOSPC)
   }

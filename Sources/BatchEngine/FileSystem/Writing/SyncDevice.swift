@@ -4,7 +4,7 @@ import Glibc
 ///
 /// A named FIFO and the target of a link do not count as devices: such names are refused or replaced like files, and never
 /// written through.
-package final class OutputDevice: ResultStream {
+package final class SyncDevice: ResultStream {
   /// Where a shell names its open descriptors, as in `>(command)`.
   private static let descriptorFolders = ["/dev/fd/", "/proc/self/fd/"]
   private static let streams = ["/dev/stdout", "/dev/stderr"] as [PathBytes]

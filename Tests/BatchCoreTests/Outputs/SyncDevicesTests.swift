@@ -6,7 +6,7 @@ import Testing
 @testable import BatchOutputs
 
 @Suite("How outputs are brought to the disk")
-struct OutputDevicesTests {
+struct SyncDevicesTests {
   @Test(
     "a kernel from 5.8 on reports the errors of a file system",
     arguments: [
@@ -14,7 +14,7 @@ struct OutputDevicesTests {
       ("4.19.0-27", false), ("5", false), ("", false), ("strange", false),
     ])
   func kernels(release: String, reports: Bool) {
-    #expect(OutputDevices.reportsErrors(release: release) == reports)
+    #expect(SyncDevices.reportsErrors(release: release) == reports)
   }
 
   @Test("each file system keeps the first folder of a run, as many as may be open")
@@ -23,7 +23,7 @@ struct OutputDevicesTests {
     try fixture.folder("a")
     try fixture.folder("b")
     let (one, other) = (try OpenFolder(of: fixture.path("a/x")), try OpenFolder(of: fixture.path("b/x")))
-    let devices = OutputDevices(limit: 1, release: "6.0")
+    let devices = SyncDevices(limit: 1, release: "6.0")
     devices.note(one)
     devices.note(other)
     guard case .together(let folder) = devices.way(for: other) else {
@@ -42,7 +42,7 @@ struct OutputDevicesTests {
   func keepsNone() throws {
     let fixture = try TreeFixture()
     let folder = try OpenFolder(of: fixture.path("x"))
-    let devices = OutputDevices(limit: 0, release: "6.0")
+    let devices = SyncDevices(limit: 0, release: "6.0")
     devices.note(folder)
     guard case .each = devices.way(for: folder) else {
       Issue.record("a folder was kept")

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// The first name of a file that has several, and its output.
-package final class SharedSource: Sendable {
+package final class LinkedSource: Sendable {
   package let record: FileRecord
   /// The status of the file when it was read.
   package let read: FileStatus
@@ -26,34 +26,34 @@ package final class SharedSource: Sendable {
   /// - Returns: nil for a file with one name.
   package static func of(
     _ record: FileRecord, output: FileIdentity? = nil, isCopy: Bool = false
-  ) -> SharedSource? {
+  ) -> LinkedSource? {
     guard record.status.linkCount > 1 else { return nil }
-    return SharedSource(record, record.status, output: output, isProved: false, isCopy: isCopy)
+    return LinkedSource(record, record.status, output: output, isProved: false, isCopy: isCopy)
   }
 
   /// The same for an output that is staged.
-  package static func of(_ staged: StagedOutput, isCopy: Bool = false) -> SharedSource? {
+  package static func of(_ staged: StagedOutput, isCopy: Bool = false) -> LinkedSource? {
     guard staged.source.status.linkCount > 1 else { return nil }
-    return SharedSource(
+    return LinkedSource(
       staged.source, staged.read, output: staged.identity, isProved: staged.isProved,
       isCopy: isCopy)
   }
 }
 
 /// A further name of a file whose first name came earlier in the tree.
-package final class FurtherName: Sendable {
+package final class HardLinkItem: Sendable {
   package let record: FileRecord
   package let target: PathBytes
-  package let first: FirstName
+  package let first: FirstLink
 
-  package init(_ record: FileRecord, target: PathBytes, first: FirstName) {
+  package init(_ record: FileRecord, target: PathBytes, first: FirstLink) {
     self.record = record
     self.target = target
     self.first = first
   }
 }
 
-extension FirstName {
+extension FirstLink {
   /// Whether a further name is a name of this file.
   ///
   /// The first name in a plan may have been removed since, by another run or by one that was killed later.
@@ -69,7 +69,7 @@ extension FirstName {
 }
 
 /// The first name of a file with several names, and its output.
-package struct FirstName: Sendable {
+package struct FirstLink: Sendable {
   package let record: FileRecord
   package let target: PathBytes
 

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// The tools of a lane to make segments: headers, a codec, a digest, and a buffer for the members.
-final class SegmentBench {
+final class SegmentWriter {
   private let codec: (any CodecContext)?
   private let headers: TarHeaders
   private let digest: DigestStream
@@ -226,8 +226,8 @@ final class SegmentBench {
   }
 
   /// The checksum of the headers between an offset and the content.
-  private func headerCheck(from start: Int) -> HeaderCheck {
-    plain.withUnsafeBytes { HeaderCheck(of: UnsafeRawBufferPointer(rebasing: $0[start..<contentStart])) }
+  private func headerCheck(from start: Int) -> HeaderChecksum {
+    plain.withUnsafeBytes { HeaderChecksum(of: UnsafeRawBufferPointer(rebasing: $0[start..<contentStart])) }
   }
 
   // MARK: Content

@@ -1,6 +1,6 @@
 import BatchEngine
 
-extension ExtractionLane {
+extension MemberWriter {
   /// In bytes.
   private static let pieceSize = 256 << 10
 

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// The result of one member.
-enum ExtractionVerdict: Sendable {
+enum ExtractionResult: Sendable {
   case made(EntryMetadata.Losses)
   case deferred(DeferredStep, EntryMetadata.Losses = [])
   /// The existing file has the same time or a later one, or is equal.

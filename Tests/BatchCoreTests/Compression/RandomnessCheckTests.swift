@@ -4,13 +4,13 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite struct NoiseTests {
+@Suite struct RandomnessCheckTests {
   private func random(_ count: Int, seed: UInt64 = 7) -> [UInt8] {
     var numbers = SeededNumbers(seed: seed)
     return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &numbers) }
   }
 
-  private func isNoise(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { Noise.fills($0) } }
+  private func isNoise(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { RandomnessCheck.fills($0) } }
 
   @Test("random bytes are noise at every length", arguments: [1024, 1025, 4095, 4099, 70_000, 1 << 20])
   func randomBytes(count: Int) {

@@ -6,14 +6,14 @@ import Testing
 @testable import BatchEngine
 
 @Suite("The folder that an archive is unpacked into")
-struct ExtractionFolderTests {
+struct ContainedFolderTests {
   private let temporary: TreeFixture
-  private let folder: ExtractionFolder
+  private let folder: ContainedFolder
 
   init() throws {
     temporary = try TreeFixture()
     try temporary.folder("in/real")
-    folder = try ExtractionFolder(temporary.path("in"), opener: RunContext().folders)
+    folder = try ContainedFolder(temporary.path("in"), opener: RunContext().folders)
   }
 
   private func opens(_ path: String, creating: Bool = false) -> Bool {

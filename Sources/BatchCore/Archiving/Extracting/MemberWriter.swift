@@ -6,14 +6,14 @@ import var Glibc.ENOENT
 import var Glibc.ENOTEMPTY
 
 /// Creates members, on one thread: workers create folders and staged files, the collector does everything that needs final names.
-final class ExtractionLane {
+final class MemberWriter {
   /// Writes content to a file, as pieces with their offsets.
   typealias Fill = ((UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void) throws(BatchError) -> Void
 
   /// In bytes. For smaller files it is not worth checking the name before writing.
   private static let smallFile: UInt64 = 64 << 10
 
-  let folder: ExtractionFolder
+  let folder: ContainedFolder
   let options: ExtractionOptions
   let cancellation: Cancellation
   private let names: EarlyNames
@@ -28,7 +28,7 @@ final class ExtractionLane {
   var freed: Set<Int> = []
 
   init(
-    _ folder: ExtractionFolder, _ options: ExtractionOptions, _ names: EarlyNames,
+    _ folder: ContainedFolder, _ options: ExtractionOptions, _ names: EarlyNames,
     _ cancellation: Cancellation
   ) {
     self.folder = folder
@@ -304,7 +304,7 @@ final class ExtractionLane {
   /// Gives a staged file its final name.
   func publish(
     _ file: StagedFile, as order: ExtractionOrder, by right: CommitRight
-  ) throws(BatchError) -> ExtractionVerdict {
+  ) throws(BatchError) -> ExtractionResult {
     guard !options.isDryRun else {
       if order.turn != .any, try !mayTake(order) { return .kept }
       return order.entry.kind == .hardLink
@@ -353,7 +353,7 @@ final class ExtractionLane {
   /// Creates a FIFO or a device.
   func makeNode(
     _ order: ExtractionOrder, by right: CommitRight
-  ) throws(BatchError) -> ExtractionVerdict {
+  ) throws(BatchError) -> ExtractionResult {
     let kind: FileStatus.Kind
     switch order.entry.kind {
     case .fifo: kind = .fifo

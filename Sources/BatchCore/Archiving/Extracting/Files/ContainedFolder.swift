@@ -3,7 +3,7 @@ import Synchronization
 
 /// The target folder of an extraction. Everything is opened below its descriptor without following symbolic links, so that no
 /// file is created elsewhere, even if another user changes the tree meanwhile.
-final class ExtractionFolder: Sendable {
+final class ContainedFolder: Sendable {
   private static let slash = UInt8(ascii: "/")
 
   let path: PathBytes
@@ -164,7 +164,7 @@ final class ExtractionFolder: Sendable {
   }
 }
 
-extension ExtractionFolder: StagedFolder.Opener {
+extension ContainedFolder: StagedFolder.Opener {
   func openFolder(_ path: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
     try open(path, creating: false)
   }

@@ -2,13 +2,13 @@ import BatchEngine
 
 /// Checksum of the headers of a member, so that damage to its mode, owner or attributes, which no digest covers, is
 /// reported with its name.
-struct HeaderCheck: Sendable, Hashable {
+struct HeaderChecksum: Sendable, Hashable {
   /// From the first header of the member to its content, in bytes; 0 if the container is not tar.
   let size: UInt32
   /// The CRC-32 of these bytes.
   let check: UInt32
 
-  static let empty = HeaderCheck(size: 0, check: 0)
+  static let empty = HeaderChecksum(size: 0, check: 0)
 
   init(size: UInt32, check: UInt32) {
     self.size = size

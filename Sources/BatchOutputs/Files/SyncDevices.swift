@@ -8,7 +8,7 @@ import struct Glibc.utsname
 /// One `syncfs(2)` serves all outputs of a batch. It reports only write errors that occur after its descriptor was opened, so a
 /// descriptor is opened before the first output and stays open. Kernels before 5.8 and overlayfs report no errors: there each
 /// output is synced by itself.
-final class OutputDevices: Sendable {
+final class SyncDevices: Sendable {
   enum Way: Sendable {
     /// All outputs at once, through this folder.
     case together(OpenFolder)
@@ -21,7 +21,7 @@ final class OutputDevices: Sendable {
   private let reportsErrors: Bool
 
   /// - Parameter release: the kernel release, as printed by `uname -r`.
-  init(limit: Int, release: String = OutputDevices.kernelRelease) {
+  init(limit: Int, release: String = SyncDevices.kernelRelease) {
     self.limit = limit
     reportsErrors = Self.reportsErrors(release: release)
   }

@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// Makes a segment again without some of its members: links to a file that is not in the archive.
-struct SegmentCut {
+struct SegmentRewriter {
   private let options: ArchiveOptions
 
   init(_ options: ArchiveOptions) {

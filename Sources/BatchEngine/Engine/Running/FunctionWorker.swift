@@ -1,0 +1,28 @@
+/// A worker of one function, for work that keeps nothing beside what the function holds.
+package final class FunctionWorker<Item: Sendable, Output: ChunkOutput & Sendable>: BatchWorker {
+  private let body: (Item, WorkerContext, inout Output) throws(BatchError) -> Void
+
+  /// - Parameter body: processes one item; on the lane of the worker.
+  package init(_ body: @escaping (Item, WorkerContext, inout Output) throws(BatchError) -> Void) {
+    self.body = body
+  }
+
+  package func process(
+    _ item: Item, in context: WorkerContext, into output: inout Output
+  ) throws(BatchError) {
+    try body(item, context, &output)
+  }
+}
+
+/// Hands results on as they come.
+public final class RowCollector<Output: ChunkOutput & Sendable>: BatchCollector {
+  public typealias Summary = Void
+
+  private let output: @Sendable (Output) throws(BatchError) -> Void
+
+  package init(_ output: @escaping @Sendable (Output) throws(BatchError) -> Void) {
+    self.output = output
+  }
+
+  public func collect(_ rows: Output) throws(BatchError) { try output(rows) }
+}
