@@ -6,6 +6,11 @@ package struct FileInProgress: Sendable, Hashable {
   package let path: PathBytes
   /// How long the lane has been processing it, in milliseconds.
   package let age: Int
+
+  package init(path: PathBytes, age: Int) {
+    self.path = path
+    self.age = age
+  }
 }
 
 /// An item that can be named while it is processed.
