@@ -84,13 +84,13 @@ soak: release
 tsan:
 	@scripts/bootstrap.sh build test
 	TSAN_OPTIONS="suppressions=$(CURDIR)/.tsan-suppressions" swift test --sanitize=thread \
-	  --scratch-path .build/tsan --disable-xctest --no-parallel --filter 'BatchCoreTests|BatchEngineTests'
+	  --scratch-path .build/tsan --disable-xctest --no-parallel --filter 'BatchEngineTests|BatchOutputsTests|BatchCoreTests'
 
 # Leaks are not looked for: OpenSSL and Foundation keep what they make once.
 asan:
 	@scripts/bootstrap.sh build test
 	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build/asan --disable-xctest --no-parallel \
-	  --filter 'BatchCoreTests|BatchEngineTests' $(ARGS)
+	  --filter 'BatchEngineTests|BatchOutputsTests|BatchCoreTests' $(ARGS)
 
 # Without --disable-dead-strip the linker parts the counters from the code, and the fuzzer sees no coverage. What it finds to keep
 # stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found. libarchive asks for a buffer as long as the name that a cpio
