@@ -38,10 +38,31 @@ struct Bustle: Sendable {
 /// A run over files on a device, in virtual time, at a fixed or an adaptive concurrency. Operations share the processors.
 struct VirtualRun {
   private struct Operation {
-    /// When its request is served, or it runs; seconds of computing that are left.
+    /// When its request is served, or it runs, or it has computed.
     var due = 0.0
     var computing: Double
     var weight: Double
+  }
+
+  /// Operations by when they are due, the first one last.
+  private struct Line {
+    private(set) var operations: [Operation] = []
+
+    var count: Int { operations.count }
+    var due: Double { operations.last?.due ?? .infinity }
+
+    mutating func insert(_ operation: Operation) {
+      var place = operations.count
+      while place > 0, operations[place - 1].due <= operation.due { place -= 1 }
+      operations.insert(operation, at: place)
+    }
+
+    mutating func removeFirst() -> Operation { operations.removeLast() }
+
+    /// Nothing is due before a moment.
+    mutating func hold(until end: Double) {
+      for index in operations.indices { operations[index].due = max(operations[index].due, end) }
+    }
   }
 
   private(set) var seconds = 0.0
@@ -68,13 +89,19 @@ struct VirtualRun {
     var level = fixed ?? controller.level
     var (time, nextReading) = (0.0, fixed == nil ? 0.0 : Double.infinity)
     var nextStall = bustle.stalls > 0 ? wait(1 / bustle.stalls) : .infinity
-    var (waiting, serving, waking, computing) = ([Operation](), [Operation](), [Operation](), [Operation]())
-    var (begun, done, computed) = (0, 0, 0.0)
+    var (waiting, serving, waking, computing) = ([Operation](), Line(), Line(), Line())
+    // What computes is due by a clock of its own, which runs as fast as each of the operations computes.
+    var (begun, done, computed, clock) = (0, 0, 0.0, 0.0)
+    func begin(_ operation: Operation) {
+      var operation = operation
+      operation.due = clock + operation.computing
+      computing.insert(operation)
+    }
     levels = [(0, level)]
     while done < files.count {
       while begun < min(files.count, done + level) {
         let operation = operation(begun, files)
-        if files.isCold(begun) { waiting.append(operation) } else { computing.append(operation) }
+        if files.isCold(begun) { waiting.append(operation) } else { begin(operation) }
         begun += 1
       }
       let device = device(time)
@@ -82,38 +109,36 @@ struct VirtualRun {
         var operation = waiting.removeFirst()
         let latency = device.latency * (1 + device.penalty * Double(serving.count)) * operation.weight
         operation.due = time + latency * (1 + device.jitter * Double.random(in: -1...1, using: &numbers))
-        serving.append(operation)
+        serving.insert(operation)
       }
       let share = min(1, processors / Double(max(1, computing.count)))
-      let ends = [
-        serving.map(\.due).min(), waking.map(\.due).min(),
-        computing.map(\.computing).min().map { time + $0 / share }, nextReading,
-      ].map { $0 ?? .infinity }
-      let event = max(time, ends.min() ?? time)
+      let (served, woken) = (serving.due, waking.due)
+      let finished = time + (computing.due - clock) / share
+      let next = min(min(served, woken), min(finished, nextReading))
+      let event = max(time, next)
       if event > nextStall {
         // What was to happen meanwhile happens at its end; the device goes on.
         let end = nextStall + wait(bustle.stall)
-        for index in waking.indices { waking[index].due = max(waking[index].due, end) }
+        waking.hold(until: end)
         nextReading = max(nextReading, end)
         nextStall = end + wait(1 / bustle.stalls)
         continue
       }
       let spent = (event - time) * share
-      for index in computing.indices { computing[index].computing -= spent }
+      clock += spent
       computed += spent * Double(computing.count)
       time = event
-      switch ends.firstIndex(of: ends.min() ?? 0) {
-      case 0:
-        var served = serving.remove(at: serving.indices.min { serving[$0].due < serving[$1].due } ?? 0)
-        served.due = time + wait(bustle.wake)
-        waking.append(served)
-      case 1:
-        computing.append(waking.remove(at: waking.indices.min { waking[$0].due < waking[$1].due } ?? 0))
-      case 2:
-        computing.remove(at: computing.indices.min { computing[$0].computing < computing[$1].computing } ?? 0)
+      if next == served {
+        var operation = serving.removeFirst()
+        operation.due = time + wait(bustle.wake)
+        waking.insert(operation)
+      } else if next == woken {
+        begin(waking.removeFirst())
+      } else if next == finished {
+        _ = computing.removeFirst()
         done += 1
         if done == files.count / 2 { secondHalf = -time }
-      default:
+      } else {
         readings += 1
         nextReading = time + (controller.isSettled ? 0.05 : 0.01) + wait(bustle.wake)
         let reading = AdaptiveConcurrency.Reading(

@@ -1,4 +1,3 @@
-import BatchCore
 import BatchEngine
 import TestSupport
 import Testing
@@ -11,7 +10,7 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
-    try t.writeTree()
+    try t.file("t/text", "a small text\n")
   }
 
   /// What no value of a number, word or time may be.
@@ -66,10 +65,8 @@ import Testing
     ["restore", "d", "--at", "no time"],
   ]
 
-  private static let count = 300
-
   private func check(_ line: [PathBytes]) throws {
-    let run = try t.batchproc(line)
+    let run = try CommandRun(line, in: t)
     #expect(run.status == 64, "\(line): \(run.ending) \(run.errorText)")
     #expect(run.output.isEmpty, "\(line)")
     var messages = run.errorText.split(separator: "\n", omittingEmptySubsequences: false)
@@ -82,23 +79,26 @@ import Testing
     #expect(String(validating: run.errors, as: UTF8.self) != nil, "\(line)")
   }
 
-  @Test("300 of the wrong lines that the option table gives")
-  func generated() throws {
-    let lines = CommandTable.standard.commands.flatMap(Self.lines)
-    #expect(lines.count > 1000)
-    for index in 0..<Self.count { try check(lines[index * lines.count / Self.count]) }
-  }
+  private static let all = CommandTable.standard.commands.flatMap(lines)
 
-  @Test("lines whose parts exclude each other, or of which a part is missing")
-  func contradictions() throws {
-    for line in Self.others { try check(line) }
-    #expect(try t.batchproc("hash", "--max-concurency", "2", "t").errorText.contains("--max-concurrency'?"))
+  @Test("300 of the wrong lines that the option table gives; all of them in a campaign")
+  func generated() throws {
+    let count = Campaign.isFull ? Self.all.count : 300
+    #expect(Self.all.count > 1000)
+    for index in 0..<count { try check(Self.all[index * Self.all.count / count]) }
+    #expect(t.names() == ["t"])
   }
 
   @Test("the parser refuses all of them")
   func parser() {
     let parser = CommandLineParser { _ in nil }
-    let lines = CommandTable.standard.commands.flatMap(Self.lines)
-    #expect(lines.filter { (try? parser.parse($0)) != nil } == [])
+    #expect(Self.all.filter { (try? parser.parse($0)) != nil } == [])
+  }
+
+  @Test("lines whose parts exclude each other, or of which a part is missing")
+  func contradictions() throws {
+    for line in Self.others { try check(line) }
+    let misspelt = try CommandRun(["hash", "--max-concurency", "2", "t"], in: t)
+    #expect(misspelt.errorText.contains("--max-concurrency'?"))
   }
 }
