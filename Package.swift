@@ -58,7 +58,13 @@ let package = Package(
       swiftSettings: settings),
     .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
     .target(
-      name: "TestSupport", dependencies: ["BatchEngine", "CLinux", "CSpawn"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["BatchEngine", "BatchOutputs", "CLinux", "CSpawn"],
+      path: "Tests/TestSupport", swiftSettings: settings),
+    .testTarget(
+      name: "BatchEngineTests", dependencies: ["BatchEngine", "CLinux", "TestSupport"],
+      swiftSettings: settings),
+    .testTarget(
+      name: "BatchOutputsTests", dependencies: ["BatchOutputs", "BatchEngine", "CLinux", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "BatchCoreTests",

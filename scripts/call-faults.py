@@ -18,6 +18,7 @@ when something does not hold.
 
 import argparse
 import collections
+import functools
 import os
 import random
 import re
@@ -210,6 +211,7 @@ class Allocations(Faults):
         return False
 
 
+@functools.cache
 def runtime_of_swift(binary):
     """The functions of the runtime that get memory, LOW-HIGH,...; empty for a program without symbols."""
     names = subprocess.run(["nm", "-S", "--defined-only", binary], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout

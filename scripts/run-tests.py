@@ -26,6 +26,7 @@ TIMES = ".build/test-times.json"
 SMALL = 3.0
 SLOWEST = 20
 MEMORY = "/dev/shm"
+PYTHON = "/usr/bin/python3"
 
 ENDED = re.compile(r'^[✔✘] Test (?!run with)(.*?)(?: with (\d+) test cases?)? (?:passed|failed) after ([\d.]+) seconds')
 VERDICT = re.compile(r'^[✔✘] Test run with (\d+) tests? in (\d+) suites? (?:passed|failed) after [\d.]+ seconds(?: with (\d+) issues?)?')
@@ -73,7 +74,13 @@ def plan(counts, times):
 class Run:
     def __init__(self, groups, trees):
         self.groups = groups
-        self.environment = {**os.environ, "NO_COLOR": "1", "BATCHPROC_TEST_TREES": trees}
+        # Tests start python3 hundreds of times: that of the system, where it is, and not one that takes longer to find and to start.
+        programs = os.path.join(trees, "bin")
+        os.mkdir(programs)
+        python = PYTHON if os.access(PYTHON, os.X_OK) else os.path.realpath(sys.executable)
+        os.symlink(python, os.path.join(programs, "python3"))
+        self.environment = {**os.environ, "NO_COLOR": "1", "BATCHPROC_TEST_TREES": trees,
+                            "PATH": f"{programs}:{os.environ['PATH']}"}
         self.lock = threading.Lock()
         self.tests = []
         self.suites = {}

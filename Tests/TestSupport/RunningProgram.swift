@@ -12,6 +12,10 @@ package final class RunningProgram {
   private let command: String
   private var isWaitedFor = false
 
+  /// Seconds after which a program that has not ended is taken for one that never does: many times what any takes, for the
+  /// machine may be slow or busy.
+  package static let deadline = 240.0
+
   /// - Parameters:
   ///   - arguments: the program, looked up in `PATH`, and what it is given; any bytes.
   ///   - input: what stands on standard input.
@@ -91,7 +95,7 @@ package final class RunningProgram {
   package var errorsSoFar: [UInt8] { Streams.content(streams.errors) }
 
   /// Waits for the end; at the deadline its whole group is killed and the test fails.
-  package func wait(seconds: Double = 60) -> Outcome {
+  package func wait(seconds: Double = RunningProgram.deadline) -> Outcome {
     isWaitedFor = true
     let isEnded = eventually(within: seconds) { hasEnded }
     kill(-pid, SIGKILL)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -17,8 +18,9 @@ import Testing
     #expect(buffer.isEmpty && buffer.capacity >= byteCount)
     // All of it can be used without another one.
     let before = base(buffer)
-    buffer.append(contentsOf: repeatElement(7, count: byteCount))
-    #expect(base(buffer) == before && buffer.allSatisfy { $0 == 7 })
+    let bytes = [UInt8](repeating: 7, count: byteCount)
+    buffer += bytes
+    #expect(base(buffer) == before && buffer.equals(bytes))
   }
 
   @Test func comeBackEmptyAndWithTheirRoom() {

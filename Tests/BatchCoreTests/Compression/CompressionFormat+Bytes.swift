@@ -1,4 +1,3 @@
-import Glibc
 import TestSupport
 
 @testable import BatchCore
@@ -90,11 +89,6 @@ extension StreamDecoder {
 }
 
 extension [UInt8] {
-  /// The same as `==`, which goes byte by byte where nothing is optimised.
-  func equals(_ other: [UInt8]) -> Bool {
-    count == other.count && memcmp(self, other, count) == 0
-  }
-
   /// The same as `+=`, which goes byte by byte where nothing is optimised.
   fileprivate mutating func append(copyOf piece: UnsafeRawBufferPointer) {
     append(addingCapacity: piece.count) { span in

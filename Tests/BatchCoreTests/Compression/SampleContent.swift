@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 
 /// Content made from a seed: the same bytes in every run.
@@ -7,12 +8,24 @@ enum SampleContent: String, CaseIterable, Sendable {
   case mixed
 
   func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
+    // Long contents are made once.
+    guard count > 1 << 20 else { return make(count, seed: seed) }
+    let name = "\(self) \(count) \(seed)"
+    if let bytes = Self.made.withLock({ $0[name] }) { return bytes }
+    let bytes = make(count, seed: seed)
+    Self.made.withLock { $0[name] = bytes }
+    return bytes
+  }
+
+  private static let made = Mutex<[String: [UInt8]]>([:])
+
+  private func make(_ count: Int, seed: UInt64) -> [UInt8] {
     var chance = SeededNumbers(seed: seed &+ UInt64(count))
     var bytes: [UInt8] = []
     bytes.reserveCapacity(count + 64)
     while bytes.count < count {
       switch self {
-      case .zeros: bytes.append(contentsOf: repeatElement(0, count: count))
+      case .zeros: bytes = [UInt8](repeating: 0, count: count)
       case .text: bytes += Self.lines[Int(chance.next() % UInt64(Self.lines.count))]
       case .noise:
         bytes.append(addingCapacity: count) { span in

@@ -112,30 +112,3 @@ private struct NoStream: ResultStream {
 
   func finish() {}
 }
-
-extension OutputFolders {
-  /// For tests of one part of a run.
-  convenience init(_ options: OutputOptions) {
-    self.init(
-      mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
-      opener: FolderOpener(calls: LinuxCalls()))
-  }
-
-  /// The place of a source, seen to.
-  func prepared(for record: FileRecord) throws(BatchError) -> OutputPlace {
-    var last: OutputPlace?
-    return try prepare(place(of: record, after: &last))
-  }
-}
-
-extension OpenFolder {
-  convenience init(of target: PathBytes) throws(BatchError) { try self.init(of: target, calls: LinuxCalls()) }
-}
-
-extension AtomicFile {
-  convenience init(
-    at target: PathBytes, replacing: Bool, area: StagingArea = .shared
-  ) throws(BatchError) {
-    try self.init(at: target, replacing: replacing, calls: LinuxCalls(), area: area)
-  }
-}

@@ -10,8 +10,14 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes `x.tar` with Python's own writer, and from it the same compressed, with and without an index.
-  private func make(_ body: String, segment: Int = 2000) throws {
+  /// Makes `x.tar` with Python's own writer, and from it the same compressed, with and without an index: once for a test, since
+  /// the body is the same at each concurrency.
+  private func make(_ body: String, segment: Int = 2000, for test: String = #function) throws {
+    let name = String(test.prefix { $0.isLetter })
+    try t.copy(PathBytes("succession-\(name)")) { try Self.make(body, segment: segment, in: $0) }
+  }
+
+  private static func make(_ body: String, segment: Int, in t: TreeFixture) throws {
     try t.file(
       "make.py",
       """

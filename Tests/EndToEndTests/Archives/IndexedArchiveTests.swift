@@ -103,7 +103,7 @@ struct IndexedArchiveTests {
     try t.writeIndexed("src.tar", format, segment: 60_000)
     let run = try t.shell(
       #"""
-      python3 - \#(format) \#(Campaign.cases(90)) <<'END'
+      python3 - \#(format) \#(Campaign.costlyCases(90)) <<'END'
       import base64, json, os, random, shutil, stat, subprocess, sys
       random.seed(3)
       format, count = sys.argv[1], int(sys.argv[2])

@@ -105,7 +105,7 @@ import Testing
       $BP schedule --systemd --profile c --write units | sort; $BP schedule --systemd --profile c --write units; echo again $?
       $BP schedule --systemd --at 03:00 --profile c --write units 2>&1 | cut -c 1-40; grep -h '^OnCalendar' units/batchproc-c.timer; ls -A units | wc -l
       $BP schedule --systemd --at 03:00 --profile c --write units --enable --force >/dev/null; echo $?; sed "s#$PWD#PWD#g" log | cut -c 1-50
-      grep -h '^ExecStart.*backup\\|^Environment=XDG_C' units/batchproc-c.service | sed "s#$PWD#PWD#; s#=/.*/batchproc #=BP #"
+      grep -h '^ExecStart.*backup\\|^Environment=XDG_C' units/batchproc-c.service | sed "s#$PWD#PWD#; s#=/[^ ]* backup#=BP backup#"
       if command -v systemd-analyze >/dev/null; then systemd-analyze verify units/*.timer units/batchproc-c*.service 2>&1 | grep -c units; fi
       $BP schedule --cron --name x.y --to bk --write cron src; $BP schedule --cron --enable --write cron --to bk src 2>/dev/null; echo $?
       printf '#!/bin/sh\\nexit 1\\n' >bin/systemctl; $BP schedule --systemd --profile a --write u --enable >/dev/null; echo $?

@@ -173,20 +173,6 @@ import Testing
     #expect(run.text == "same\n", "\(run.text) \(run.errorText)")
   }
 
-  @Test(
-    "wrong changes are refused with 64",
-    arguments: [
-      "--transform a/b", "--transform s/a/b", "--transform 's/[/b/'", "--transform s/a/b/q",
-      "--owner nosuchuser",
-      "--owner 4294967295", "--owner x:y", "--group ''", "--mode 8", "--mode 77777", "--mode u+q",
-      "--mode ''",
-    ])
-  func wrongChanges(line: String) throws {
-    let run = try t.shell("$BP archive -o x.tar \(line) w")
-    #expect(run.status == 64 && run.errorText.contains("invalid for '--"), "\(run.errorText)")
-    #expect(!t.exists("x.tar"))
-  }
-
   @Test("a dry run of extract says what would be made, replaced and kept", arguments: ["tar", "tar.zst"])
   func preview(format: String) throws {
     try t.shell(

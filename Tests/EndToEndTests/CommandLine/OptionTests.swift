@@ -35,8 +35,8 @@ import Testing
   /// are run too.
   private static func calls() throws -> [String: String] {
     let base = DocumentationTests.folder
-    let tests = try FileManager.default.subpathsOfDirectory(atPath: base + "/Tests/EndToEndTests").map {
-      "Tests/EndToEndTests/" + $0
+    let tests = try ["Tests/EndToEndTests/", "Tests/BatchprocTests/Commands/"].flatMap { folder in
+      try FileManager.default.subpathsOfDirectory(atPath: base + "/" + folder).map { folder + $0 }
     }
     let pages = try FileManager.default.contentsOfDirectory(atPath: base + "/docs").map { "docs/" + $0 }
     var calls: [String: String] = [:]

@@ -13,11 +13,11 @@ import Testing
 
   @Test(
     "of standard input is bounded by two blocks a lane",
-    arguments: [("zst", 2, 120), ("lz4", 2, 120), ("zst", 8, 300)])
-  func stream(format: String, concurrency: Int, most: Int) throws {
+    arguments: [("zst", 2, 120, 200), ("lz4", 2, 120, 200), ("zst", 8, 300, 400)])
+  func stream(format: String, concurrency: Int, most: Int, size: Int) throws {
     let run = try t.shell(
       """
-      while cat $BP; do :; done 2>/dev/null | head -c 300M |
+      while cat $BP; do :; done 2>/dev/null | head -c \(size)M |
         /usr/bin/time -f %M -o peak $BP compress -q --format \(format) -j \(concurrency) - >o
       echo $?; tail -1 peak
       """, seconds: 200)

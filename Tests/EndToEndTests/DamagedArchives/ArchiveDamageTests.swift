@@ -87,7 +87,8 @@ import Testing
     let made = try t.shell("batchproc() { '\(Host.binary)' \"$@\"; }; { \(make); } >&2")
     try #require(made.status == 0, "\(made.errorText)")
     try t.file("flip.py", "import os, random, shutil, subprocess, sys\n" + Self.campaign)
-    let result = try t.shell("python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.cases(300))")
+    let result = try t.shell(
+      "python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.costlyCases(300))")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.text == "")
   }

@@ -17,7 +17,7 @@ import Testing
       try t.file(
         PathBytes("t/d\(number % 6)/f\(number)"), String(repeating: "content \(number)\n", count: 1 + number))
     }
-    try t.file("t/large", (0..<12_000_000).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 21) })
+    try t.file("t/large", size: 12_000_000)
   }
 
   /// Runs a command on a slow device while its control file says one thing after another.

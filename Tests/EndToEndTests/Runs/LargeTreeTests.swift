@@ -9,7 +9,9 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  @Test("44,000 files at -j 64 with 24 descriptors have all their digests right")
+  private static let fileCount = Campaign.isFull ? 44_000 : 11_000
+
+  @Test("44 large folders at -j 64 with 24 descriptors have all their digests right")
   func fewDescriptors() throws {
     let run = try t.shell(
       """
@@ -17,14 +19,14 @@ import Testing
       import os
       for d in range(44):
           os.makedirs('t/d%d' % d)
-          for f in range(1000): open('t/d%d/f%d' % (d, f), 'w').write('%d' % (d * f))"
+          for f in range(\(Self.fileCount / 44)): open('t/d%d/f%d' % (d, f), 'w').write('%d' % (d * f))"
       ulimit -n 24; $BP hash -q -j 64 t >m; echo $?; wc -l <m; sha256sum -c --quiet m; echo $?; $BP check -q -j 64 m; echo $?
       """, seconds: 120)
-    #expect(run.text == "0\n44000\n0\n0\n", "\(run.errorText.prefix(500))")
+    #expect(run.text == "0\n\(Self.fileCount)\n0\n0\n", "\(run.errorText.prefix(500))")
   }
 
   /// The whole million with `BATCHPROC_LARGE_TESTS=1`.
-  private static let count = Host.runsLargeTests ? 1_000_000 : 200_000
+  private static let count = Host.runsLargeTests ? 1_000_000 : Campaign.isFull ? 200_000 : 60_000
 
   @Test("a folder of a million files needs the memory of a small one, and rows come at once")
   func million() throws {
@@ -35,9 +37,11 @@ import Testing
     #expect(run.text == "\(Self.count)\n  t/1\n")
     let kibibytes = Int(run.errorText.split(separator: "\n").last ?? "") ?? .max
     // What grows with the folder is the list of its names alone.
-    let bound = 150_000 * Self.count / 1_000_000 + 60_000 * (1_000_000 - Self.count) / 1_000_000
+    let bound = 45_000 + Self.count * 105 / 1000
     #expect(kibibytes < bound, "\(kibibytes) KiB")
   }
+
+  private static let folderCount = Campaign.isFull ? 20_000 : 10_000
 
   @Test("many folders are walked in the memory of a few")
   func manyFolders() throws {
@@ -45,16 +49,16 @@ import Testing
       """
       python3 -c "
       import os
-      for d in range(20000): os.makedirs('t/%d/%d' % (d % 150, d)); open('t/%d/%d/f' % (d % 150, d), 'w')"
+      for d in range(\(Self.folderCount)): os.makedirs('t/%d/%d' % (d % 150, d)); open('t/%d/%d/f' % (d % 150, d), 'w')"
       /usr/bin/time -f '%M' $BP hash -q -j 4 t | wc -l
       """, seconds: 120)
-    #expect(run.text == "20000\n")
+    #expect(run.text == "\(Self.folderCount)\n")
     let kibibytes = Int(run.errorText.split(separator: "\n").last ?? "") ?? .max
-    #expect(kibibytes < 80_000, "\(kibibytes) KiB")
+    #expect(kibibytes < 35_000 + Self.folderCount * 3 / 2, "\(kibibytes) KiB")
   }
 
   /// The whole million with `BATCHPROC_LARGE_TESTS=1`, which has to stay below 250 MB.
-  private static let memberCount = Host.runsLargeTests ? 1_000_000 : 100_000
+  private static let memberCount = Host.runsLargeTests ? 1_000_000 : Campaign.isFull ? 100_000 : 30_000
 
   @Test("an archive of a million members is made, listed, verified and extracted in little memory")
   func archive() throws {

@@ -9,9 +9,10 @@ extension TreeFixture {
     try file(name.appending("empty".utf8), "")
     try file(name.appending("d/one".utf8), "1\n")
     try file(name.appending("d/two".utf8), "2\n")
-    try file(
-      name.appending("big".utf8), (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
+    try file(name.appending("big".utf8), Self.big)
   }
+
+  private static let big = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) }
 
   /// The temporary files of outputs that are being written, or were left.
   func temporaries(in folder: PathBytes = "") -> [PathBytes] {
@@ -27,7 +28,8 @@ extension TreeFixture {
   }
 
   func batchproc(
-    _ arguments: [PathBytes], input: [UInt8] = [], environment: [String: String] = [:], seconds: Double = 60
+    _ arguments: [PathBytes], input: [UInt8] = [], environment: [String: String] = [:],
+    seconds: Double = RunningProgram.deadline
   ) throws -> Outcome {
     try start(arguments, input: input, environment: environment).wait(seconds: seconds)
   }
@@ -44,7 +46,8 @@ extension TreeFixture {
   /// Runs a script in this folder; `$BP` is the built binary.
   @discardableResult
   func shell(
-    _ script: String, input: [UInt8] = [], environment: [String: String] = [:], seconds: Double = 60
+    _ script: String, input: [UInt8] = [], environment: [String: String] = [:],
+    seconds: Double = RunningProgram.deadline
   ) throws -> Outcome {
     try startShell(script, input: input, environment: environment).wait(seconds: seconds)
   }

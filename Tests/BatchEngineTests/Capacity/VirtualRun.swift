@@ -1,0 +1,179 @@
+import Foundation
+import TestSupport
+
+@testable import BatchEngine
+
+/// A device in virtual time: so many requests are served at once, and each further one makes a new one slower.
+struct VirtualDevice: Sendable {
+  /// Seconds of a request.
+  var latency: Double
+  var width = Int.max
+  /// The part of the latency that each request in service adds to a new one.
+  var penalty = 0.0
+  /// How far a latency may be from what it should be, as a part of it.
+  var jitter = 0.0
+}
+
+/// The files of a run: alike, unless something else is said.
+struct VirtualFiles: Sendable {
+  var count = 5000
+  /// Seconds of computing that a file takes, on average.
+  var computing = 0.0001
+  /// How unlike each other files are, and stretches of 300 files, by the deviation of the logarithm of what they take.
+  var deviation = 0.0
+  var deviationOfStretches = 0.0
+  /// Which files are not in memory.
+  var isCold: @Sendable (Int) -> Bool = { _ in true }
+}
+
+/// A machine that others use too: threads that were woken wait for a processor, and now and then nothing runs at all.
+struct Bustle: Sendable {
+  /// Mean seconds from the end of a request to the moment at which its thread runs, and by which a reading is late.
+  var wake = 0.0
+  /// How often in a second nothing runs, and for how many seconds.
+  var stalls = 0.0
+  var stall = 0.0
+}
+
+/// A run over files on a device, in virtual time, at a fixed or an adaptive concurrency. Operations share the processors.
+struct VirtualRun {
+  private struct Operation {
+    /// When its request is served, or it runs, or it has computed.
+    var due = 0.0
+    var computing: Double
+    var weight: Double
+  }
+
+  /// Operations by when they are due, the first one last.
+  private struct Line {
+    private(set) var operations: [Operation] = []
+
+    var count: Int { operations.count }
+    var due: Double { operations.last?.due ?? .infinity }
+
+    mutating func insert(_ operation: Operation) {
+      var place = operations.count
+      while place > 0, operations[place - 1].due <= operation.due { place -= 1 }
+      operations.insert(operation, at: place)
+    }
+
+    mutating func removeFirst() -> Operation { operations.removeLast() }
+
+    /// Nothing is due before a moment.
+    mutating func hold(until end: Double) {
+      for index in operations.indices { operations[index].due = max(operations[index].due, end) }
+    }
+  }
+
+  private(set) var seconds = 0.0
+  /// Seconds that the second half of the files took.
+  private(set) var secondHalf = 0.0
+  private(set) var levels: [(time: Double, level: Int)] = []
+  private(set) var readings = 0
+  private var numbers: SeededNumbers
+  /// Their own, so that the files are the same at each concurrency.
+  private var numbersOfFiles: SeededNumbers
+  private var stretch = 1.0
+
+  /// - Parameters:
+  ///   - fixed: nil to adapt.
+  ///   - device: that of a moment.
+  init(
+    _ files: VirtualFiles = VirtualFiles(), fixed: Int?, seed: UInt64 = 1, processors: Double = 2,
+    ceiling: Int = 64, isCareful: Bool = false, bustle: Bustle = Bustle(), device: (Double) -> VirtualDevice
+  ) {
+    numbers = SeededNumbers(seed: seed)
+    numbersOfFiles = SeededNumbers(seed: seed + 1000)
+    var controller = AdaptiveConcurrency(
+      start: min(2, ceiling), ceiling: ceiling, processors: processors, isCareful: isCareful)
+    var level = fixed ?? controller.level
+    var (time, nextReading) = (0.0, fixed == nil ? 0.0 : Double.infinity)
+    var nextStall = bustle.stalls > 0 ? wait(1 / bustle.stalls) : .infinity
+    var (waiting, serving, waking, computing) = ([Operation](), Line(), Line(), Line())
+    // What computes is due by a clock of its own, which runs as fast as each of the operations computes.
+    var (begun, done, computed, clock) = (0, 0, 0.0, 0.0)
+    func begin(_ operation: Operation) {
+      var operation = operation
+      operation.due = clock + operation.computing
+      computing.insert(operation)
+    }
+    levels = [(0, level)]
+    while done < files.count {
+      while begun < min(files.count, done + level) {
+        let operation = operation(begun, files)
+        if files.isCold(begun) { waiting.append(operation) } else { begin(operation) }
+        begun += 1
+      }
+      let device = device(time)
+      while !waiting.isEmpty, serving.count < device.width {
+        var operation = waiting.removeFirst()
+        let latency = device.latency * (1 + device.penalty * Double(serving.count)) * operation.weight
+        operation.due = time + latency * (1 + device.jitter * Double.random(in: -1...1, using: &numbers))
+        serving.insert(operation)
+      }
+      let share = min(1, processors / Double(max(1, computing.count)))
+      let (served, woken) = (serving.due, waking.due)
+      let finished = time + (computing.due - clock) / share
+      let next = min(min(served, woken), min(finished, nextReading))
+      let event = max(time, next)
+      if event > nextStall {
+        // What was to happen meanwhile happens at its end; the device goes on.
+        let end = nextStall + wait(bustle.stall)
+        waking.hold(until: end)
+        nextReading = max(nextReading, end)
+        nextStall = end + wait(1 / bustle.stalls)
+        continue
+      }
+      let spent = (event - time) * share
+      clock += spent
+      computed += spent * Double(computing.count)
+      time = event
+      if next == served {
+        var operation = serving.removeFirst()
+        operation.due = time + wait(bustle.wake)
+        waking.insert(operation)
+      } else if next == woken {
+        begin(waking.removeFirst())
+      } else if next == finished {
+        _ = computing.removeFirst()
+        done += 1
+        if done == files.count / 2 { secondHalf = -time }
+      } else {
+        readings += 1
+        nextReading = time + (controller.isSettled ? 0.05 : 0.01) + wait(bustle.wake)
+        let reading = AdaptiveConcurrency.Reading(
+          time: .seconds(time), files: done, bytes: Int64(done) * 4096, processorTime: .seconds(computed),
+          blocked: waiting.count + serving.count, running: begun - done, hasMore: begun < files.count)
+        if controller.take(reading) != nil {
+          level = controller.level
+          levels.append((time, level))
+        }
+      }
+    }
+    (seconds, secondHalf) = (time, secondHalf + time)
+  }
+
+  /// The number of operations at a moment.
+  func level(at time: Double) -> Int { levels.last { $0.time <= time }?.level ?? 0 }
+
+  private mutating func operation(_ index: Int, _ files: VirtualFiles) -> Operation {
+    if index % 300 == 0 { stretch = logNormal(files.deviationOfStretches) }
+    let factor = logNormal(files.deviation)
+    // Half of what a request takes does not depend on the bytes.
+    return Operation(computing: files.computing * factor, weight: (0.5 + 0.5 * factor) * stretch)
+  }
+
+  private mutating func wait(_ mean: Double) -> Double {
+    mean > 0 ? -mean * log(1 - Double.random(in: 0..<1, using: &numbers)) : 0
+  }
+
+  /// Of mean 1.
+  private mutating func logNormal(_ deviation: Double) -> Double {
+    guard deviation > 0 else { return 1 }
+    let (angle, chance) = (
+      Double.random(in: 0..<1, using: &numbersOfFiles), Double.random(in: 0..<1, using: &numbersOfFiles)
+    )
+    let normal = (-2 * log(1 - chance)).squareRoot() * cos(2 * .pi * angle)
+    return exp(deviation * normal - deviation * deviation / 2)
+  }
+}

@@ -1,0 +1,118 @@
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+
+@Suite("Items that a collector asks for", .timeLimit(.minutes(1)))
+struct AskedItemsTests {
+  /// Numbers, and those that are asked for.
+  private struct Numbers: BatchSource {
+    let asked: AskedItems<Int>? = AskedItems()
+    let calls = Recorder<Int>()
+    var left: [Int]
+
+    mutating func next() -> Int? {
+      calls.record(left.count)
+      return left.popLast()
+    }
+
+    /// Each is a chunk of its own.
+    func weight(of item: Int) -> Int64 { .max }
+  }
+
+  /// Counts each number down to 0, by asking for the next one.
+  private struct CountDown: BatchJob {
+    let asked: AskedItems<Int>?
+    /// What the source has; where it is known the collector says that there is no room until all that it asked for is there.
+    var first: Int?
+
+    func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+
+    func makeCollector(in context: CollectorContext) -> sending Collector {
+      Collector(asked, context, first)
+    }
+
+    final class Worker: BatchWorker {
+      func process(_ item: Int, in context: WorkerContext, into rows: inout [Int]) throws(BatchError) {
+        context.finish()
+        rows.append(item)
+      }
+    }
+
+    final class Collector: BatchCollector {
+      private let asked: AskedItems<Int>?
+      private let context: CollectorContext
+      private let first: Int?
+      private var rows: [Int] = []
+      private var open = 0
+
+      init(_ asked: AskedItems<Int>?, _ context: CollectorContext, _ first: Int?) {
+        self.asked = asked
+        self.context = context
+        self.first = first
+      }
+
+      func collect(_ rows: [Int]) {
+        self.rows += rows
+        for row in rows where row > 0 {
+          open += 1
+          asked?.ask(row - 1)
+        }
+        guard let first else { return }
+        open -= rows.count { $0 != first }
+        context.note(kept: open > 0 ? 1 << 20 : 0)
+      }
+
+      func finish() -> [Int] { rows.sorted() }
+    }
+  }
+
+  @Test("are taken before those of the source, and after its end, which is asked for once")
+  func feed() throws {
+    let source = Numbers(left: [1, 2])
+    let feed = ChunkFeed(source: source, stride: .automatic)
+    #expect(try feed.next()?.chunk.items == [2])
+    source.asked?.ask(7)
+    #expect(feed.hasAsked)
+    #expect(try feed.next()?.chunk.items == [7])
+    #expect(try feed.next()?.chunk.items == [1])
+    #expect(try feed.next()?.chunk.items == nil)
+    #expect(try feed.next()?.chunk.items == nil)
+    source.asked?.ask(8)
+    #expect(try feed.next()?.chunk.items == [8])
+    #expect(!feed.hasAsked)
+    #expect(source.calls.values == [2, 1, 0])
+  }
+
+  @Test("are all processed, also behind the end of the source", arguments: [1, 2, 7, 32], [0, 1, 40])
+  func run(concurrency: Int, count: Int) throws {
+    var options = BatchOptions()
+    options.concurrency = concurrency
+    options.runsOnCaller = concurrency == 1
+    let source = Numbers(left: Array(repeating: 5, count: count))
+    let outcome = BatchRunner(RunContext(options: options)).run(CountDown(asked: source.asked), over: source)
+    #expect(outcome.result == (0...5).flatMap { Array(repeating: $0, count: count) })
+    #expect(outcome.summary.stopped == nil && outcome.summary.counts.done == count * 6)
+  }
+
+  @Test("are admitted where there is no room for anything else", arguments: [2, 7])
+  func withoutRoom(concurrency: Int) throws {
+    var options = BatchOptions()
+    options.concurrency = concurrency
+    let source = Numbers(left: Array(repeating: 9, count: 200))
+    let outcome = BatchRunner(RunContext(options: options)).run(
+      CountDown(asked: source.asked, first: 9), over: source)
+    #expect(outcome.result?.count == 2_000)
+  }
+
+  @Test("do not keep a run that is stopped")
+  func stopped() throws {
+    let cancellation = Cancellation()
+    let source = Numbers(left: [1, 1, 1])
+    source.asked?.ask(3)
+    cancellation.cancel(BatchError(.cancelled, "stop"))
+    let outcome = BatchRunner(RunContext(options: BatchOptions(), cancellation: cancellation)).run(
+      CountDown(asked: source.asked), over: source)
+    #expect(outcome.result == nil && source.asked?.giveUp() == [3])
+  }
+}

@@ -1,0 +1,100 @@
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+
+@Suite struct ChunkPlannerTests {
+  /// The chunks of a list whose items are their own weights.
+  private static func chunks(_ weights: [Int64], _ stride: ChunkStride) -> [Chunk<Int64>] {
+    var planner = ChunkPlanner<Int64>(stride: stride)
+    var chunks = [Chunk<Int64>]()
+    for weight in weights {
+      guard let planned = planner.add(weight, ItemMeasure(weight: weight)) else { continue }
+      chunks.append(planned.chunk)
+      if let large = planner.takeLarge() { chunks.append(large.chunk) }
+    }
+    if let rest = planner.takeRest() { chunks.append(rest.chunk) }
+    return chunks
+  }
+
+  private static func plan(_ weights: [Int64], _ stride: ChunkStride) -> [[Int64]] {
+    chunks(weights, stride).map(\.items)
+  }
+
+  private static let small = ChunkStride(count: 3, byteCount: 100, largeThreshold: 1000)
+
+  @Test func endsAChunkAtItsCount() {
+    #expect(Self.plan([1, 1, 1, 1, 1, 1, 1], Self.small) == [[1, 1, 1], [1, 1, 1], [1]])
+  }
+
+  @Test func endsAChunkWithTheItemThatReachesItsBytes() {
+    #expect(Self.plan([99, 1, 5, 500, 1], Self.small) == [[99, 1], [5, 500], [1]])
+  }
+
+  @Test func putsALargeItemAlone() {
+    let chunks = Self.chunks([1, 1000, 2, 999, 3], Self.small)
+    #expect(chunks.map(\.items) == [[1], [1000], [2, 999], [3]])
+    #expect(chunks.map(\.isLarge) == [false, true, false, false])
+    #expect(chunks.map(\.byteCount) == [1, 1000, 1001, 3])
+    #expect(chunks.map(\.index) == [0, 1, 2, 3])
+  }
+
+  @Test func keepsLargeItemsInOrderWithTheOthers() {
+    #expect(Self.plan([5000, 6000, 1, 7000], Self.small) == [[5000], [6000], [1], [7000]])
+  }
+
+  @Test func makesNoChunkOfNothing() {
+    #expect(Self.plan([], Self.small).isEmpty)
+  }
+
+  @Test func countsAnUnknownWeightAsNone() {
+    let chunks = Self.chunks([-1, .min, 0, 4], Self.small)
+    #expect(chunks.map(\.items) == [[-1, .min, 0], [4]])
+    #expect(chunks.map(\.byteCount) == [0, 4])
+  }
+
+  @Test func survivesWeightsThatDoNotFit() {
+    let stride = ChunkStride(count: 10, byteCount: .max, largeThreshold: .max)
+    let chunks = Self.chunks([.max - 1, .max - 1, 7, .max], stride)
+    #expect(chunks.map(\.items) == [[.max - 1, .max - 1], [7], [.max]])
+    #expect(chunks[0].byteCount == .max)
+  }
+
+  @Test(arguments: [(-5, 1), (0, 1), (1, 1), (9, 9)]) func takesAStrideOfOneOrMore(asked: Int, count: Int) {
+    #expect(ChunkStride.fixed(asked).count == count)
+  }
+
+  @Test func addsUpTheMeasuresOfItems() {
+    var planner = ChunkPlanner<Int>(stride: .fixed(3))
+    var chunks = [PlannedChunk<Int>]()
+    for (count, retained) in [(1, Int64(10)), (0, 20), (1, .max), (1, 5)] {
+      if let chunk = planner.add(0, ItemMeasure(weight: 0, count: count, retained: retained)) {
+        chunks.append(chunk)
+      }
+    }
+    if let rest = planner.takeRest() { chunks.append(rest) }
+    #expect(chunks.map(\.pathCount) == [2, 1])
+    #expect(chunks.map(\.retained) == [.max, 5])
+  }
+
+  @Test(arguments: 0..<40 as Range<UInt64>) func coversItsItemsInOrder(seed: UInt64) {
+    var numbers = SeededNumbers(seed: seed)
+    let stride = ChunkStride(
+      count: Int.random(in: 1...50, using: &numbers), byteCount: Int64.random(in: 1...5000, using: &numbers),
+      largeThreshold: Int64.random(in: 1...8000, using: &numbers))
+    let weights = (0..<Int.random(in: 0...600, using: &numbers)).map { _ in
+      Int64.random(in: -10...(Bool.random(using: &numbers) ? 100 : 10_000), using: &numbers)
+    }
+    let chunks = Self.chunks(weights, stride)
+    #expect(chunks.flatMap(\.items) == weights)
+    #expect(chunks.map(\.index) == Array(chunks.indices))
+    for chunk in chunks {
+      #expect(!chunk.items.isEmpty && chunk.items.count <= stride.count)
+      #expect(chunk.byteCount == chunk.items.reduce(0) { $0 + max(0, $1) })
+      // Without its last item a chunk is below its bytes: else it would have ended before.
+      #expect(chunk.items.dropLast().reduce(0) { $0 + max(0, $1) } < stride.byteCount)
+      #expect(chunk.isLarge == chunk.items.contains { $0 >= stride.largeThreshold })
+      if chunk.isLarge { #expect(chunk.items.count == 1) }
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import BatchEngine
+
+/// Signals of their own number each, since the whole test process gets them.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct SignalSourcesTests {
+  @Test func tellsOfASignalThatWouldHaveEndedTheProcess() {
+    let arrived = DispatchSemaphore(value: 0)
+    let number = Mutex<Int32>(0)
+    let sources = SignalSources([SIGUSR2]) { signal in
+      number.withLock { $0 = signal }
+      arrived.signal()
+    }
+    withExtendedLifetime(sources) {
+      kill(getpid(), SIGUSR2)
+      arrived.wait()
+    }
+    #expect(number.withLock { $0 } == SIGUSR2)
+  }
+
+  @Test func leavesASignalAloneThatWasIgnoredBefore() {
+    signal(SIGWINCH, SIG_IGN)
+    defer { signal(SIGWINCH, SIG_DFL) }
+    let calls = Mutex(0)
+    let arrived = DispatchSemaphore(value: 0)
+    let sources = SignalSources([SIGWINCH, SIGURG]) { signal in
+      calls.withLock { $0 += 1 }
+      if signal == SIGURG { arrived.signal() }
+    }
+    withExtendedLifetime(sources) {
+      kill(getpid(), SIGWINCH)
+      kill(getpid(), SIGURG)
+      arrived.wait()
+    }
+    #expect(calls.withLock { $0 } == 1)
+  }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import Testing
+
+/// What the documents say of the code, held against the sources.
+@Suite struct GuideTests {
+  private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+  /// The Swift files below a folder, each with its text without comments.
+  private static func sources(_ folder: String) throws -> [(path: String, text: String)] {
+    try (folder == "Sources" ? ours : folder == "Tests" ? tests : Result { try read(folder) }).get()
+  }
+
+  private static let ours = Result { try read("Sources") }
+  private static let tests = Result { try read("Tests") }
+
+  private static func read(_ folder: String) throws -> [(path: String, text: String)] {
+    let base = root.appendingPathComponent(folder)
+    let names = try FileManager.default.subpathsOfDirectory(atPath: base.path).filter {
+      $0.hasSuffix(".swift")
+    }
+    return try names.map { name in
+      let text = try String(contentsOf: base.appendingPathComponent(name), encoding: .utf8)
+      let lines = text.split(separator: "\n").filter {
+        !$0.utf8.drop { $0 == UInt8(ascii: " ") }.starts(with: "//".utf8)
+      }
+      return (name, lines.joined(separator: "\n"))
+    }
+  }
+
+  private static let keywords = ["class ", "struct ", "enum ", "protocol "]
+
+  /// The names of types that are declared in a text; of those at the margin when `isOuter`.
+  private static func types(in text: String, isOuter: Bool = false) -> Set<String> {
+    Set(
+      text.split(separator: "\n").compactMap { line in
+        guard !isOuter || line.first != " ", keywords.contains(where: { line.contains($0) }) else {
+          return nil
+        }
+        let match = line.firstMatch(of: /\b(?:class|struct|enum|protocol)\s+([A-Z]\w*)/)
+        return match.map { String($0.output.1) }
+      })
+  }
+
+  @Test func everyTypeAndSuiteOfTheGuideExists() throws {
+    let declared = try Self.sources("Sources").reduce(into: Set<String>()) {
+      $0.formUnion(Self.types(in: $1.text))
+    }
+    let suites = try Self.sources("Tests").reduce(into: Set<String>()) {
+      $0.formUnion(Self.types(in: $1.text))
+    }
+    let guide = try String(
+      contentsOf: Self.root.appendingPathComponent("docs/concurrency.md"), encoding: .utf8)
+    var checked = 0
+    for line in guide.split(separator: "\n") where line.hasPrefix("|") {
+      let cells = line.dropFirst().split(separator: "|", omittingEmptySubsequences: false)
+      guard cells.count >= 5, !cells[0].hasPrefix("---"), !line.hasPrefix("| the guide") else { continue }
+      for name in cells[2].matches(of: /`(\w+)`/) {
+        checked += 1
+        #expect(declared.contains(String(name.output.1)), "no type \(name.output.1)")
+      }
+      for name in cells[4].matches(of: /`(\w+)`/) {
+        checked += 1
+        #expect(suites.contains(String(name.output.1)), "no suite \(name.output.1)")
+      }
+      #expect(!cells[3].allSatisfy { $0 == " " }, "who uses it: \(line)")
+    }
+    #expect(checked > 60)
+  }
+
+  /// The pairs of folders that still use each other, at two levels of folders; at three there are none. None may be added.
+  private static let knots: [Int: Set<String>] = [
+    2: ["BatchEngine/Engine + BatchEngine/FileSystem", "BatchEngine/FileSystem + BatchEngine/Reporting"],
+    3: [],
+  ]
+
+  @Test(arguments: [2, 3]) func noTwoFoldersUseEachOther(depth: Int) throws {
+    var words: [String: Set<String>] = [:]
+    var homes: [String: Set<String>] = [:]
+    for source in try Self.sources("Sources") {
+      let folder = source.path.split(separator: "/").dropLast().prefix(depth).joined(separator: "/")
+      // `import struct Glibc.stat` declares nothing.
+      let lines = source.text.split(separator: "\n").filter { !$0.hasPrefix("import ") }
+      for line in lines { words[folder, default: []].formUnion(Self.words(in: line)) }
+      for type in Self.types(in: lines.joined(separator: "\n"), isOuter: true) {
+        homes[type, default: []].insert(folder)
+      }
+    }
+    var uses: [String: Set<String>] = [:]
+    for (folder, words) in words {
+      let target = folder.prefix { $0 != "/" }
+      for word in words {
+        // What several targets declare belongs to the target that uses it.
+        guard let home = homes[word]?.filter({ $0.prefix { $0 != "/" } == target }), !home.contains(folder)
+        else { continue }
+        uses[folder, default: []].formUnion(home)
+      }
+    }
+    let found = Set(
+      uses.flatMap { folder, others in
+        others.filter { folder < $0 && uses[$0]?.contains(folder) == true }.map { "\(folder) + \($0)" }
+      })
+    #expect(uses.count > 20)
+    #expect(found == Self.knots[depth], "a pair that is gone is taken out of the list")
+  }
+
+  /// The words of a line that may be names of types.
+  private static func words(in line: Substring) -> Set<String> {
+    Set(
+      line.utf8.split { byte in
+        !(0x30...0x39).contains(byte) && !(0x41...0x5A).contains(byte) && !(0x61...0x7A).contains(byte)
+          && byte != UInt8(ascii: "_")
+      }
+      .filter { (0x41...0x5A).contains($0.first ?? 0) }.map { String(Substring($0)) })
+  }
+
+  @Test(arguments: ["Sources", "Tests"]) func noFolderHasMoreThan20Files(root: String) throws {
+    let sources = try Self.sources(root)
+    let counts = Dictionary(grouping: sources) { $0.path.split(separator: "/").dropLast() }
+    // The tests mirror the sources by folders of the first level.
+    for (folder, files) in counts where root == "Sources" || folder.first == "EndToEndTests" {
+      #expect(files.count <= 20, "\(folder.joined(separator: "/"))")
+    }
+  }
+
+  @Test func theEngineNeedsNoCodecLibrary() throws {
+    for source in try Self.sources("Sources/BatchEngine") {
+      for line in source.text.split(separator: "\n") where line.hasPrefix("import ") {
+        let isKnown = ["CLinux", "Dispatch", "Foundation", "Glibc", "Synchronization"].contains(
+          String(line.dropFirst("import ".count)))
+        #expect(isKnown, "\(source.path): \(line)")
+      }
+    }
+  }
+
+  @Test func theLibraryNamesNoOptionOfTheCommand() throws {
+    for source in try ["Sources/BatchEngine", "Sources/BatchOutputs", "Sources/BatchCore"].flatMap({
+      try Self.sources($0)
+    }) {
+      // Another program has options of its own.
+      guard !source.path.hasSuffix("RcloneRemote.swift") else { continue }
+      for line in source.text.split(separator: "\n") {
+        guard line.contains("--") else { continue }
+        #expect(line.firstMatch(of: /"(?:[^"]*[ `(])?--[a-z]/) == nil, "\(source.path): \(line)")
+      }
+    }
+  }
+}

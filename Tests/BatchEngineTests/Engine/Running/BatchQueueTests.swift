@@ -1,0 +1,514 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+
+@Suite(.timeLimit(.minutes(3))) struct BatchQueueTests {
+  /// A queue with its lanes.
+  private struct Fixture {
+    let concurrency: ConcurrencyLimit
+    let cancellation: Cancellation
+    let lanes: LanePool
+
+    init(_ count: Int, _ cancellation: Cancellation = Cancellation()) {
+      let concurrency = ConcurrencyLimit(count)
+      self.concurrency = concurrency
+      self.cancellation = cancellation
+      lanes = LanePool(concurrency: concurrency, cancellation: cancellation) { Workbench() }
+      let lanes = lanes
+      _ = concurrency.onChange { lanes.startWaiting() }
+      cancellation.onCancel { lanes.startWaiting() }
+    }
+
+    func queue(
+      _ depth: BatchQueue.Depth, next: @escaping @Sendable (BatchQueue) -> ChunkOperation?,
+      hasRoom: @escaping @Sendable () -> Bool = { true }, checkpoint: @escaping @Sendable () -> Void = {}
+    ) -> BatchQueue {
+      BatchQueue(
+        concurrency: concurrency, depth: depth, cancellation: cancellation, next: next, hasRoom: hasRoom,
+        checkpoint: checkpoint)
+    }
+
+    /// Makes operations 0 to `count` - 1, then no more.
+    func supply(
+      _ count: Int, items: Int = 1, isLarge: @escaping @Sendable (Int) -> Bool = { _ in false },
+      _ body: @escaping @Sendable (Int) -> Void
+    ) -> @Sendable (BatchQueue) -> ChunkOperation? {
+      let next = Mutex(0)
+      let lanes = lanes
+      return { queue in
+        let number = next.withLock { next in
+          defer { next += 1 }
+          return next
+        }
+        guard number < count else { return nil }
+        return ChunkOperation(
+          itemCount: items, isLarge: isLarge(number), lanes: lanes,
+          ending: { queue.ending(itemCount: $0) }, finished: { queue.finished() }
+        ) { _ in body(number) }
+      }
+    }
+  }
+
+  @Test func runsEveryOperationOfItsSource() async throws {
+    let fixture = Fixture(4)
+    let ran = Recorder<Int>()
+    let queue = fixture.queue(
+      .init(operations: 8),
+      next: fixture.supply(500) { ran.record($0) })
+    try await onThread { queue.run() }
+    #expect(ran.values.sorted() == Array(0..<500))
+  }
+
+  @Test func endsAtOnceWithAnEmptySource() async throws {
+    let fixture = Fixture(4)
+    let queue = fixture.queue(
+      .init(operations: 8, perCheckpoint: 2),
+      next: { _ in nil }, checkpoint: { Issue.record("there is nothing to note") })
+    try await onThread { queue.run() }
+  }
+
+  @Test(arguments: [1, 3, 16]) func runsAsManyAtOnceAsItMay(concurrency: Int) async throws {
+    let fixture = Fixture(concurrency)
+    let crowd = Crowd()
+    let everybody = Rendezvous(concurrency)
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: fixture.supply(concurrency * 4) { _ in
+        crowd.enter()
+        everybody.arrive()
+        crowd.leave()
+      })
+    try await onThread { queue.run() }
+    #expect(crowd.most == concurrency)
+  }
+
+  @Test func runsSixtyFourAtOnceOnTwoCores() async throws {
+    let fixture = Fixture(64)
+    let everybody = Rendezvous(64)
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: fixture.supply(64) { _ in everybody.arrive() })
+    try await onThread { queue.run() }
+    #expect(fixture.lanes.count == 64)
+  }
+
+  @Test func usesOneLaneAtAConcurrencyOfOne() async throws {
+    let fixture = Fixture(1)
+    let ran = Recorder<Int>()
+    let queue = fixture.queue(
+      .init(operations: 8),
+      next: fixture.supply(100) { ran.record($0) })
+    try await onThread { queue.run() }
+    #expect(fixture.lanes.count == 1)
+    #expect(ran.values == Array(0..<100))
+  }
+
+  @Test func admitsABoundedNumberOfOperations() async throws {
+    let fixture = Fixture(2)
+    let crowd = Crowd()
+    let supply = fixture.supply(300) { _ in crowd.leave() }
+    let queue = fixture.queue(
+      .init(operations: 10),
+      next: { queue in
+        let operation = supply(queue)
+        if operation != nil { crowd.enter() }
+        return operation
+      })
+    try await onThread { queue.run() }
+    #expect(crowd.most <= 10)
+  }
+
+  @Test func admitsABoundedNumberOfItems() async throws {
+    let fixture = Fixture(2)
+    let crowd = Crowd()
+    let supply = fixture.supply(100, items: 50) { _ in crowd.leave() }
+    let queue = fixture.queue(
+      .init(operations: 64, items: 200),
+      next: { queue in
+        let operation = supply(queue)
+        if operation != nil { crowd.enter() }
+        return operation
+      })
+    try await onThread { queue.run() }
+    #expect(crowd.most <= 4)
+  }
+
+  @Test func admitsTheNextBatchWhenOneIsDone() async throws {
+    let fixture = Fixture(10)
+    // Ten of a hundred fit, and nothing but completion blocks asks for the others.
+    let ran = Atomic<Int>(0)
+    let queue = fixture.queue(
+      .init(operations: 10),
+      next: fixture.supply(100) { _ in _ = ran.add(1, ordering: .relaxed) })
+    try await onThread { queue.run() }
+    #expect(ran.load(ordering: .relaxed) == 100)
+  }
+
+  @Test("An operation that takes long does not hold up the batches behind it", arguments: [2, 7])
+  func slowOperation(concurrency: Int) async throws {
+    let fixture = Fixture(concurrency)
+    let ran = Atomic<Int>(0)
+    let last = Gate()
+    let queue = fixture.queue(
+      .init(operations: 10),
+      next: fixture.supply(200) { number in
+        // The first one ends when all others have.
+        if number == 0 { last.pass() } else if ran.add(1, ordering: .relaxed).newValue == 199 { last.open() }
+      })
+    try await onThread { queue.run() }
+    #expect(ran.load(ordering: .relaxed) == 199)
+  }
+
+  @Test("While the completion block of a batch is held back, nothing is admitted", .timeLimit(.minutes(1)))
+  func batches() async throws {
+    let fixture = Fixture(1)
+    let lanes = fixture.lanes
+    let admitted = Atomic<Int>(0)
+    let ended = Atomic<Int>(0)
+    let admittedBefore = Recorder<Int>()
+    let queue = fixture.queue(.init(operations: 10)) { queue in
+      let number = admitted.load(ordering: .sequentiallyConsistent)
+      guard number < 100 else { return nil }
+      admitted.store(number + 1, ordering: .sequentiallyConsistent)
+      return ChunkOperation(
+        itemCount: 1, isLarge: false, lanes: lanes,
+        ending: { items in
+          guard let block = queue.ending(itemCount: items) else { return nil }
+          return {
+            // The rest of the window ends meanwhile. Another way of admission would go on with the source.
+            while ended.load(ordering: .acquiring) < admitted.load(ordering: .acquiring) { sched_yield() }
+            admittedBefore.record(admitted.load(ordering: .acquiring))
+            block()
+          }
+        },
+        finished: {
+          ended.add(1, ordering: .sequentiallyConsistent)
+          queue.finished()
+        }
+      ) { _ in
+        // The window is full, and the first admission has ended, before the first operation ends.
+        while number == 0, lanes.standingBy < 9 || queue.isAdmitting { sched_yield() }
+      }
+    }
+    try await onThread { queue.run() }
+    #expect(ended.load(ordering: .sequentiallyConsistent) == 100)
+    #expect(admittedBefore.values.first == 10)
+  }
+
+  @Test func beginsLargeChunksFirst() async throws {
+    let fixture = Fixture(1)
+    let ran = Recorder<Int>()
+    let queue = fixture.queue(
+      .init(operations: 10),
+      next: fixture.supply(10, isLarge: { $0 == 7 || $0 == 9 }) { number in
+        // The first one is handed over before the source is asked for more, and here stays until all are there.
+        while number == 0, fixture.lanes.standingBy < 9 { sched_yield() }
+        ran.record(number)
+      })
+    try await onThread { queue.run() }
+    #expect(ran.values.filter { $0 != 0 } == [7, 9, 1, 2, 3, 4, 5, 6, 8])
+  }
+
+  @Test func keepsNoOperationThatIsDone() async throws {
+    let fixture = Fixture(4)
+    let made = Mutex<[WeakOperation]>([])
+    let supply = fixture.supply(200) { _ in }
+    let queue = fixture.queue(
+      .init(operations: 8, perCheckpoint: 50),
+      next: { queue in
+        let operation = supply(queue)
+        made.withLock { $0.append(WeakOperation(operation: operation)) }
+        return operation
+      })
+    try await onThread { queue.run() }
+    // The threads of Foundation let go of the last ones in their own time.
+    try await onThread {
+      while made.withLock({ $0.contains { $0.operation != nil } }) { sched_yield() }
+    }
+  }
+
+  private struct WeakOperation {
+    weak var operation: ChunkOperation?
+  }
+
+  // MARK: Checkpoints
+
+  @Test(arguments: [(10, 5), (12, 5), (3, 5), (5, 5), (1, 1), (64, 16)])
+  func runsACheckpointAfterEachBatch(count: Int, limit: Int) async throws {
+    let fixture = Fixture(4)
+    let started = Atomic<Int>(0)
+    let ended = Atomic<Int>(0)
+    let seen = Recorder<[Int]>()
+    let queue = fixture.queue(
+      .init(operations: 64, perCheckpoint: limit),
+      next: fixture.supply(count) { _ in
+        started.add(1, ordering: .sequentiallyConsistent)
+        ended.add(1, ordering: .sequentiallyConsistent)
+      },
+      checkpoint: {
+        seen.record([
+          started.load(ordering: .sequentiallyConsistent), ended.load(ordering: .sequentiallyConsistent),
+        ])
+      })
+    try await onThread { queue.run() }
+    // Everything before a checkpoint is done, and nothing after it has begun.
+    let due = stride(from: limit, through: count, by: limit) + (count % limit == 0 ? [] : [count])
+    #expect(seen.values == due.map { [$0, $0] })
+  }
+
+  // MARK: While it runs
+
+  @Test func takesAHigherConcurrencyWhileItRuns() async throws {
+    let fixture = Fixture(1)
+    let everybody = Rendezvous(6)
+    let first = Gate()
+    let crowd = Crowd()
+    let queue = fixture.queue(
+      .init(operations: 12),
+      next: fixture.supply(12) { number in
+        crowd.enter()
+        if number == 0 { first.open() }
+        everybody.arrive()
+        crowd.leave()
+      })
+    try await onThread {
+      let ended = Gate()
+      Thread {
+        queue.run()
+        ended.open()
+      }.start()
+      first.pass()
+      fixture.concurrency.set(6)
+      ended.pass()
+    }
+    #expect(crowd.most == 6)
+  }
+
+  @Test func takesALowerConcurrencyWhileItRuns() async throws {
+    let fixture = Fixture(4)
+    let line = Rendezvous(5)
+    let lowered = Gate()
+    let crowd = Crowd()
+    let queue = fixture.queue(
+      .init(operations: 40),
+      next: fixture.supply(40) { number in
+        guard number >= 4 else {
+          line.arrive()
+          lowered.pass()
+          return
+        }
+        crowd.enter()
+        crowd.leave()
+      })
+    try await onThread {
+      let ended = Gate()
+      Thread {
+        queue.run()
+        ended.open()
+      }.start()
+      line.arrive()
+      fixture.concurrency.set(1)
+      lowered.open()
+      ended.pass()
+    }
+    // While the first four end, one after the other, no second one may begin beside them.
+    #expect(crowd.most == 1)
+  }
+
+  @Test func keepsAConcurrencyOfOneOrMore() {
+    let concurrency = ConcurrencyLimit(0)
+    #expect(concurrency.current == 1)
+    concurrency.set(-4)
+    #expect(concurrency.current == 1)
+  }
+
+  @Test func beginsNothingWhileSuspended() async throws {
+    let fixture = Fixture(4)
+    let isResumed = Atomic<Bool>(false)
+    let wasResumed = Recorder<Bool>()
+    let exhausted = Gate()
+    let supply = fixture.supply(20) { _ in
+      wasResumed.record(isResumed.load(ordering: .sequentiallyConsistent))
+    }
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: { queue in
+        let operation = supply(queue)
+        if operation == nil { exhausted.open() }
+        return operation
+      })
+    fixture.concurrency.setSuspended(true)
+    try await onThread {
+      let ended = Gate()
+      Thread {
+        queue.run()
+        ended.open()
+      }.start()
+      exhausted.pass()
+      #expect(queue.operations.isSuspended)
+      isResumed.store(true, ordering: .sequentiallyConsistent)
+      fixture.concurrency.setSuspended(false)
+      ended.pass()
+    }
+    #expect(wasResumed.values == Array(repeating: true, count: 20))
+  }
+
+  // MARK: Back-pressure
+
+  @Test(arguments: 0..<20) func goesOnWhenRoomAppearsAfterEverythingElseEnded(round: Int) async throws {
+    let fixture = Fixture(1)
+    let ran = Recorder<Int>()
+    let hasRoom = Atomic<Bool>(true)
+    let asked = Gate()
+    let queue = fixture.queue(
+      .init(operations: 1),
+      next: fixture.supply(4) { number in
+        ran.record(number)
+        // What takes the results is full from now on.
+        if number == 1 { hasRoom.store(false, ordering: .sequentiallyConsistent) }
+      },
+      hasRoom: {
+        let answer = hasRoom.load(ordering: .sequentiallyConsistent)
+        if !answer { asked.open() }
+        return answer
+      })
+    try await onThread {
+      let ended = Gate()
+      Thread {
+        queue.run()
+        ended.open()
+      }.start()
+      asked.pass()
+      for _ in 0..<round { sched_yield() }
+      hasRoom.store(true, ordering: .sequentiallyConsistent)
+      queue.roomAppeared()
+      ended.pass()
+    }
+    #expect(ran.values == [0, 1, 2, 3])
+  }
+
+  // MARK: Cancellation
+
+  @Test func admitsNothingAfterACancellation() async throws {
+    let cancellation = Cancellation()
+    let fixture = Fixture(2, cancellation)
+    let cancelled = Gate()
+    let ran = Atomic<Int>(0)
+    let queue = fixture.queue(
+      .init(operations: 4),
+      next: fixture.supply(1000) { number in
+        ran.add(1, ordering: .relaxed)
+        if number == 10 {
+          cancellation.cancel(BatchError(.cancelled, "stop"))
+          cancelled.open()
+        } else if number > 10 {
+          cancelled.pass()
+        }
+      })
+    try await onThread { queue.run() }
+    // Those up to the one that cancels, and the one beside it.
+    #expect(ran.load(ordering: .relaxed) <= 12)
+  }
+
+  @Test func endsWhenCancelledWhileSuspended() async throws {
+    let cancellation = Cancellation()
+    let fixture = Fixture(4, cancellation)
+    let ran = Atomic<Int>(0)
+    let exhausted = Gate()
+    let supply = fixture.supply(20) { _ in _ = ran.add(1, ordering: .relaxed) }
+    let queue = fixture.queue(
+      .init(operations: 64),
+      next: { queue in
+        let operation = supply(queue)
+        if operation == nil { exhausted.open() }
+        return operation
+      })
+    fixture.concurrency.setSuspended(true)
+    try await onThread {
+      let ended = Gate()
+      Thread {
+        queue.run()
+        ended.open()
+      }.start()
+      exhausted.pass()
+      cancellation.cancel(BatchError(.cancelled, "stop"))
+      ended.pass()
+    }
+    #expect(!queue.operations.isSuspended)
+  }
+
+  @Test func cannotBeSuspendedAfterACancellation() async throws {
+    for _ in 0..<100 {
+      let cancellation = Cancellation()
+      let fixture = Fixture(2, cancellation)
+      let queue = fixture.queue(
+        .init(operations: 8),
+        next: fixture.supply(8) { _ in })
+      let line = Rendezvous(3)
+      try await onThreads(3) { number in
+        line.arrive()
+        switch number {
+        case 0: queue.run()
+        case 1: cancellation.cancel(BatchError(.cancelled, "stop"))
+        default: for _ in 0..<50 { fixture.concurrency.setSuspended(true) }
+        }
+      }
+      #expect(!queue.operations.isSuspended)
+    }
+  }
+
+  @Test func endsWhenCancelledAtACheckpoint() async throws {
+    let cancellation = Cancellation()
+    let fixture = Fixture(2, cancellation)
+    let checkpoints = Atomic<Int>(0)
+    let ran = Atomic<Int>(0)
+    let queue = fixture.queue(
+      .init(operations: 8, perCheckpoint: 4),
+      next: fixture.supply(20) { _ in _ = ran.add(1, ordering: .relaxed) },
+      checkpoint: {
+        checkpoints.add(1, ordering: .relaxed)
+        cancellation.cancel(BatchError(.unwritable, "full"))
+      })
+    try await onThread { queue.run() }
+    #expect(checkpoints.load(ordering: .relaxed) == 1)
+    #expect(ran.load(ordering: .relaxed) == 4)
+  }
+
+  @Test func endsWhenCancelledWhileABarrierWaits() async throws {
+    for round in 0..<50 {
+      let cancellation = Cancellation()
+      let fixture = Fixture(2, cancellation)
+      let queue = fixture.queue(
+        .init(operations: 8, perCheckpoint: 4),
+        next: fixture.supply(20) { number in
+          // The last operation before the first or second barrier; the others may be anywhere.
+          if number == 3 + 4 * (round % 2) { cancellation.cancel(BatchError(.cancelled, "stop")) }
+        })
+      try await onThread { queue.run() }
+      #expect(fixture.lanes.count <= 2)
+    }
+  }
+
+  @Test func endsWhenCancelledFromOutsideAtAnyTime() async throws {
+    for round in 0..<50 {
+      let cancellation = Cancellation()
+      let fixture = Fixture(3, cancellation)
+      let begun = Gate()
+      let queue = fixture.queue(
+        .init(operations: 6, perCheckpoint: 3),
+        next: fixture.supply(300) { number in if number == round { begun.open() } })
+      try await onThreads(2) { number in
+        if number == 0 {
+          queue.run()
+        } else {
+          begun.pass()
+          cancellation.cancel(BatchError(.cancelled, "stop"))
+        }
+      }
+      #expect(cancellation.isCancelled)
+    }
+  }
+}

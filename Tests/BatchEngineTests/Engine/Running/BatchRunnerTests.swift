@@ -1,0 +1,530 @@
+import Dispatch
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+
+@Suite(.timeLimit(.minutes(3))) struct BatchRunnerTests {
+  /// Options that differ from the defaults in what a test names.
+  private static func options(
+    _ concurrency: Int, stride: ChunkStride = .fixed(1), change: (inout BatchOptions) -> Void = { _ in }
+  ) -> BatchOptions {
+    var options = BatchOptions()
+    options.concurrency = concurrency
+    options.stride = stride
+    change(&options)
+    return options
+  }
+
+  /// Runs a job over numbers.
+  private static func run<Output: Sendable>(
+    _ runner: BatchRunner, _ job: ClosureJob<Int, Output>, over numbers: some Sequence<Int>,
+    failure: BatchError? = nil
+  ) async throws -> RunSummary {
+    let items = Array(numbers)
+    return try await onThread { runner.run(job, over: ListSource(items, failure: failure)).summary }
+  }
+
+  @Test(arguments: [1, 2, 7, 32], [1, 3, 64]) func collectsInOrder(concurrency: Int, stride: Int) async throws
+  {
+    let collected = Recorder<[Int]>()
+    let job = ClosureJob<Int, [Int]>(
+      onProcess: { chunk, _ in chunk.items }, onCollect: { collected.record($0) })
+    let runner = BatchRunner(options: Self.options(concurrency, stride: .fixed(stride)))
+    let summary = try await Self.run(runner, job, over: 0..<1000)
+    #expect(collected.values.flatMap(\.self) == Array(0..<1000))
+    #expect(collected.values.allSatisfy { $0.count <= stride })
+    #expect(summary.counts.seen == 1000)
+    #expect(summary.stopped == nil)
+  }
+
+  @Test(arguments: [1, 2, 9]) func processesAsManyAtOnceAsItMay(concurrency: Int) async throws {
+    let crowd = Crowd()
+    let everybody = Rendezvous(concurrency)
+    let job = ClosureJob<Int, Int>(onProcess: { _, _ in
+      crowd.enter()
+      everybody.arrive()
+      crowd.leave()
+      return 0
+    })
+    _ = try await Self.run(BatchRunner(options: Self.options(concurrency)), job, over: 0..<300)
+    #expect(crowd.most == concurrency)
+  }
+
+  @Test func collectsOneAtATime() async throws {
+    let crowd = Crowd()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index },
+      onCollect: { _ in
+        crowd.enter()
+        crowd.leave()
+      })
+    _ = try await Self.run(BatchRunner(options: Self.options(8)), job, over: 0..<400)
+    #expect(crowd.most == 1)
+  }
+
+  // MARK: Trees
+
+  /// Files of many sizes in a few folders, with what is no file among them.
+  private static func tree() throws -> TreeFixture {
+    let fixture = try TreeFixture()
+    for number in 0..<150 {
+      try fixture.file(PathBytes("folder\(number % 7)/file\(number)"), size: number * number * 3)
+    }
+    try fixture.file("large", size: 9 << 20)
+    try fixture.file(PathBytes(Array("odd ".utf8) + [0xff, 0x0a, 0x5c]), "odd")
+    try fixture.sparseFile("sparse", size: 3 << 20)
+    try fixture.hardLink("twin", to: "large")
+    try fixture.fifo("pipe")
+    try fixture.socket("folder1/socket")
+    try fixture.symbolicLink("folder2/dangling", to: "nowhere")
+    try fixture.symbolicLink("loop", to: "loop")
+    return fixture
+  }
+
+  @Test func givesTheSameResultsAtEveryConcurrencyAndStride() async throws {
+    let fixture = try Self.tree()
+    var results = [[String]]()
+    var problems = [[String]]()
+    for concurrency in [1, 2, 7, 32] {
+      for stride in [ChunkStride.fixed(1), .fixed(64), .automatic] {
+        let observer = ProblemRecorder()
+        let runner = BatchRunner(options: Self.options(concurrency, stride: stride), observer: observer)
+        let job = ReadingJob()
+        let summary = try await onThread { runner.run(job, over: runner.tree([fixture.root])) }
+        #expect(summary.counts.seen == 158)
+        #expect(summary.counts.done == 154)
+        #expect(summary.counts.skipped == 4)
+        #expect(summary.counts.failed == 0)
+        #expect(summary.stopped == nil)
+        results.append(job.lines.values)
+        problems.append(observer.lines.values)
+      }
+    }
+    #expect(Set(results).count == 1)
+    #expect(Set(problems).count == 1)
+    #expect(problems[0].count == 4)
+    #expect(results[0].contains("\(fixture.path("large")) \(Checksum(of: TreeFixture.content(9 << 20)))"))
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test func readsWithTwoDescriptorsAtAnyConcurrency() async throws {
+    let fixture = try Self.tree()
+    let runner = BatchRunner(options: Self.options(32) { $0.descriptors = 2 })
+    let job = ReadingJob()
+    let summary = try await onThread { runner.run(job, over: runner.tree([fixture.root])) }
+    #expect(summary.counts.done == 154)
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test func keepsWithinItsDescriptors() async throws {
+    let fixture = try Self.tree()
+    let calls = FaultyCalls()
+    let most = Mutex(0)
+    calls.on(.read, nil, .before { most.withLock { $0 = max($0, fixture.openDescriptors) } })
+    let runner = BatchRunner(options: Self.options(8) { $0.descriptors = 6 }, calls: calls)
+    let job = ReadingJob()
+    _ = try await onThread { runner.run(job, over: runner.tree([fixture.root])) }
+    #expect(most.withLock { $0 } <= 6)
+    #expect(most.withLock { $0 } >= 2)
+  }
+
+  /// Large blocks; a gate opens when so many are admitted.
+  private struct BlockSource: BatchSource {
+    let admitted: Recorder<Int>
+    let full: Int
+    let gate: Gate
+    var rest = 200
+
+    mutating func next() -> Int? {
+      guard rest > 0 else { return nil }
+      rest -= 1
+      admitted.record(rest)
+      if admitted.values.count == full { gate.open() }
+      return rest
+    }
+
+    func weight(of item: Int) -> Int64 { .max }
+    func retained(by item: Int) -> Int64 { 8 << 20 }
+  }
+
+  /// One for each operation, and one that waits for each operation that a processor is left for.
+  @Test(arguments: [(1, 1.0), (2, 2), (2, 8), (7, 7), (32, 32), (8, 2), (32, 0.5)])
+  func admitsFewLargeBlocks(concurrency: Int, processors: Double) async throws {
+    let most = concurrency + min(concurrency, max(1, Int(processors.rounded(.up))))
+    let admitted = Recorder<Int>()
+    let waiting = Recorder<Int>()
+    let collected = Recorder<Int>()
+    let gate = Gate()
+    let source = BlockSource(admitted: admitted, full: most, gate: gate)
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in
+        // The first block is done when no other one can be admitted.
+        if chunk.index == 0 { gate.pass() }
+        waiting.record(admitted.values.count - collected.values.count)
+        return chunk.index
+      }, onCollect: { collected.record($0) })
+    let options = Self.options(concurrency) {
+      $0.memory = 64 << 30
+      $0.processors = processors
+    }
+    let runner = BatchRunner(options: options)
+    let summary = try await onThread { runner.run(job, over: source) }
+    #expect(collected.values == Array(0..<200) && summary.stopped == nil)
+    #expect(waiting.values.max() == most)
+  }
+
+  @Test func readsWithLessMemoryThanAChunkTakes() async throws {
+    let fixture = try Self.tree()
+    let runner = BatchRunner(options: Self.options(8) { $0.memory = 1 })
+    let job = ReadingJob()
+    let summary = try await onThread { runner.run(job, over: runner.tree([fixture.root])) }
+    #expect(summary.counts.done == 154)
+  }
+
+  @Test func hasSixtyFourReadsInFlight() async throws {
+    let fixture = try TreeFixture()
+    for number in 0..<64 { try fixture.file(PathBytes("file\(number)"), "content") }
+    let calls = FaultyCalls()
+    let everybody = Rendezvous(64)
+    // Each file's first read waits for the first reads of all others.
+    for number in 0..<64 {
+      calls.on(.read, PathBytes("file\(number)"), turns: 1...1, .before { everybody.arrive() })
+    }
+    let runner = BatchRunner(options: Self.options(64), calls: calls)
+    let job = ReadingJob()
+    let summary = try await onThread { runner.run(job, over: runner.tree([fixture.root])) }
+    #expect(summary.counts.done == 64)
+  }
+
+  @Test func walksWhileFilesAreRead() async throws {
+    let fixture = try TreeFixture()
+    try fixture.file("first", "1")
+    for number in 0..<200 { try fixture.file(PathBytes("folder/\(number)"), "2") }
+    let calls = FaultyCalls()
+    let listed = Gate()
+    // Reading the first file ends when the folder behind it has been listed.
+    calls.on(.read, "first", .before { listed.pass() })
+    calls.on(.readEntries, "folder", .after { listed.open() })
+    let runner = BatchRunner(options: Self.options(2), calls: calls)
+    let job = ReadingJob()
+    let summary = try await onThread { runner.run(job, over: runner.tree([fixture.root])) }
+    #expect(summary.counts.done == 201)
+  }
+
+  // MARK: On the caller's thread
+
+  @Test func processesOnTheCallersThread() async throws {
+    let threads = Recorder<ObjectIdentifier>()
+    let checkpoints = Recorder<Int>()
+    let collected = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in
+        threads.record(ObjectIdentifier(Thread.current))
+        return chunk.items[0]
+      }, onCollect: { collected.record($0) },
+      onCheckpoint: { checkpoints.record(collected.count) })
+    let runner = BatchRunner(
+      options: Self.options(1) {
+        $0.runsOnCaller = true
+        $0.chunksPerCheckpoint = 4
+      })
+    let caller = try await onThread {
+      _ = runner.run(job, over: ListSource(0..<10))
+      return ObjectIdentifier(Thread.current)
+    }
+    #expect(threads.values == Array(repeating: caller, count: 10))
+    #expect(collected.values == Array(0..<10))
+    #expect(checkpoints.values == [4, 8, 10])
+  }
+
+  @Test func processesOnLanesOtherwise() async throws {
+    let threads = Recorder<ObjectIdentifier>()
+    let job = ClosureJob<Int, Int>(onProcess: { chunk, _ in
+      threads.record(ObjectIdentifier(Thread.current))
+      return 0
+    })
+    let runner = BatchRunner(options: Self.options(1))
+    let caller = try await onThread {
+      _ = runner.run(job, over: ListSource(0..<10))
+      return ObjectIdentifier(Thread.current)
+    }
+    #expect(threads.count == 10)
+    #expect(!threads.values.contains(caller))
+  }
+
+  // MARK: Checkpoints
+
+  @Test(arguments: [false, true]) func collectsEverythingBeforeACheckpoint(runsOnCaller: Bool) async throws {
+    let collected = Recorder<Int>()
+    let checkpoints = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onCollect: { collected.record($0) },
+      onCheckpoint: { checkpoints.record(collected.count) })
+    let runner = BatchRunner(
+      options: Self.options(runsOnCaller ? 1 : 6) {
+        $0.runsOnCaller = runsOnCaller
+        $0.chunksPerCheckpoint = 20
+      })
+    _ = try await Self.run(runner, job, over: 0..<90)
+    #expect(checkpoints.values == [20, 40, 60, 80, 90])
+  }
+
+  // MARK: Errors that end the run
+
+  private static let broken = BatchError(.unwritable, "broken")
+
+  @Test(arguments: [1, 4], [false, true])
+  func endsOnceWhenProcessingThrows(concurrency: Int, runsOnCaller: Bool) async throws {
+    let collected = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { (chunk, _) throws(BatchError) in
+        if chunk.index == 50 { throw Self.broken }
+        return chunk.index
+      }, onCollect: { collected.record($0) },
+      onCheckpoint: { Issue.record("a checkpoint after the run was stopped") })
+    let runner = BatchRunner(
+      options: Self.options(concurrency) {
+        $0.runsOnCaller = runsOnCaller
+        $0.chunksPerCheckpoint = 51
+      })
+    let summary = try await Self.run(runner, job, over: 0..<10_000)
+    #expect(summary.stopped == Self.broken)
+    #expect(collected.values == Array(0..<collected.count))
+    #expect(collected.count <= 50)
+    #expect(summary.counts.seen < 1000)
+  }
+
+  @Test(arguments: [1, 4], [false, true])
+  func endsOnceWhenCollectingThrows(concurrency: Int, runsOnCaller: Bool) async throws {
+    let collected = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index },
+      onCollect: { (output) throws(BatchError) in
+        collected.record(output)
+        if output == 30 { throw Self.broken }
+      }, onCheckpoint: { Issue.record("a checkpoint after the run was stopped") })
+    let runner = BatchRunner(
+      options: Self.options(concurrency) {
+        $0.runsOnCaller = runsOnCaller
+        $0.chunksPerCheckpoint = 31
+      })
+    let summary = try await Self.run(runner, job, over: 0..<100_000)
+    #expect(summary.stopped == Self.broken)
+    #expect(collected.values == Array(0...30))
+  }
+
+  @Test(arguments: [1, 4]) func endsWhenTheSourceThrows(concurrency: Int) async throws {
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onCheckpoint: { Issue.record("the batch is not complete") })
+    let runner = BatchRunner(options: Self.options(concurrency) { $0.chunksPerCheckpoint = 1000 })
+    let summary = try await Self.run(runner, job, over: 0..<100, failure: BatchError(.malformed, "line 101"))
+    #expect(summary.stopped?.code == .malformed)
+  }
+
+  @Test(arguments: [false, true]) func endsWhenACheckpointThrows(runsOnCaller: Bool) async throws {
+    let checkpoints = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index },
+      onCheckpoint: { () throws(BatchError) in
+        checkpoints.record(0)
+        throw Self.broken
+      })
+    let runner = BatchRunner(
+      options: Self.options(1) {
+        $0.chunksPerCheckpoint = 5
+        $0.runsOnCaller = runsOnCaller
+      })
+    let summary = try await Self.run(runner, job, over: 0..<100)
+    #expect(summary.stopped == Self.broken)
+    #expect(checkpoints.count == 1)
+  }
+
+  @Test func collectsNothingAfterACancellationFromOutside() async throws {
+    let cancellation = Cancellation()
+    let collected = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index },
+      onCollect: { output in
+        collected.record(output)
+        if output == 3 { cancellation.cancel(BatchError(.cancelled, "SIGINT")) }
+      })
+    let runner = BatchRunner(options: Self.options(4), cancellation: cancellation)
+    let summary = try await Self.run(runner, job, over: 0..<100_000)
+    #expect(summary.stopped?.message == "SIGINT")
+    #expect(collected.values == [0, 1, 2, 3])
+  }
+
+  @Test(arguments: [1, 2, 7, 32]) func collectsWhatWorkersHadWhereTheCollectorTakesIt(
+    concurrency: Int
+  ) async throws {
+    let cancellation = Cancellation()
+    let collected = Recorder<Int>()
+    let processed = Recorder<Int>()
+    let problems = ProblemRecorder(events: Recorder<String>())
+    let discarded = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, context in
+        processed.record(chunk.index)
+        if chunk.index == 40 { cancellation.cancel(BatchError(.cancelled, "SIGINT")) }
+        if chunk.index % 10 == 3 {
+          context.report(
+            Problem(.unreadable, BatchError(.unreadable, "bad", path: PathBytes("\(chunk.index)"))))
+        }
+        return chunk.index
+      },
+      onCollect: { collected.record($0) },
+      onDiscard: { discarded.record(collected.count) }, collectsAfterStop: true)
+    let runner = BatchRunner(
+      options: Self.options(concurrency), cancellation: cancellation, observer: problems)
+    let summary = try await Self.run(runner, job, over: 0..<100_000)
+    #expect(summary.stopped?.message == "SIGINT" && summary.leavesItems)
+    // All that was processed, in order, and before the collector is told of the end.
+    #expect(collected.values == processed.values.sorted())
+    #expect(discarded.values == [collected.count])
+    #expect(problems.lines.count == summary.counts.failed)
+  }
+
+  @Test func leavesNothingWhenAllWasDone() async throws {
+    let job = ClosureJob<Int, Int>(onProcess: { chunk, _ in chunk.index })
+    #expect(try await !Self.run(BatchRunner(options: Self.options(2)), job, over: 0..<10).leavesItems)
+  }
+
+  @Test func doesNothingWhenCancelledBefore() async throws {
+    let cancellation = Cancellation()
+    cancellation.cancel(BatchError(.cancelled, "before"))
+    let job = ClosureJob<Int, Int>(onProcess: { _, _ in
+      Issue.record("nothing is to be processed")
+      return 0
+    })
+    let runner = BatchRunner(options: Self.options(4), cancellation: cancellation)
+    let summary = try await Self.run(runner, job, over: 0..<10)
+    #expect(summary.counts.seen == 0)
+    #expect(summary.stopped?.message == "before")
+  }
+
+  // MARK: Back-pressure and changes while it runs
+
+  @Test func losesNothingWhenResultsAreTakenSlowly() async throws {
+    // More chunks than results may wait; the first result is taken when all that may run have run.
+    let count = 12_000
+    let processed = Atomic<Int>(0)
+    let full = Gate()
+    let collected = Atomic<Int>(0)
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in
+        if processed.add(1, ordering: .relaxed).newValue == 4096 { full.open() }
+        return chunk.index
+      },
+      onCollect: { output in
+        if output == 0 { full.pass() }
+        collected.add(1, ordering: .relaxed)
+      })
+    let summary = try await Self.run(BatchRunner(options: Self.options(4)), job, over: 0..<count)
+    #expect(summary.counts.seen == count)
+    #expect(collected.load(ordering: .relaxed) == count)
+  }
+
+  @Test func losesNothingWhenOneChunkTakesLongerThanAllOthers() async throws {
+    let count = 6000
+    let processed = Atomic<Int>(0)
+    let full = Gate()
+    let collected = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in
+        if chunk.index == 0 { full.pass() }
+        if processed.add(1, ordering: .relaxed).newValue == 4096 { full.open() }
+        return chunk.index
+      }, onCollect: { collected.record($0) })
+    _ = try await Self.run(BatchRunner(options: Self.options(4)), job, over: 0..<count)
+    #expect(collected.values == Array(0..<count))
+  }
+
+  @Test func changesItsConcurrencyAndPausesWhileItRuns() async throws {
+    let collected = Recorder<Int>()
+    let runner = BatchRunner(options: Self.options(2))
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in
+        switch chunk.index % 50 {
+        case 10: runner.context.concurrency.set(8)
+        case 20: runner.context.concurrency.set(1)
+        case 30: runner.context.concurrency.setSuspended(true)
+        default: break
+        }
+        // A suspended run ends what runs: that has to lift the suspension.
+        runner.context.concurrency.setSuspended(false)
+        return chunk.index
+      }, onCollect: { collected.record($0) })
+    _ = try await Self.run(runner, job, over: 0..<1000)
+    #expect(collected.values == Array(0..<1000))
+  }
+
+  // MARK: The life cycle
+
+  @Test(arguments: [1, 2, 7, 32]) func finishesOnceWhenEverythingIsCollected(concurrency: Int) async throws {
+    let collected = Recorder<Int>()
+    let finished = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onCollect: { collected.record($0) },
+      onFinish: { finished.record(collected.count) },
+      onDiscard: { Issue.record("nothing is to be discarded") })
+    let summary = try await Self.run(BatchRunner(options: Self.options(concurrency)), job, over: 0..<500)
+    #expect(summary.stopped == nil)
+    #expect(finished.values == [500])
+  }
+
+  @Test func discardsOnceWhenTheRunIsStopped() async throws {
+    let discarded = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { (chunk, _) throws(BatchError) in
+        if chunk.index == 20 { throw Self.broken }
+        return chunk.index
+      }, onFinish: { Issue.record("the run was stopped") }, onDiscard: { discarded.record(1) })
+    let summary = try await Self.run(BatchRunner(options: Self.options(4)), job, over: 0..<500)
+    #expect(summary.stopped == Self.broken)
+    #expect(discarded.count == 1)
+  }
+
+  @Test func discardsWhatCannotBeFinished() async throws {
+    let discarded = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onFinish: { () throws(BatchError) in throw Self.broken },
+      onDiscard: { discarded.record(1) })
+    let summary = try await Self.run(BatchRunner(options: Self.options(2)), job, over: 0..<10)
+    #expect(summary.stopped == Self.broken)
+    #expect(discarded.count == 1)
+  }
+
+  @Test func notifiesWhenARunThatWasStartedHasEnded() async throws {
+    let collected = Recorder<Int>()
+    let job = ClosureJob<Int, Int>(
+      onProcess: { chunk, _ in chunk.index }, onCollect: { collected.record($0) })
+    let runner = BatchRunner(options: Self.options(3))
+    let queue = DispatchQueue(label: "notify")
+    let counts = await withCheckedContinuation { continuation in
+      runner.start(job, over: ListSource(0..<100), notify: queue) { outcome in
+        dispatchPrecondition(condition: .onQueue(queue))
+        continuation.resume(returning: outcome.summary.counts)
+      }
+    }
+    #expect(counts.seen == 100 && collected.count == 100)
+  }
+
+  @Test func reportsProblemsBetweenTheResultsThatTheyAroseBetween() async throws {
+    let fixture = try Self.tree()
+    let observer = ProblemRecorder()
+    let runner = BatchRunner(options: Self.options(7, stride: .fixed(64)), observer: observer)
+    let job = ReadingJob(told: observer.lines)
+    let root = fixture.root
+    _ = try await onThread { runner.run(job, over: runner.tree([root])) }
+    // Both end in one list, which has to be in the order of the tree.
+    let names = observer.lines.values.map { $0.split(separator: " ").last.map(String.init) ?? "" }
+    #expect(names.count == 158)
+    let expected = ProblemRecorder()
+    let again = BatchRunner(options: Self.options(1, stride: .fixed(1)), observer: expected)
+    _ = try await onThread { again.run(ReadingJob(told: expected.lines), over: again.tree([root])) }
+    #expect(observer.lines.values == expected.lines.values)
+  }
+}

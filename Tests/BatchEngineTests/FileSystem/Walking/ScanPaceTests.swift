@@ -1,0 +1,26 @@
+import Testing
+
+@testable import BatchEngine
+
+@Suite struct ScanPaceTests {
+  @Test("the average begins where it is told to, and follows what is noted")
+  func follows() {
+    let pace = ScanPace(.microseconds(200))
+    #expect(pace.recent == .microseconds(200))
+    pace.note(.microseconds(40))
+    #expect(pace.recent == .microseconds(180))
+    for _ in 0..<60 { pace.note(.microseconds(40)) }
+    #expect(pace.recent < .microseconds(42))
+    for _ in 0..<4 { pace.note(.milliseconds(1)) }
+    #expect(pace.recent > .microseconds(300))
+  }
+
+  @Test("what no clock should say is bounded")
+  func bounds() {
+    let pace = ScanPace(.zero)
+    pace.note(.seconds(Int64.max))
+    #expect(pace.recent <= .seconds(1))
+    pace.note(.seconds(-5))
+    #expect(pace.recent >= .zero)
+  }
+}

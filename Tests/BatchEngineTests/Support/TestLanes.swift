@@ -1,0 +1,20 @@
+@testable import BatchEngine
+
+extension Workbench {
+  /// One of a run of its own.
+  convenience init(calls: any FileSystemCalls = LinuxCalls()) {
+    self.init(run: RunContext(calls: calls))
+  }
+}
+
+extension LanePool {
+  convenience init(_ concurrency: ConcurrencyLimit = ConcurrencyLimit(.max)) {
+    self.init(concurrency: concurrency, cancellation: Cancellation()) { Workbench() }
+  }
+
+  /// Runs `body` on a lane when one is free, then `completion`.
+  func run(_ body: @escaping @Sendable (Workbench) -> Void, completion: @escaping @Sendable () -> Void) {
+    ChunkOperation(itemCount: 1, isLarge: false, lanes: self, finished: completion, body: body)
+      .start()
+  }
+}

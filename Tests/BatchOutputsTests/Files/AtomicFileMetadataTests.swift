@@ -1,0 +1,67 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+@testable import BatchOutputs
+
+@Suite struct AtomicFileMetadataTests {
+  private let folder: TreeFixture
+
+  init() throws {
+    folder = try TreeFixture()
+  }
+
+  private func status(after metadata: AtomicFile.Metadata) throws -> stat {
+    let target = folder.path("out")
+    try AtomicFile(at: target, replacing: true).commit(metadata, syncing: false)
+    var raw = stat()
+    try #require(target.withCString { lstat($0, &raw) } == 0)
+    return raw
+  }
+
+  @Test("permissions are what was asked for, whatever the umask, but no setuid, setgid or sticky bit")
+  func permissions() throws {
+    #expect(try status(after: .init(permissions: 0o640)).st_mode & 0o7777 == 0o640)
+    #expect(try status(after: .init(permissions: 0o666)).st_mode & 0o7777 == 0o666)
+    #expect(try status(after: .init(permissions: 0o7755)).st_mode & 0o7777 == 0o755)
+    #expect(try status(after: .init(permissions: 0)).st_mode & 0o7777 == 0)
+  }
+
+  @Test("times are kept to the nanosecond, also before 1970")
+  func times() throws {
+    let metadata = AtomicFile.Metadata(
+      times: .init(
+        accessed: .init(seconds: 1_000_000_000, nanoseconds: 1),
+        modified: .init(seconds: -1, nanoseconds: 999_999_999)))
+    let raw = try status(after: metadata)
+    #expect(raw.st_atim.tv_sec == 1_000_000_000)
+    #expect(raw.st_atim.tv_nsec == 1)
+    #expect(raw.st_mtim.tv_sec == -1)
+    #expect(raw.st_mtim.tv_nsec == 999_999_999)
+  }
+
+  @Test("root gives the file its owner", .enabled(if: geteuid() == 0, "only root may change owners"))
+  func owner() throws {
+    let raw = try status(after: .init(permissions: 0o640, owner: .init(user: 1_234, group: 4_321)))
+    #expect(raw.st_uid == 1_234)
+    #expect(raw.st_gid == 4_321)
+    #expect(raw.st_mode & 0o7777 == 0o640)
+  }
+
+  @Test(
+    "the default permissions are 0666 without the umask",
+    arguments: [
+      ("Name:\tx\nUmask:\t0022\nState:\tR\n", 0o644), ("Umask:\t0000\n", 0o666), ("Umask:\t0077", 0o600),
+      ("Umask:\t0777\n", 0), ("Name:\tx\n", 0o600), ("", 0o600), ("Umask:\n", 0o600),
+      ("Umask:\t77777777777777\n", 0o600),
+    ] as [(String, UInt32)])
+  func umask(status: String, permissions: UInt32) {
+    #expect(AtomicFile.permissions(processStatus: Array(status.utf8)) == permissions)
+  }
+
+  @Test("without a wish a file gets the default permissions")
+  func defaultPermissions() throws {
+    #expect(try status(after: .init()).st_mode & 0o7777 == AtomicFile.defaultPermissions)
+  }
+}

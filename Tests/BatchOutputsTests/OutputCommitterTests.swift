@@ -1,0 +1,316 @@
+import Dispatch
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+@testable import BatchOutputs
+
+@Suite("A committer of outputs", .timeLimit(.minutes(1)))
+struct OutputCommitterTests {
+  private let fixture: TreeFixture
+  /// The outputs that were staged, in order.
+  private let staged = Recorder<(id: StagedOutput.ID, name: String)>()
+  private let folders: OutputFolders
+
+  init() throws {
+    fixture = try TreeFixture()
+    let naming = OutputNaming(.adding(suffix: ".gz"), directory: nil)
+    folders = OutputFolders(
+      OutputOptions(naming: naming, recognizing: .init(length: 1) { _ in false }))
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try fixture.file(name, "content of \(name)") }
+  }
+
+  private func committer(
+    _ calls: FaultyCommitCalls, limit: Int = 100, isSynced: Bool = true
+  ) -> OutputCommitter {
+    OutputCommitter(
+      OutputStage(limit: limit, cancellation: Cancellation()), isSynced: isSynced, devices: folders.devices,
+      calls: calls)
+  }
+
+  /// What became of what was staged, in that order.
+  private func outcomes(_ committer: OutputCommitter) -> [String] {
+    staged.values.compactMap { id, name in
+      switch committer.outcome(of: id) {
+      case nil: nil
+      case .committed(nil): "done \(name)"
+      case .committed(let error?), .failed(let error): "failed \(name): \(error.message)"
+      case .withoutFirst: "none \(name)"
+      }
+    }
+  }
+
+  /// Stages the output of a source.
+  private func stage(_ name: PathBytes, _ committer: OutputCommitter, isProved: Bool = true) throws {
+    let record = try fixture.record(name)
+    try committer.stage.reserve()
+    let file = try AtomicFile(at: PathBytes(record.path.bytes + Array(".gz".utf8)), replacing: false)
+    try file.write([1, 2, 3].span)
+    try file.prepare(.init(of: record.status))
+    let place = try folders.prepared(for: record)
+    let output = WrittenOutput(file, of: record, record.status, at: place, isProved: isProved)
+    staged.record((committer.stage.add(output).id, "\(PathBytes(file.target.lastComponent))"))
+  }
+
+  @discardableResult
+  private func commit(
+    _ calls: FaultyCommitCalls, isSynced: Bool = true, isProved: Bool = true
+  ) throws -> [String] {
+    let committer = committer(calls, isSynced: isSynced)
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer, isProved: isProved) }
+    #expect(calls.steps.values.isEmpty == isSynced)
+    committer.flush()
+    return outcomes(committer)
+  }
+
+  @Test("syncs once, then renames, then syncs each folder once, and only then removes")
+  func order() throws {
+    let calls = FaultyCommitCalls()
+    let outcomes = try commit(calls)
+    #expect(
+      calls.steps.values == [
+        "sync d", "publish a.gz", "publish b.gz", "publish c.gz", "folder d", "folder e", "remove a",
+        "remove b", "remove c",
+      ])
+    #expect(outcomes == ["done a.gz", "done b.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b.gz", "e/c.gz"])
+  }
+
+  @Test("without a sync gives each its name at once")
+  func unsynced() throws {
+    let calls = FaultyCommitCalls()
+    try commit(calls, isSynced: false)
+    #expect(
+      calls.steps.values == [
+        "publish a.gz", "remove a", "publish b.gz", "remove b", "publish c.gz", "remove c",
+      ])
+  }
+
+  @Test("removes no source whose output is not proved")
+  func unproved() throws {
+    let calls = FaultyCommitCalls()
+    try commit(calls, isProved: false)
+    #expect(!calls.steps.values.contains { $0.hasPrefix("remove") })
+    #expect(fixture.files().count == 6)
+  }
+
+  @Test("gives no name after a sync that failed, and removes nothing")
+  func syncFails() throws {
+    let calls = FaultyCommitCalls(failing: ["sync d"])
+    let outcomes = try commit(calls)
+    #expect(calls.steps.values == ["sync d"])
+    #expect(outcomes == ["a.gz", "b.gz", "c.gz"].map { "failed \($0): fails: sync d" })
+    #expect(fixture.files() == ["d/a", "d/b", "e/c"])
+    _ = folders.finish()
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test("goes on with the others when a name cannot be given")
+  func publishFails() throws {
+    let calls = FaultyCommitCalls(failing: ["publish b.gz"])
+    let outcomes = try commit(calls)
+    #expect(outcomes == ["done a.gz", "failed b.gz: fails: publish b.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
+    #expect(!calls.steps.values.contains("remove b"))
+  }
+
+  @Test("removes no source whose output's folder could not be synced")
+  func folderFails() throws {
+    let calls = FaultyCommitCalls(failing: ["folder d"])
+    let outcomes = try commit(calls)
+    #expect(
+      outcomes == ["failed a.gz: fails: folder d", "failed b.gz: fails: folder d", "done c.gz"])
+    #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "d/b.gz", "e/c.gz"])
+    #expect(calls.steps.values.filter { $0 == "folder d" }.count == 1)
+  }
+
+  @Test("names a source that cannot be removed, and keeps its output")
+  func removalFails() throws {
+    let outcomes = try commit(FaultyCommitCalls(failing: ["remove a"]))
+    #expect(outcomes == ["failed a.gz: fails: remove a", "done b.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a", "d/a.gz", "d/b.gz", "e/c.gz"])
+  }
+
+  @Test("keeps a source that changed since it was read, and misses none that is gone")
+  func sourceChanged() throws {
+    let calls = FaultyCommitCalls()
+    let committer = committer(calls)
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
+    try fixture.append("more", to: "d/a")
+    try fixture.remove("d/b")
+    try fixture.remove("e/c")
+    try fixture.symbolicLink("e/c", to: fixture.path("d/a"))
+    committer.flush()
+    #expect(
+      outcomes(committer).sorted() == [
+        "done b.gz", "failed a.gz: changed since it was read, and stays beside its output",
+        "failed c.gz: changed since it was read, and stays beside its output",
+      ])
+    #expect(fixture.exists("d/a") && fixture.exists("e/c"))
+  }
+
+  @Test("keeps a source that was written to again, also when its size and time are as before")
+  func sourceRewritten() throws {
+    let fixture = fixture
+    let time = 1_000_000_000
+    try fixture.setModified("d/a", seconds: time)
+    let calls = FaultyCommitCalls(before: [
+      "remove a": {
+        _ = try? fixture.file("d/a", "CONTENT OF d/a")
+        try? fixture.setModified("d/a", seconds: time)
+      }
+    ])
+    let committer = committer(calls)
+    try stage("d/a", committer)
+    committer.flush()
+    #expect(outcomes(committer) == ["failed a.gz: changed since it was read, and stays beside its output"])
+    #expect(fixture.content("d/a").map { $0.elementsEqual("CONTENT OF d/a".utf8) } == true)
+  }
+
+  @Test("removes a source from the folder that it was read through, whatever has the folder's name")
+  func exchangedFolder() throws {
+    let fixture = fixture
+    // The other folder has one more name of the very file.
+    let calls = FaultyCommitCalls(before: ["remove a": { try? fixture.exchange("d", "v") }])
+    let committer = committer(calls)
+    try stage("d/a", committer)
+    try fixture.folder("v")
+    try fixture.hardLink("v/a", to: "d/a")
+    committer.flush()
+    // The further name moved the change time: the source stays, and so does the other name.
+    #expect(fixture.exists("d/a") && fixture.exists("v/a") && fixture.exists("v/a.gz"))
+    let next = self.committer(FaultyCommitCalls(before: ["remove b": { try? fixture.exchange("d", "v") }]))
+    try fixture.file("v/c", "other")
+    try stage("v/b", next)
+    try fixture.file("d/b", "other")
+    next.flush()
+    #expect(fixture.files().filter { $0.hasSuffix("/b") } == ["v/b"])
+  }
+
+  @Test("syncs each output by itself where one call for all reports no errors")
+  func syncsEach() throws {
+    let calls = FaultyCommitCalls(failing: ["sync b.gz"])
+    let committer = OutputCommitter(
+      OutputStage(limit: 100, cancellation: Cancellation()),
+      devices: SyncDevices(limit: 4, release: "5.7.19"), calls: calls)
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
+    committer.flush()
+    #expect(Array(calls.steps.values.prefix(4)) == ["sync a.gz", "sync b.gz", "sync c.gz", "publish a.gz"])
+    #expect(outcomes(committer) == ["done a.gz", "failed b.gz: fails: sync b.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
+  }
+
+  @Test("after a sync that failed, syncs later outputs by themselves: the error may be theirs, too")
+  func afterFailure() throws {
+    let calls = FaultyCommitCalls(failing: ["sync d"])
+    let committer = committer(calls)
+    try stage("d/a", committer)
+    committer.flush()
+    try stage("d/b", committer)
+    committer.flush()
+    #expect(calls.steps.values.filter { $0.hasPrefix("sync") } == ["sync d", "sync b.gz"])
+    #expect(outcomes(committer) == ["failed a.gz: fails: sync d", "done b.gz"])
+  }
+
+  @Test("does not take a name that was given meanwhile")
+  func nameTaken() throws {
+    let committer = committer(FaultyCommitCalls())
+    try stage("d/a", committer)
+    try fixture.file("d/a.gz", "mine")
+    committer.flush()
+    #expect(outcomes(committer) == ["failed a.gz: cannot write the output: it exists already"])
+    #expect(fixture.content("d/a.gz").map { $0.elementsEqual("mine".utf8) } == true)
+    #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "e/c"])
+  }
+
+  @Test("has no more outputs open than it may, and gets by with one", arguments: [1, 2, 5], [1, 8])
+  func places(limit: Int, threads: Int) async throws {
+    let open = Crowd()
+    let done = Recorder<StagedOutput.ID>()
+    // An output is closed when it gets its name.
+    let leave: @Sendable () -> Void = { open.leave() }
+    let calls = FaultyCommitCalls(
+      before: Dictionary(uniqueKeysWithValues: (0..<40).map { ("publish f\($0).gz", leave) }))
+    let committer = committer(calls, limit: limit)
+    let fixture = fixture
+    for number in 0..<40 { try fixture.file(PathBytes("w/f\(number)"), "x") }
+    let record = try fixture.record("w/f0")
+    let place = try folders.prepared(for: record)
+    try await onThreads(threads) { thread in
+      for number in stride(from: thread, to: 40, by: threads) {
+        guard (try? committer.stage.reserve()) != nil else {
+          Issue.record("no place")
+          return
+        }
+        open.enter()
+        // Some places are given back, as those of files that cannot be read are.
+        guard number % 7 != 0,
+          let file = try? AtomicFile(at: fixture.path(PathBytes("w/f\(number).gz")), replacing: false),
+          (try? file.prepare(.init(of: record.status)) == nil) == true
+        else {
+          open.leave()
+          committer.stage.release()
+          continue
+        }
+        let output = WrittenOutput(file, of: record, record.status, at: place, isProved: false)
+        done.record(committer.stage.add(output).id)
+      }
+    }
+    committer.flush()
+    #expect(done.values.count { committer.outcome(of: $0) != nil } == 34)
+    #expect(open.most <= limit)
+    // The folder to sync by is kept.
+    #expect(fixture.openDescriptors == 1)
+    _ = folders.finish()
+  }
+
+  @Test("of a run that was stopped, names what is not committed in time, and commits it all the same")
+  func late() throws {
+    let disk = Gate()
+    let calls = FaultyCommitCalls(before: ["sync d": { disk.pass() }], patience: .nanoseconds(0))
+    let committer = committer(calls, limit: 4)
+    try stage("d/a", committer)
+    try stage("e/c", committer)
+    let late = Recorder<String>()
+    committer.flushLast { targets in
+      for target in targets { late.record("\(PathBytes(target.lastComponent))") }
+      disk.open()
+    }
+    #expect(late.values.filter { $0 == "a.gz" }.count == 1 && late.count == 2)
+    #expect(outcomes(committer) == ["done a.gz", "done c.gz"])
+    #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
+    // More than there would be with a place that is lost.
+    for _ in 0..<4 { try committer.stage.reserve() }
+  }
+
+  @Test("of a run that was stopped, names nothing that is committed in time")
+  func inTime() throws {
+    let committer = committer(FaultyCommitCalls())
+    try stage("d/a", committer)
+    committer.flushLast { Issue.record("\($0)") }
+    #expect(outcomes(committer) == ["done a.gz"])
+  }
+
+  @Test("leaves one place to small outputs where a large one takes one, and does not wait after a stop")
+  func sparesPlaces() throws {
+    let cancellation = Cancellation()
+    let stage = OutputStage(limit: 3, cancellation: cancellation)
+    try stage.reserve(sparing: 1)
+    try stage.reserve(sparing: 1)
+    try stage.reserve()
+    stage.release()
+    cancellation.cancel(BatchError(.cancelled, "stopped"))
+    #expect(throws: BatchError(.cancelled, "stopped")) { try stage.reserve(sparing: 1) }
+  }
+
+  @Test("wakes who waits for a place when the run is stopped")
+  func stopsWaiting() async throws {
+    let cancellation = Cancellation()
+    let stage = OutputStage(limit: 1, cancellation: cancellation)
+    try stage.reserve()
+    try await onThreads(2) { thread in
+      guard thread == 0 else { return cancellation.cancel(BatchError(.cancelled, "stopped")) }
+      #expect(throws: BatchError(.cancelled, "stopped")) { try stage.reserve() }
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import BatchEngine
+
+/// Records the problems that a run reports.
+package final class ProblemRecorder: RunObserver {
+  package let lines = Recorder<String>()
+  private let events: Recorder<String>?
+
+  /// - Parameter events: takes the lines too, between those of others.
+  package init(events: Recorder<String>? = nil) { self.events = events }
+
+  package func met(_ problem: Problem, severity: Severity) {
+    let name = problem.error.path.map { PathBytes($0.lastComponent).description } ?? ""
+    let line = "\(severity.rawValue) \(problem.event.rawValue) \(name)"
+    lines.record(line)
+    events?.record(line)
+  }
+}

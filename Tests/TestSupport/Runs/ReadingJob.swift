@@ -1,0 +1,50 @@
+import BatchEngine
+
+/// Reads every file of a tree and records a line for each, in the order of the results.
+package struct ReadingJob: BatchJob {
+  package typealias Item = WalkItem
+
+  package let lines: Recorder<String>
+
+  /// - Parameter told: where the lines are recorded.
+  package init(told lines: Recorder<String> = Recorder()) {
+    self.lines = lines
+  }
+
+  package func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+
+  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(lines) }
+
+  package final class Worker: BatchWorker {
+    package func process(
+      _ item: WalkItem, in context: WorkerContext, into lines: inout [String]
+    ) throws(BatchError) {
+      switch item {
+      case .file(let record):
+        var checksum = Checksum()
+        let outcome = try context.read(record) {
+          checksum = Checksum()
+        } consume: {
+          checksum.add($0)
+        }
+        if outcome != nil { lines.append("\(record.path) \(checksum)") }
+      case .problem(let problem): context.report(problem)
+      case .standardInput: lines.append("-")
+      }
+    }
+  }
+
+  package final class Collector: BatchCollector {
+    package typealias Summary = Void
+
+    private let lines: Recorder<String>
+
+    fileprivate init(_ lines: Recorder<String>) {
+      self.lines = lines
+    }
+
+    package func collect(_ output: [String]) {
+      for line in output { lines.record(line) }
+    }
+  }
+}
