@@ -21,7 +21,7 @@ enum ValueSyntax: Sendable, Hashable {
   case duration
   /// A number of seconds with an optional unit, or a moment.
   case age
-  /// A time of the day, as minutes since midnight.
+  /// A time of the day.
   case clock
   /// A span of the calendar.
   case span
@@ -73,9 +73,9 @@ enum ValueSyntax: Sendable, Hashable {
     case .time: .time(try ValueSyntax.time(value))
     case .duration: .duration(try ValueSyntax.duration(value))
     case .age: try ValueSyntax.age(value)
-    case .clock: .count(try ValueSyntax.clock(value))
+    case .clock: .clock(try ValueSyntax.clock(value))
     case .span: .span(try ValueSyntax.span(value))
-    case .share: .decimal(try ValueSyntax.share(value))
+    case .share: .percent(try ValueSyntax.percent(value))
     case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))
     case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))
     case .index: .count(try ValueSyntax.index(value))

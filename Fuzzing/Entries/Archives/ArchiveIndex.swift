@@ -7,10 +7,16 @@ func fuzzArchiveIndex(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let input = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))
   if start[0].isMultiple(of: 2) {
     guard let page = MemberPage(input) else { return }
+    var builder = MemberPageBuilder()
     for index in 0..<page.count {
-      _ = page.row(index)
-      _ = page.path(index)
+      let row = page.row(index)
+      let member = ArchivedMember(
+        path: page.path(index), kind: row.kind, size: row.size, modified: row.modified, digest: nil,
+        flags: row.flags, offset: row.offset, header: HeaderCheck(size: row.headerSize, check: 0),
+        identity: nil)
+      builder.add(member, frame: UInt32(row.frame))
     }
+    precondition(builder.take() == input, "another page")
     return
   }
   guard let stream = try? DigestStream(.sha256), let digest = try? digest(input, stream) else { return }
