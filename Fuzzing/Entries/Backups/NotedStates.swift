@@ -2,7 +2,7 @@
 @testable import BatchEngine
 
 /// A file in memory that holds the input.
-private nonisolated(unsafe) let file = InputFile()
+private nonisolated(unsafe) let file = InputFile(isNamed: true)
 
 /// Small files in which the program notes something, and what others tell of theirs: drills, devices, known sets, identities of sets,
 /// names of snapshots, lists of rclone, lists of paths.

@@ -2,7 +2,7 @@
 @testable import BatchEngine
 
 /// A file in memory that holds the input.
-private nonisolated(unsafe) let file = InputFile()
+private nonisolated(unsafe) let file = InputFile(isNamed: true)
 
 /// A whole backup manifest, as it is, and with its digest and the place of its footer made right.
 func fuzzSnapshotFiles(_ start: UnsafePointer<UInt8>, _ count: Int) {
