@@ -66,7 +66,7 @@ def files():
 def run_tests():
     subprocess.run(["swift", "build", "--build-tests", "--enable-code-coverage", "--scratch-path", SCRATCH], check=True)
     tests = subprocess.run(["swift", "test", "--skip-build", "--disable-xctest", "--enable-code-coverage", "--scratch-path", SCRATCH,
-                            "--filter", TESTS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                            "--no-parallel", "--filter", TESTS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if tests.returncode:
         sys.exit(tests.stdout.decode(errors="replace")[-8000:] + "coverage: tests failed")
 

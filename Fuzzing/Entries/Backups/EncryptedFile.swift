@@ -25,8 +25,9 @@ func fuzzEncryptedFile(_ start: UnsafePointer<UInt8>, _ count: Int) {
   }
   let stream = AgeStream(reading: AgeFile.sequence(reading))
   guard (try? stream.isEncrypted()) == true else { return }
+  let isArmored = stream.isArmored
   let inTurn = content(stream, keys)
-  guard !stream.isArmored, inTurn.isWhole || !inTurn.plain.isEmpty else { return }
+  guard !isArmored, inTurn.isWhole || !inTurn.plain.isEmpty else { return }
   let whole: AgeFile.Reading = { (offset, room) throws(BatchError) in
     let rest = bytes.dropFirst(Int(clamping: offset)).prefix(room.count)
     room.copyBytes(from: rest)

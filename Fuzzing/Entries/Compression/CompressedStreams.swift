@@ -24,9 +24,10 @@ func fuzzCompressedStreams(_ start: UnsafePointer<UInt8>, _ count: Int) {
   // Damage that is found in haste is looked for again without it.
   precondition(hasty == nil || hasty == pieces, "haste accepts something else")
   guard let pieces else { return }
+  let stock = StockDecoder.content(of: input, format, largest: Int(largest))
+  // libarchive refuses some files that compress(1) and gzip take.
   precondition(
-    StockDecoder.content(of: input, format, largest: Int(largest)) == pieces,
-    "the library of the format does not accept this")
+    stock == pieces || format == .lzw && stock == nil, "the library of the format does not accept this")
 }
 
 private func decoder(of format: CompressionFormat) -> (bounded: StreamDecoder, free: StreamDecoder)? {

@@ -120,8 +120,9 @@ enum ValueSyntax: Sendable, Hashable {
     let digits = isPressure ? Array(value.bytes.dropFirst(prefix.count)) : value.bytes
     let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) }) else { throw expected }
-    guard let number = Double(PathBytes(digits).description), number.isFinite else { throw .tooLarge }
-    guard number > 0 else { throw expected }
+    // What is outside of these bounds is written with an exponent, which is no value here.
+    guard let number = Double(PathBytes(digits).description), number < 1e15 else { throw .tooLarge }
+    guard number >= 0.0001 else { throw expected }
     // The pressure is never above 100.
     guard !isPressure || number < 100 else { throw expected }
     return isPressure ? .pressure(number) : .average(number)
