@@ -74,7 +74,11 @@ let package = Package(
       name: "BatchprocTests", dependencies: ["batchproc", "BatchEngine", "BatchOutputs", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "CorpusTests", dependencies: ["BatchCore", "batchproc", "BatchEngine", "TestSupport"],
+      name: "CorpusTests",
+      dependencies: [
+        "BatchCore", "batchproc", "BatchEngine", "CArchive", "CBZip2", "CLZ4", "CLZMA", "CZlib", "CZstd",
+        "TestSupport",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "EndToEndTests",
@@ -85,10 +89,15 @@ let package = Package(
 )
 
 // A program of libFuzzer, which `make fuzz` builds with the flags that it needs. No other build may see it: it has no main function.
-// The sources of the program that read its arguments are reached through links, for they are in no library.
+// The sources of the program that read its arguments are reached through a link, for they are in no library.
 if Context.environment["BATCHPROC_FUZZING"] != nil {
   package.targets.append(
     .executableTarget(
-      name: "Fuzz", dependencies: ["BatchCore", "BatchEngine", "BatchOutputs"], path: "Fuzzing",
+      name: "Fuzz",
+      dependencies: [
+        "BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CBZip2", "CLZ4", "CLZMA", "CZlib", "CZstd",
+      ],
+      path: "Fuzzing",
+      exclude: ["CommandLine/main.swift"],
       swiftSettings: settings + [.define("FUZZING"), .unsafeFlags(["-parse-as-library"])]))
 }

@@ -399,9 +399,11 @@ class Streams(Kind):
         # Members and frames may be cut off, doubled or come from elsewhere, which no checksum tells.
         if shown == 0 and self.last.output != plain and not self.is_joined(name, self.last.output):
             self.wrong.append("0 with another content")
+        # Bytes behind the last member are left out with a warning, as the stock tools do; a test calls them damage.
+        has_garbage = b"garbage after the end" in self.last.message
         if not name.endswith(".age"):
             tested = self.run((0, 1, 3, 4), "test", "-q", path)
-            if (tested == 0) != (shown == 0):
+            if (tested == 0) != (shown == 0) and not (has_garbage and shown == 0 and tested == 4):
                 self.wrong.append(f"test {tested}, cat {shown}")
             if random.random() < 0.3:
                 target = self.target()

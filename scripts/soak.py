@@ -36,6 +36,8 @@ import time
 TEMPORARY = ".batchproc-"
 MEMORY = 256 << 20
 DESCRIPTORS = 64
+# Of each kind in each folder: the tree grows to 25 MB, of which the default disk holds some snapshots and what two commands write.
+NAMES = 30
 LONGEST = 120
 
 
@@ -97,11 +99,11 @@ class Changer(threading.Thread):
         self.number = 0
         for folder in ("a", "b", "a/c"):
             os.makedirs(os.path.join(root, folder), exist_ok=True)
-        for _ in range(40):
+        for _ in range(NAMES):
             self.create()
 
     def path(self):
-        return os.path.join(self.root, self.random.choice(("", "a", "b", "a/c")), f"{self.random.choice('rrrw')}{self.random.randrange(60)}")
+        return os.path.join(self.root, self.random.choice(("", "a", "b", "a/c")), f"{self.random.choice('rrrw')}{self.random.randrange(NAMES)}")
 
     def write(self, path, flags):
         self.number += 1
@@ -128,7 +130,7 @@ class Changer(threading.Thread):
     def rename(self):
         path = self.path()
         # A file keeps its kind.
-        other = os.path.join(os.path.dirname(self.path()), os.path.basename(path)[0] + str(self.random.randrange(60)))
+        other = os.path.join(os.path.dirname(self.path()), os.path.basename(path)[0] + str(self.random.randrange(NAMES)))
         os.rename(path, other)
 
     def truncate(self):
@@ -451,7 +453,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--disk", default="48M", help="size of the disk of the outputs")
+    parser.add_argument("--disk", default="160M", help="size of the disk of the outputs")
     parser.add_argument("--place", help="a folder to work in; default a new one in the folder of temporary files")
     options = parser.parse_args()
     place = tempfile.mkdtemp(prefix="batchproc-soak-", dir=options.place)

@@ -15,4 +15,11 @@ let fuzzEntries: [(name: String, run: @Sendable (UnsafePointer<UInt8>, Int) -> V
   ("CommandLineTexts", fuzzCommandLineTexts),
   ("PathPatterns", fuzzPathPatterns),
   ("CacheRows", fuzzCacheRows),
+  ("CompressedParts", fuzzCompressedParts),
+  ("EncodedContent", fuzzEncodedContent),
+  ("NotedStates", fuzzNotedStates),
+  ("OptionValues", fuzzOptionValues),
+  ("ReaderMessages", fuzzReaderMessages),
+  ("SnapshotFiles", fuzzSnapshotFiles),
+  ("WrittenHeaders", fuzzWrittenHeaders),
 ]

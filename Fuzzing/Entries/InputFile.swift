@@ -1,16 +1,26 @@
 import Glibc
 
+/// To be removed.
+private nonisolated(unsafe) var namedFiles: [String] = []
+
 /// A file in memory that holds one input after the other.
 final class InputFile {
   let descriptor: Int32
   /// Opens it again.
   let path: String
 
-  init() {
+  /// - Parameter isNamed: whether the path is no link, for what follows none; the file goes at the end of the process.
+  init(isNamed: Bool = false) {
     var name = Array("/dev/shm/batchproc-fuzz-XXXXXX".utf8CString)
     descriptor = mkstemp(&name)
-    unlink(name)
-    path = "/proc/self/fd/\(descriptor)"
+    guard isNamed else {
+      unlink(name)
+      path = "/proc/self/fd/\(descriptor)"
+      return
+    }
+    path = name.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+    namedFiles.append(path)
+    if namedFiles.count == 1 { atexit { for path in namedFiles { unlink(path) } } }
   }
 
   /// - Returns: whether the file holds these bytes alone now.

@@ -3,7 +3,9 @@ import TestSupport
 import Testing
 
 /// What the fuzzer found to keep, through the entries that it calls: each ends the process where something does not hold.
-@Suite(.timeLimit(.minutes(2))) struct CorpusTests {
+///
+/// One at a time, since entries keep a file or a decoder from input to input.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct CorpusTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Corpora")
 

@@ -26,8 +26,14 @@ struct ParsedCommand: Sendable {
     if case .size(let size) = last(id) { size } else { nil }
   }
 
-  func decimal(_ id: OptionID) -> Double? {
-    if case .decimal(let number) = last(id) { number } else { nil }
+  /// In minutes since midnight.
+  func clock(_ id: OptionID) -> Int? {
+    if case .clock(let minutes) = last(id) { minutes } else { nil }
+  }
+
+  /// From 0 to 1.
+  func share(_ id: OptionID) -> Double? {
+    if case .percent(let number) = last(id) { number / 100 } else { nil }
   }
 
   func load(_ id: OptionID) -> LoadLimit? {

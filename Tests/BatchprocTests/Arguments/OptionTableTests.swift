@@ -60,16 +60,24 @@ import Testing
     case .size: ("2K", "2X", .size(2048))
     case .time: ("@12", "noon", .time(12))
     case .age: ("7d", "7 days ago", .duration(604_800))
-    case .clock: ("02:30", "24:00", .count(150))
+    case .clock: ("02:30", "24:00", .clock(150))
     case .duration: ("10m", "10 minutes", .duration(600))
     case .span: ("1y2d", "1d2y", .span(Retention.Span(years: 1, days: 2)))
-    case .share: ("5%", "5", .decimal(0.05))
+    case .share: ("5%", "5", .percent(5))
     case .load: ("pressure:1.5", "pressure:1,5", .load(.pressure(1.5)))
     case .threads: ("12", "twelve", .count(12))
     case .index: ("0", "first", .count(0))
     case .choice(let values, _): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
     case .file, .directory, .glob: (PathBytes([0xff]), "", .bytes(PathBytes([0xff])))
     case .policy: ("changed=retry:2", "changed", .policy(.changed, .retry(2)))
+    }
+  }
+
+  @Test(arguments: commands)
+  func givesAValueAsAnArgumentThatIsTheSameValue(command: CommandSpec) throws {
+    for syntax in command.options.compactMap(\.syntax) {
+      let sample = try #require(OptionTableTests.samples(syntax))
+      #expect(try syntax.parse(sample.value.argument) == sample.value, "\(syntax)")
     }
   }
 

@@ -75,7 +75,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "", "0", "0.0", "-1", ".5", "1.", "1.2.3", "1e3", "inf", "nan", "0x1p3", "1,5",
+    "", "0", "0.0", "0.00001", "10000000000000000", "-1", ".5", "1.", "1.2.3", "1e3", "inf", "nan", "0x1p3",
+    "1,5",
     String(repeating: "9", count: 400), "pressure", "pressure:20%", "Pressure:20", "memory:20", "20:pressure",
   ])
   func refusesWhatIsNoLoad(text: String) {

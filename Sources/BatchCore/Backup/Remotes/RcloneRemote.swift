@@ -28,6 +28,11 @@ struct RcloneRemote: Remote {
       guard error.code == .missing else { throw error }
       return [:]
     }
+    return Self.files(answer)
+  }
+
+  /// Files by name with their sizes, from lines of `SIZE;NAME`. Other lines are left out.
+  static func files(_ answer: [UInt8]) -> [PathBytes: UInt64] {
     var files: [PathBytes: UInt64] = [:]
     for line in answer.split(separator: UInt8(ascii: "\n")) {
       guard let end = line.firstIndex(of: UInt8(ascii: ";")), let size = DecimalDigits.value(of: line[..<end])

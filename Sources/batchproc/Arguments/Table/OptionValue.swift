@@ -8,7 +8,10 @@ enum OptionValue: Sendable, Hashable {
   case count(Int?)
   /// In bytes.
   case size(Int64)
-  case decimal(Double)
+  /// A time of the day, in minutes since midnight.
+  case clock(Int)
+  /// In percent.
+  case percent(Double)
   case load(LoadLimit)
   /// In seconds since 1970.
   case time(Int64)
@@ -28,7 +31,9 @@ extension OptionValue {
     case .flag(let state): PathBytes(String(state))
     case .count(let count): PathBytes(count.map(String.init) ?? "auto")
     case .size(let size): PathBytes(String(size))
-    case .decimal(let number), .load(.average(let number)): PathBytes("\(number)")
+    case .clock(let minutes): PathBytes(Self.text(ofClock: minutes))
+    case .percent(let number): PathBytes("\(number)%")
+    case .load(.average(let number)): PathBytes("\(number)")
     case .load(.pressure(let number)): PathBytes("pressure:\(number)")
     case .time(let seconds): PathBytes("@\(seconds)")
     case .duration(let seconds): PathBytes(Self.text(ofDuration: seconds))
@@ -40,6 +45,12 @@ extension OptionValue {
     case .bytes(let bytes): bytes
     case .policy(let event, let action): PathBytes("\(event.rawValue)=\(action.word)")
     }
+  }
+
+  /// `2:15`
+  static func text(ofClock minutes: Int) -> String {
+    let minute = minutes % 60
+    return "\(minutes / 60):\(minute < 10 ? "0" : "")\(minute)"
   }
 
   /// The text in the largest unit that gives a whole number.

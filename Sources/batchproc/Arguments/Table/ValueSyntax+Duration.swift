@@ -59,13 +59,13 @@ extension ValueSyntax {
     return Retention.Span(years: numbers[0], months: numbers[1], days: numbers[2], hours: numbers[3])
   }
 
-  /// A share from 0 to 1, from `5%` or `0.5%`.
-  static func share(_ value: PathBytes) throws(Mismatch) -> Double {
+  /// A number of percent from `5%` or `0.5%`.
+  static func percent(_ value: PathBytes) throws(Mismatch) -> Double {
     let expected = Mismatch(sentence: "Please provide a share above 0% and up to 100%, such as '5%'.")
     var text = value.bytes
     guard text.popLast() == UInt8(ascii: "%"), let number = Double(PathBytes(text).description),
       number > 0, number <= 100
     else { throw expected }
-    return number / 100
+    return number
   }
 }

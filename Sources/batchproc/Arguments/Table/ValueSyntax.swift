@@ -21,7 +21,7 @@ enum ValueSyntax: Sendable, Hashable {
   case duration
   /// A number of seconds with an optional unit, or a moment.
   case age
-  /// A time of the day, as minutes since midnight.
+  /// A time of the day.
   case clock
   /// A span of the calendar.
   case span
@@ -73,9 +73,9 @@ enum ValueSyntax: Sendable, Hashable {
     case .time: .time(try ValueSyntax.time(value))
     case .duration: .duration(try ValueSyntax.duration(value))
     case .age: try ValueSyntax.age(value)
-    case .clock: .count(try ValueSyntax.clock(value))
+    case .clock: .clock(try ValueSyntax.clock(value))
     case .span: .span(try ValueSyntax.span(value))
-    case .share: .decimal(try ValueSyntax.share(value))
+    case .share: .percent(try ValueSyntax.percent(value))
     case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))
     case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))
     case .index: .count(try ValueSyntax.index(value))
@@ -120,8 +120,9 @@ enum ValueSyntax: Sendable, Hashable {
     let digits = isPressure ? Array(value.bytes.dropFirst(prefix.count)) : value.bytes
     let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) }) else { throw expected }
-    guard let number = Double(PathBytes(digits).description), number.isFinite else { throw .tooLarge }
-    guard number > 0 else { throw expected }
+    // What is outside of these bounds is written with an exponent, which is no value here.
+    guard let number = Double(PathBytes(digits).description), number < 1e15 else { throw .tooLarge }
+    guard number >= 0.0001 else { throw expected }
     // The pressure is never above 100.
     guard !isPressure || number < 100 else { throw expected }
     return isPressure ? .pressure(number) : .average(number)

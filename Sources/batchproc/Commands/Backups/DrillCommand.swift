@@ -18,7 +18,7 @@ struct DrillCommand: Command {
     _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
   ) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
-    share = parsed.flag(.all) ? 1 : parsed.decimal(.sample) ?? 0.05
+    share = parsed.flag(.all) ? 1 : parsed.share(.sample) ?? 0.05
     budget = parsed.duration(.timeBudget).map { .seconds($0) }
     isAgainstLive = parsed.flag(.againstLive)
     temporary = TemporaryFolder.place(environment)

@@ -42,7 +42,7 @@ extension ScheduleText {
     self.sources = backup.operands.filter(\.isAbsolute)
     self.target = WorkingFolder.absolute(target)
     name = try BackupChoices.newName(backup)
-    start = parsed.count(.startAt) ?? 2 * 60 + 15
+    start = parsed.clock(.startAt) ?? 2 * 60 + 15
     let copies = backup.bytes(.copyTo)
     let isRemoteCopy = copies.map(BackupTarget.isRemote) ?? false
     written =

@@ -1,1 +1,0 @@
-../../Sources/batchproc/CLI.swift

@@ -1,1 +1,0 @@
-../../Sources/batchproc/Version.swift

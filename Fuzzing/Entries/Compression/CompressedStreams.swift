@@ -1,0 +1,70 @@
+@testable import BatchCore
+@testable import BatchEngine
+
+private let formats: [CompressionFormat] = [.gz, .zst, .xz, .lz4, .bz2, .lz, .lzma, .lzw]
+private let largest: UInt64 = 1 << 20
+private let tooLarge = BatchError(.exhausted, "more than is looked at")
+
+/// One that stops at the largest content by itself, and one that has no bound and takes the faster ways.
+private nonisolated(unsafe) var decoders: [CompressionFormat: (bounded: StreamDecoder, free: StreamDecoder)] =
+  [:]
+
+/// A compressed file in each format: as a whole, in haste and in pieces it has the same content, or is damaged in all ways. What is
+/// accepted is what the library of the format makes of it.
+func fuzzCompressedStreams(_ start: UnsafePointer<UInt8>, _ count: Int) {
+  guard count > 1 else { return }
+  let format = formats[Int(start[0]) % formats.count]
+  let input = UnsafeRawBufferPointer(start: start + 1, count: count - 1)
+  guard let (bounded, free) = decoder(of: format) else { return }
+  let pieces = decode(bounded, input, most: 1 + Int(start[0] / 8))
+  precondition(
+    decode(bounded, input, most: .max) == pieces, "pieces of a file are judged otherwise than all of it")
+  precondition(decode(free, input, most: .max) == pieces, "the way of whole files judges otherwise")
+  let hasty = decode(free, input, most: 1 + Int(start[0] / 8), isHasty: true)
+  // Damage that is found in haste is looked for again without it.
+  precondition(hasty == nil || hasty == pieces, "haste accepts something else")
+  guard let pieces else { return }
+  let stock = StockDecoder.content(of: input, format, largest: Int(largest))
+  // libarchive refuses some files that compress(1) and gzip take.
+  precondition(
+    stock == pieces || format == .lzw && stock == nil, "the library of the format does not accept this")
+}
+
+private func decoder(of format: CompressionFormat) -> (bounded: StreamDecoder, free: StreamDecoder)? {
+  if let known = decoders[format] { return known }
+  let right = RunContext().reading
+  guard
+    let bounded = try? format.makeDecoder(
+      DecoderOptions(maximumOutput: largest, memory: 64 << 20), by: right),
+    let free = try? format.makeDecoder(DecoderOptions(memory: 64 << 20), by: right)
+  else { return nil }
+  decoders[format] = (bounded, free)
+  return (bounded, free)
+}
+
+/// - Returns: nil for a file that is damaged or too large.
+private func decode(
+  _ decoder: StreamDecoder, _ input: UnsafeRawBufferPointer, most: Int, isHasty: Bool = false
+) -> [UInt8]? {
+  decoder.reset(isHasty: isHasty)
+  var content: [UInt8] = []
+  let take: StreamDecoder.Sink = { (piece) throws(BatchError) in
+    guard content.count + piece.count <= Int(largest) else { throw tooLarge }
+    content += piece
+  }
+  do {
+    if most == .max {
+      try decoder.decode(wholeFile: input, to: take)
+    } else {
+      var rest = input[...]
+      while !rest.isEmpty {
+        try decoder.decode(UnsafeRawBufferPointer(rebasing: rest.prefix(most)), to: take)
+        rest = rest.dropFirst(most)
+      }
+      try decoder.finish()
+    }
+  } catch {
+    return nil
+  }
+  return content
+}

@@ -1,0 +1,154 @@
+import BatchEngine
+import CArchive
+import CBZip2
+import CLZ4
+import CLZMA
+import CZlib
+import CZstd
+
+@testable import BatchCore
+
+/// What the library of each format makes of a whole file, by the shortest way there is.
+///
+/// A file that the program accepts is accepted by the stock library too, with the same content.
+struct StockDecoder {
+  /// `LZMA_CONCATENATED`, a macro with a cast, which does not reach Swift.
+  private static let concatenated: UInt32 = 8
+
+  private let file: UnsafeRawBufferPointer
+  private let room: UnsafeMutableRawBufferPointer
+
+  /// - Returns: the content; nil where the library refuses the file, or the content is longer than `largest` bytes.
+  static func content(
+    of file: UnsafeRawBufferPointer, _ format: CompressionFormat, largest: Int
+  ) -> [UInt8]? {
+    let room = UnsafeMutableRawBufferPointer.allocate(byteCount: largest + 1, alignment: 16)
+    defer { room.deallocate() }
+    let decoder = StockDecoder(file: file, room: room)
+    let count =
+      switch format {
+      case .gz: decoder.gzip()
+      case .zst: decoder.zstd()
+      case .lz4: decoder.lz4()
+      case .bz2: decoder.bzip2()
+      case .xz: decoder.lzma { lzma_stream_decoder(&$0, .max, Self.concatenated) }
+      case .lz: decoder.lzma { lzma_lzip_decoder(&$0, .max, Self.concatenated) }
+      case .lzma: decoder.lzma { lzma_alone_decoder(&$0, .max) }
+      case .lzw: decoder.compress()
+      }
+    guard let count, count <= largest else { return nil }
+    return Array(room[..<count])
+  }
+
+  private var input: UnsafeMutablePointer<UInt8>? {
+    UnsafeMutablePointer(mutating: file.baseAddress?.assumingMemoryBound(to: UInt8.self))
+  }
+
+  private var output: UnsafeMutablePointer<UInt8>? { room.baseAddress?.assumingMemoryBound(to: UInt8.self) }
+
+  /// Members, and zeros behind the last one, which gzip passes over.
+  private func gzip() -> Int? {
+    var stream = z_stream()
+    guard inflateInit2_(&stream, MAX_WBITS + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
+    else { return nil }
+    defer { inflateEnd(&stream) }
+    stream.next_in = input
+    stream.avail_in = UInt32(clamping: file.count)
+    stream.next_out = output
+    stream.avail_out = UInt32(clamping: room.count)
+    var members = 0
+    while stream.avail_in > 0 {
+      let rest = file.suffix(Int(stream.avail_in))
+      if members > 0, rest.allSatisfy({ $0 == 0 }) { break }
+      guard inflateReset(&stream) == Z_OK, inflate(&stream, Z_FINISH) == Z_STREAM_END else { return nil }
+      members += 1
+    }
+    return members > 0 ? room.count - Int(stream.avail_out) : nil
+  }
+
+  private func zstd() -> Int? {
+    guard let stream = ZSTD_createDStream() else { return nil }
+    defer { ZSTD_freeDStream(stream) }
+    var source = ZSTD_inBuffer(src: file.baseAddress, size: file.count, pos: 0)
+    var target = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)
+    var last = 1
+    while source.pos < source.size || last > 0 {
+      let before = (source.pos, target.pos)
+      last = ZSTD_decompressStream(stream, &target, &source)
+      guard ZSTD_isError(last) == 0, (source.pos, target.pos) != before else { return nil }
+    }
+    return target.pos
+  }
+
+  private func lz4() -> Int? {
+    var context: OpaquePointer?
+    LZ4F_createDecompressionContext(&context, UInt32(LZ4F_VERSION))
+    guard let context else { return nil }
+    defer { LZ4F_freeDecompressionContext(context) }
+    var (consumed, produced, last) = (0, 0, 1)
+    while consumed < file.count || last > 0 {
+      var (source, target) = (file.count - consumed, room.count - produced)
+      last = LZ4F_decompress(
+        context, output.map { $0 + produced }, &target, input.map { $0 + consumed }, &source, nil)
+      guard LZ4F_isError(last) == 0, source + target > 0 else { return nil }
+      consumed += source
+      produced += target
+    }
+    return produced
+  }
+
+  private func bzip2() -> Int? {
+    var (consumed, produced) = (0, 0)
+    while consumed < file.count {
+      var stream = bz_stream()
+      guard BZ2_bzDecompressInit(&stream, 0, 0) == BZ_OK else { return nil }
+      defer { BZ2_bzDecompressEnd(&stream) }
+      stream.next_in = UnsafeMutableRawPointer(mutating: file.baseAddress.map { $0 + consumed })?
+        .assumingMemoryBound(to: CChar.self)
+      stream.avail_in = UInt32(clamping: file.count - consumed)
+      stream.next_out = room.baseAddress.map { $0 + produced }?.assumingMemoryBound(to: CChar.self)
+      stream.avail_out = UInt32(clamping: room.count - produced)
+      guard BZ2_bzDecompress(&stream) == BZ_STREAM_END else { return nil }
+      consumed = file.count - Int(stream.avail_in)
+      produced = room.count - Int(stream.avail_out)
+    }
+    return produced
+  }
+
+  private func lzma(_ begin: (inout lzma_stream) -> lzma_ret) -> Int? {
+    var stream = lzma_stream()
+    defer { lzma_end(&stream) }
+    guard begin(&stream) == LZMA_OK else { return nil }
+    stream.next_in = UnsafePointer(input)
+    stream.avail_in = file.count
+    stream.next_out = output
+    stream.avail_out = room.count
+    guard lzma_code(&stream, LZMA_FINISH) == LZMA_STREAM_END, stream.avail_in == 0 else { return nil }
+    return room.count - stream.avail_out
+  }
+
+  /// By libarchive, since compress(1) has no library.
+  private func compress() -> Int? {
+    guard let reader = archive_read_new() else { return nil }
+    defer { archive_read_free(reader) }
+    var entry: OpaquePointer?
+    archive_read_support_filter_compress(reader)
+    archive_read_support_format_raw(reader)
+    archive_read_support_format_empty(reader)
+    guard archive_read_open_memory(reader, file.baseAddress, file.count) == ARCHIVE_OK,
+      archive_filter_code(reader, 0) == ARCHIVE_FILTER_COMPRESS
+    else { return nil }
+    let header = archive_read_next_header(reader, &entry)
+    // A file without content is no raw member.
+    if header == ARCHIVE_EOF { return 0 }
+    guard header == ARCHIVE_OK else { return nil }
+    var count = 0
+    while count < room.count {
+      let taken = archive_read_data(reader, room.baseAddress.map { $0 + count }, room.count - count)
+      guard taken >= 0 else { return nil }
+      if taken == 0 { break }
+      count += taken
+    }
+    return count
+  }
+}
