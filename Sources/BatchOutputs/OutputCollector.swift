@@ -181,6 +181,12 @@ package final class OutputCollector<Report: OutputReport> {
     context.note(kept: waiting.count - reported)
   }
 
+  /// Commits what is complete, and reports it.
+  package func checkpoint() throws(BatchError) {
+    committer.flush()
+    try settle()
+  }
+
   /// Commits and reports everything, and removes sources that several names lead to.
   package func finish() throws(BatchError) {
     repeat {

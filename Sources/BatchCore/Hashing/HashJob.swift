@@ -1,40 +1,32 @@
 import BatchEngine
 
 /// Digests every file of a tree: each is read once for all algorithms, and becomes a row.
-public struct HashJob: BatchJob {
-  public typealias Item = WalkItem
+package struct HashJob: BatchJob {
+  package typealias Item = WalkItem
 
   private let algorithms: [DigestAlgorithm]
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
-  private var cache: DigestCache?
+  private let cache: DigestCache?
 
   /// - Parameters:
   ///   - algorithms: one or more; the digests of a row have their order.
+  ///   - cache: of digests that are known.
   ///   - render: appends a file's row or rows; on many threads at once. An error it throws with a path
   ///     is that file's.
   ///   - output: takes rows; one call at a time, in tree order.
-  public init(
-    algorithms: [DigestAlgorithm],
+  package init(
+    algorithms: [DigestAlgorithm], cache: DigestCache? = nil,
     render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
   ) {
     self.algorithms = algorithms
+    self.cache = cache
     self.render = render
     self.output = output
   }
 
-  /// - Parameter cache: of digests that are known.
-  package init(
-    algorithms: [DigestAlgorithm], cache: DigestCache?,
-    render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
-    output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
-  ) {
-    self.init(algorithms: algorithms, render: render, output: output)
-    self.cache = cache
-  }
-
-  public func makeWorker(
+  package func makeWorker(
     in context: WorkerContext
   ) throws(BatchError) -> some BatchWorker<WalkItem, ResultRows> {
     try FileWorker(
@@ -43,7 +35,7 @@ public struct HashJob: BatchJob {
       render)
   }
 
-  public func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
   /// Reads files and renders their rows.
   private final class FileWorker: BatchWorker {

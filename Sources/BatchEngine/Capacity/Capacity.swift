@@ -4,9 +4,9 @@ import Glibc
 /// What this machine, this container and this process are really allowed to use.
 public struct Capacity: Sendable, Hashable {
   /// All limits that were found, not only those that bind.
-  public let limits: [CapacityLimit]
+  package let limits: [CapacityLimit]
 
-  public init(limits: [CapacityLimit]) {
+  package init(limits: [CapacityLimit]) {
     self.limits = limits
   }
 
@@ -38,7 +38,7 @@ public struct Capacity: Sendable, Hashable {
   }
 
   /// The limit of a resource that allows least; nil when none was found.
-  public func binding(_ resource: CapacityLimit.Resource) -> CapacityLimit? {
+  package func binding(_ resource: CapacityLimit.Resource) -> CapacityLimit? {
     limits.filter { $0.resource == resource }.min { $0.value < $1.value }
   }
 

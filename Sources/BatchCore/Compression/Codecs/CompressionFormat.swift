@@ -3,8 +3,8 @@ import BatchEngine
 /// A standard container of compressed data that this library reads; most of them it writes too.
 ///
 /// The raw value is the suffix of file names without its dot, and the name on the command line. Everything else about a
-/// format is in its row, ``codec``.
-package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
+/// format is in its row, `codec`.
+public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// gzip members, RFC 1952.
   case gz
   /// Zstandard frames, RFC 8878.
@@ -37,7 +37,7 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The formats that single files are written in.
-  package static let writable = allCases.filter { $0.codec.use == .files }
+  public static let writable = allCases.filter { $0.codec.use == .files }
 
   static let writableRemedy: Remedy = "use one of \(writable.map(\.rawValue).joined(separator: ", "))"
 
@@ -52,7 +52,7 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// What is added to the name of a compressed file, with its dot.
-  package var suffix: String { "." + rawValue }
+  public var suffix: String { "." + rawValue }
 
   /// The stock program of the format.
   package var toolName: String { codec.toolName }
@@ -61,10 +61,10 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   package var title: String { codec.title }
 
   /// The levels that can be asked for, fastest first, in the numbers of the stock tool.
-  package var levels: ClosedRange<Int> { codec.levels }
+  public var levels: ClosedRange<Int> { codec.levels }
 
   /// The level when none is asked for, which is the stock tool's.
-  package var defaultLevel: Int { codec.defaultLevel }
+  public var defaultLevel: Int { codec.defaultLevel }
 
   /// The level for those who want speed before size.
   package var fastestLevel: Int { codec.fastestLevel }

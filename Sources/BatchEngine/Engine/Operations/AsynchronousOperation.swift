@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// It keeps the rules that the queue relies on: it finishes even if it was cancelled before it began, and it notifies the queue
 /// after its state has changed, outside the lock.
-open class AsynchronousOperation: Operation, @unchecked Sendable {
+public class AsynchronousOperation: Operation, @unchecked Sendable {
   private enum Phase {
     case ready, executing, finished
   }
@@ -45,12 +45,12 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
   }
 
   /// The work. An override calls `finish()` once, at any later time, on any thread.
-  open func execute() {
+  public func execute() {
     finish()
   }
 
   /// Called in place of ``execute()`` when the operation was cancelled while it waited.
-  open func cancelledBeforeStart() {}
+  public func cancelledBeforeStart() {}
 
   /// Marks the operation as finished, which lets the queue go on. Calls after the first do nothing.
   public final func finish() {
@@ -67,7 +67,7 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
 
   /// Called once on the thread that finished the operation, after the queue was notified: where a completion block would
   /// take a thread of its own.
-  open func didFinish() {}
+  public func didFinish() {}
 
   /// Whether a queue has the operation, which would count one that it did not start. Foundation keeps the queue in a property
   /// that is not public.

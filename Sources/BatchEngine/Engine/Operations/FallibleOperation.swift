@@ -1,7 +1,7 @@
 import Foundation
 
 /// An operation that can fail.
-public protocol FallibleOperation: Operation {
+package protocol FallibleOperation: Operation {
   /// Why it ended so; nil before it has ended and after success.
   var failure: BatchError? { get }
 }
@@ -11,7 +11,7 @@ extension Operation {
   ///
   /// - Throws: `invalid` when the other operation waits for this one, directly or through others, and when this one depends
   ///   on it already.
-  public func addCheckedDependency(_ other: Operation) throws(BatchError) {
+  package func addCheckedDependency(_ other: Operation) throws(BatchError) {
     guard !dependencies.contains(where: { $0 === other }) else {
       throw BatchError(.invalid, "an operation cannot depend on another one twice")
     }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// A dependency says when this operation may begin; ``requireSuccess(of:)`` says also that it must not
 /// run when the other one failed or was cancelled, which `Operation` by itself counts as finished.
-public final class ResultOperation<Value: Sendable>: AsynchronousOperation, FallibleOperation,
+package final class ResultOperation<Value: Sendable>: AsynchronousOperation, FallibleOperation,
   @unchecked Sendable
 {
   private struct State {
@@ -20,7 +20,7 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
   /// - Parameters:
   ///   - queue: where the body runs; nil for the thread that calls `start`.
   ///   - body: gets the operation, so that it can look at `isCancelled` as it goes.
-  public init(
+  package init(
     on queue: DispatchQueue? = nil,
     _ body: @escaping @Sendable (ResultOperation<Value>) throws -> Value
   ) {
@@ -32,7 +32,7 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
   ///
   /// - Throws: what the body threw; `cancelled` when the operation was cancelled; `invalid` when it has
   ///   not finished.
-  public func value() throws(BatchError) -> Value {
+  package func value() throws(BatchError) -> Value {
     guard let outcome = state.withLock({ $0.outcome }) else {
       throw BatchError(.invalid, "a result was asked of an operation that has not finished")
     }
@@ -40,7 +40,7 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
   }
 
   /// What ended the operation without a value; nil while it runs and after success.
-  public var failure: BatchError? {
+  package var failure: BatchError? {
     guard case .failure(let error) = state.withLock({ $0.outcome }) else { return nil }
     return error
   }
@@ -48,17 +48,17 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, Fall
   /// Lets this operation begin after another one, and only if that one succeeds.
   ///
   /// - Throws: `invalid` when the other one waits for this one, directly or through others.
-  public func requireSuccess(of other: any FallibleOperation) throws(BatchError) {
+  package func requireSuccess(of other: any FallibleOperation) throws(BatchError) {
     try addCheckedDependency(other)
     state.withLock { $0.required.append(other) }
   }
 
-  override public func execute() {
+  override package func execute() {
     guard let queue else { return run() }
     queue.async { self.run() }
   }
 
-  override public func cancelledBeforeStart() {
+  override package func cancelledBeforeStart() {
     settle(.failure(BatchError(.cancelled, "cancelled before it began")))
   }
 

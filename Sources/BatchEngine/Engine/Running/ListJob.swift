@@ -1,6 +1,6 @@
 /// Names every file that a run would process, without opening any.
-public struct ListJob: BatchJob {
-  public typealias Item = WalkItem
+package struct ListJob: BatchJob {
+  package typealias Item = WalkItem
 
   private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
   private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
@@ -11,7 +11,7 @@ public struct ListJob: BatchJob {
   ///     file's. On many threads at once, as `render` is.
   ///   - render: appends what is to be shown of a path.
   ///   - output: takes rows; one call at a time, in tree order.
-  public init(
+  package init(
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path },
     render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
@@ -21,11 +21,11 @@ public struct ListJob: BatchJob {
     self.output = output
   }
 
-  public func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
+  package func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
     NameWorker(name: name, render: render)
   }
 
-  public func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector { RowCollector(output) }
 
   /// Renders names.
   private final class NameWorker: BatchWorker {
@@ -61,8 +61,8 @@ public struct ListJob: BatchJob {
 }
 
 /// Hands rows on as they come.
-public final class RowCollector: BatchCollector {
-  public typealias Summary = Void
+package final class RowCollector: BatchCollector {
+  package typealias Summary = Void
 
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
@@ -70,5 +70,5 @@ public final class RowCollector: BatchCollector {
     self.output = output
   }
 
-  public func collect(_ rows: ResultRows) throws(BatchError) { try output(rows) }
+  package func collect(_ rows: ResultRows) throws(BatchError) { try output(rows) }
 }

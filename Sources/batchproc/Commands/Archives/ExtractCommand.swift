@@ -5,8 +5,6 @@ import BatchEngine
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
   private let common: CommonOptions
-  /// The folder of a file that is named, the one that it was staged in, and a large file that grows.
-  private static let descriptorsOfCollector = 3
   let session: Session
   private let tally: TransformTally
   private let made = MemberTally()
@@ -18,7 +16,8 @@ struct ExtractCommand: Command {
     self.common = common
     var tally: TransformTally?
     session = try Session(
-      common, environment: environment, inputs: Self.descriptorsOfCollector + choices.descriptorsOfReader
+      common, environment: environment,
+      inputs: ExtractJob.descriptorsOfCollector + choices.descriptorsOfReader
     ) { reporter in
       let new = TransformTally(reporter, namesEach: common.verbose || common.json)
       tally = new
