@@ -180,6 +180,12 @@ package final class OutputCollector<Report: OutputReport> {
     context.note(kept: waiting.count - reported)
   }
 
+  /// Commits what is complete, and reports it.
+  package func checkpoint() throws(BatchError) {
+    committer.flush()
+    try settle()
+  }
+
   /// Commits and reports everything, and removes sources with several names.
   package func finish() throws(BatchError) {
     repeat {

@@ -12,7 +12,7 @@ func fuzzArchiveIndex(_ start: UnsafePointer<UInt8>, _ count: Int) {
       let row = page.row(index)
       let member = ArchivedMember(
         path: page.path(index), kind: row.kind, size: row.size, modified: row.modified, digest: nil,
-        flags: row.flags, offset: row.offset, header: HeaderCheck(size: row.headerSize, check: 0),
+        flags: row.flags, offset: row.offset, header: HeaderChecksum(size: row.headerSize, check: 0),
         identity: nil)
       builder.add(member, frame: UInt32(row.frame))
     }

@@ -27,7 +27,7 @@ func fuzzEncodedContent(_ start: UnsafePointer<UInt8>, _ count: Int) {
   content.withUnsafeBytes { raw in
     var file: [UInt8] = []
     if (try? context.compress(wholeFile: raw, into: &file)) != nil { files.append(file) }
-    if let file = joined(raw, context, hasSize: start[1] & 8 == 0) { files.append(file) }
+    if let file = joined(raw, format, context, hasSize: start[1] & 8 == 0) { files.append(file) }
   }
   precondition(files.count == 2, "content that cannot be compressed")
   for file in files {
@@ -45,11 +45,12 @@ func fuzzEncodedContent(_ start: UnsafePointer<UInt8>, _ count: Int) {
 }
 
 /// - Returns: nil on an error.
-private func joined(_ content: UnsafeRawBufferPointer, _ context: any CodecContext, hasSize: Bool) -> [UInt8]?
-{
+private func joined(
+  _ content: UnsafeRawBufferPointer, _ format: CompressionFormat, _ context: any CodecContext, hasSize: Bool
+) -> [UInt8]? {
   guard
     let plan = try? BlockPlan(
-      context.format, level: context.level, fileSize: hasSize ? UInt64(content.count) : nil),
+      format, level: format.fastestLevel, fileSize: hasSize ? UInt64(content.count) : nil),
     let joiner = try? BlockJoiner(plan)
   else { return nil }
   var file = joiner.header

@@ -15,6 +15,8 @@ package struct CompressJob: BatchJob {
   private let output: any ResultStream
   private let asked: AskedItems<CompressItem>?
   private let report: TransformCollector.Report
+  /// Makes the outputs in the place of the codec; nil to compress.
+  private let transform: TransformContext.Body?
 
   /// - Parameters:
   ///   - source: the source of the run.
@@ -26,10 +28,12 @@ package struct CompressJob: BatchJob {
     self.init(of: source, output: output, commits: LinuxCommitCalls(), report: report)
   }
 
+  /// - Parameter transform: makes outputs of whole files in the place of the codec.
   init(
-    of source: CompressSource, output: any ResultStream, commits: any CommitCalls,
-    report: @escaping TransformCollector.Report
+    of source: CompressSource, output: any ResultStream, commits: any CommitCalls = LinuxCommitCalls(),
+    transform: TransformContext.Body? = nil, report: @escaping TransformCollector.Report
   ) {
+    self.transform = transform
     format = source.format
     level = source.level
     options = source.options
@@ -42,7 +46,14 @@ package struct CompressJob: BatchJob {
   package var descriptors: Int { options.descriptorsOfLane }
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    try Worker(format, level: level, RunOutputs.of(context, options, commits), context)
+    let probe = context.laneProbe
+    let codec: any CodecContext =
+      if let transform {
+        TransformContext(transform)
+      } else {
+        try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
+      }
+    return try Worker(format, codec, RunOutputs.of(context, options, commits), context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
@@ -68,11 +79,10 @@ package struct CompressJob: BatchJob {
     private var place: OutputPlace?
 
     init(
-      _ format: CompressionFormat, level: Int, _ outputs: RunOutputs, _ context: WorkerContext
+      _ format: CompressionFormat, _ codec: any CodecContext, _ outputs: RunOutputs, _ context: WorkerContext
     ) throws(BatchError) {
       self.outputs = outputs
-      let probe = context.laneProbe
-      codec = try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
+      self.codec = codec
       proof = OutputProof(
         try format.makeDecoder(by: context.reading), try DigestStream(.xxh128), context.calls,
         context.laneProbe, by: context.reading)
@@ -205,8 +215,14 @@ package struct CompressJob: BatchJob {
         return try passOver(record, .compressedAlready, context)
       }
       compressed.removeAll(keepingCapacity: true)
-      try withBytes(of: content) { (raw) throws(BatchError) in
-        try codec.compress(wholeFile: raw, into: &compressed)
+      do throws(BatchError) {
+        try withBytes(of: content) { (raw) throws(BatchError) in
+          try codec.compress(wholeFile: raw, into: &compressed)
+        }
+      } catch {
+        guard codec is TransformContext, error.code != .cancelled else { throw error }
+        context.report(Problem(.unreadable, error.at(record.path)))
+        return nil
       }
       if !options.compressesAll, compressed.count >= content.count {
         return try passOver(record, .notSmaller, context)

@@ -10,6 +10,8 @@ package struct CompressSource: BatchSource {
   let level: Int
   package let asked: AskedItems<CompressItem>? = AskedItems()
   private let blockThreshold: Int64
+  /// Whether larger files are refused, and not cut into blocks.
+  private let isWhole: Bool
   private let cancellation: Cancellation
   private var large: LargeFile?
   private var nextBlock = 0
@@ -18,11 +20,13 @@ package struct CompressSource: BatchSource {
   private var claims: OutputClaims?
   private let folders: OutputFolders
 
-  /// - Parameter operandCount: nil if unknown; two operands can lead to one output.
+  /// - Parameters:
+  ///   - operandCount: nil where it is not known; more than one can lead to one output.
+  ///   - limit: files from this size on are refused, and the others are not cut into blocks; nil cuts large ones.
   /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: OutputOptions,
-    cancellation: Cancellation
+    wholeBelow limit: Int64? = nil, cancellation: Cancellation
   ) throws(BatchError) {
     self.tree = tree
     claims = operandCount == 1 ? nil : OutputClaims()
@@ -33,7 +37,8 @@ package struct CompressSource: BatchSource {
     self.level = try format.checkedLevel(level)
     self.cancellation = cancellation
     let plan = try BlockPlan(format, level: level, fileSize: nil)
-    blockThreshold = Int64(plan.blockSize) * 2
+    blockThreshold = limit ?? Int64(plan.blockSize) * 2
+    isWhole = limit != nil
   }
 
   package mutating func next() throws(BatchError) -> CompressItem? {
@@ -84,6 +89,10 @@ package struct CompressSource: BatchSource {
       firstNames[record.status.identity] = FirstLink(record: record, target: target)
     }
     guard record.status.size >= blockThreshold else { return .file(record, target: target, nil) }
+    guard !isWhole else {
+      let error = BatchError(.exhausted, "is not smaller than \(blockThreshold) bytes", path: record.path)
+      return .problem(Problem(.unreadable, error))
+    }
     let decision = decision(about: record, target)
     guard let decision, decision.isWritten else { return .file(record, target: target, decision) }
     if options.isDryRun { return .file(record, target: target, decision) }

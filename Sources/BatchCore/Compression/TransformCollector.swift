@@ -55,6 +55,8 @@ package final class TransformCollector: BatchCollector {
 
   package func hold(_ problem: Problem, severity: Severity) -> Bool { rows.hold(problem, severity: severity) }
 
+  package func checkpoint() throws(BatchError) { try rows.checkpoint() }
+
   package func finish() throws(BatchError) -> TransformCounts {
     try rows.finish()
     try endStream()

@@ -1,40 +1,32 @@
 import BatchEngine
 
 /// Hashes every file of a tree: each is read once for all algorithms, and becomes one row.
-public struct HashJob: BatchJob {
-  public typealias Item = WalkItem
+package struct HashJob: BatchJob {
+  package typealias Item = WalkItem
 
   private let algorithms: [DigestAlgorithm]
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
   private let output: @Sendable (ResultRows) throws(BatchError) -> Void
-  private var cache: DigestCache?
+  private let cache: DigestCache?
 
   /// - Parameters:
   ///   - algorithms: one or more; the digests of a row are in this order.
+  ///   - cache: of digests that are known.
   ///   - render: appends a file's row or rows; called on many threads at once. An error with a path that it throws is reported
   ///     for that file.
   ///   - output: receives rows; one call at a time, in tree order.
-  public init(
-    algorithms: [DigestAlgorithm],
+  package init(
+    algorithms: [DigestAlgorithm], cache: DigestCache? = nil,
     render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
   ) {
     self.algorithms = algorithms
+    self.cache = cache
     self.render = render
     self.output = output
   }
 
-  /// - Parameter cache: the cache of known digests.
-  package init(
-    algorithms: [DigestAlgorithm], cache: DigestCache?,
-    render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void,
-    output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
-  ) {
-    self.init(algorithms: algorithms, render: render, output: output)
-    self.cache = cache
-  }
-
-  public func makeWorker(
+  package func makeWorker(
     in context: WorkerContext
   ) throws(BatchError) -> some BatchWorker<WalkItem, ResultRows> {
     try FileWorker(
@@ -43,7 +35,7 @@ public struct HashJob: BatchJob {
       render)
   }
 
-  public func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
     RowCollector(output)
   }
 

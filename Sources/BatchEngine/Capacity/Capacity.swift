@@ -4,9 +4,9 @@ import Glibc
 /// The processors, memory and descriptors that this process may use on this machine and in this container.
 public struct Capacity: Sendable, Hashable {
   /// All limits that were found, including those that a lower limit overrides.
-  public let limits: [CapacityLimit]
+  package let limits: [CapacityLimit]
 
-  public init(limits: [CapacityLimit]) {
+  package init(limits: [CapacityLimit]) {
     self.limits = limits
   }
 
@@ -38,7 +38,7 @@ public struct Capacity: Sendable, Hashable {
   }
 
   /// The lowest limit of a resource; nil when none was found.
-  public func binding(_ resource: CapacityLimit.Resource) -> CapacityLimit? {
+  package func binding(_ resource: CapacityLimit.Resource) -> CapacityLimit? {
     limits.filter { $0.resource == resource }.min { $0.value < $1.value }
   }
 

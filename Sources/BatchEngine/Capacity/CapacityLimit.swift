@@ -1,7 +1,7 @@
 /// One limit that was found on this machine: how much it allows, and where it was read.
-public struct CapacityLimit: Sendable, Hashable {
+package struct CapacityLimit: Sendable, Hashable {
   /// The limited resource, which also determines the unit of the value.
-  public enum Resource: String, Sendable, Hashable, CaseIterable {
+  package enum Resource: String, Sendable, Hashable, CaseIterable {
     /// Whole processors.
     case processors
     /// Bytes.
@@ -10,17 +10,17 @@ public struct CapacityLimit: Sendable, Hashable {
     case descriptors
   }
 
-  public let resource: Resource
+  package let resource: Resource
   /// What sets the limit, for people: "CPU affinity", "cgroup CPU quota".
-  public let name: String
+  package let name: String
   /// How much is allowed, in the unit of the resource.
-  public let value: UInt64
+  package let value: UInt64
   /// The value before rounding: half a processor is 1 in ``value`` and 0.5 here.
-  public let exact: Double
+  package let exact: Double
   /// The system call or the file that reported it.
-  public let source: String
+  package let source: String
 
-  public init(_ resource: Resource, name: String, value: UInt64, exact: Double? = nil, source: String) {
+  package init(_ resource: Resource, name: String, value: UInt64, exact: Double? = nil, source: String) {
     self.exact = exact ?? Double(value)
     self.resource = resource
     self.name = name

@@ -8,6 +8,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case lowerConcurrencyOrMemory
   /// More descriptors for the process, or a smaller budget of them.
   case raiseOrLowerDescriptors
+  /// More descriptors for the process, or a larger budget of them.
+  case raiseDescriptors
   /// More memory for buffers and indexes.
   case raiseMemory
   /// A higher limit for the size of decoded content.

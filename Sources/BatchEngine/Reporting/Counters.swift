@@ -69,6 +69,7 @@ public final class Counters: Sendable {
   private let missing = Atomic<Int>(0)
   private let unavailable = Atomic<Int>(0)
   private let changed = Atomic<Int>(0)
+  private let safe = Atomic<Int>(0)
   private let reasons = Mutex<[SkipReason: Int]>([:])
 
   public init() {}
@@ -91,6 +92,15 @@ public final class Counters: Sendable {
   /// Finished paths and bytes read, to measure the speed of a run.
   package var progress: (files: Int, bytes: Int64) {
     (done.load(ordering: .relaxed) + failed.load(ordering: .relaxed), byteCount.load(ordering: .relaxed))
+  }
+
+  /// Paths that were done, failed or skipped at the last checkpoint: when nothing was in progress, and the collector had made
+  /// safe what it had.
+  package var safeCount: Int { safe.load(ordering: .relaxed) }
+
+  func noteCheckpoint() {
+    let counts = snapshot
+    safe.store(counts.done + counts.failed + counts.skipped, ordering: .relaxed)
   }
 
   func addSeen(_ count: Int) { seen.add(count, ordering: .relaxed) }

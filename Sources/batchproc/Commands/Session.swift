@@ -94,9 +94,10 @@ final class Session: Sendable {
       let devices = SavedDevices(readingAt: SavedDevices.path(environment: environment))
       if !devices.numbers.isEmpty { saved = DeviceFacts.fileSystemID(of: operand).flatMap { devices[$0] } }
     }
-    var options = try common.batchOptions(Capacity.current(), laneMemory: laneMemory, saved: saved)
+    var limits = common.limits(saved: saved)
+    limits.bytesPerSecond = rate
+    var options = try limits.options(Capacity.current(), laneMemory: laneMemory)
     if let stride { options.stride = stride }
-    options.bytesPerSecond = rate
     width = options.concurrency
     if isOrdered {
       options.isSerial = true

@@ -8,6 +8,7 @@ extension Remedy {
     case .lowerConcurrency: "lower --max-concurrency"
     case .lowerConcurrencyOrMemory: "lower --max-concurrency or --max-memory"
     case .raiseOrLowerDescriptors: "raise `ulimit -n`, or lower --max-open-files"
+    case .raiseDescriptors: "raise `ulimit -n` or --max-open-files"
     case .raiseMemory: "see --max-memory"
     case .raiseOutputLimit: "see --max-output"
     case .raiseRatioLimit: "see --max-ratio"

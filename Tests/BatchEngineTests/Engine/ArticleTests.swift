@@ -53,6 +53,11 @@ import Testing
     (
       "Sources/BatchOutputs/BatchOutputs.docc/WriteOutputs.md", "samples/LineEnds/Sources/LineEnds/main.swift"
     ),
+    (
+      "Sources/BatchCore/BatchCore.docc/EmbedJobs.md",
+      "samples/CompressServer/Sources/CompressServer/main.swift"
+    ),
+    ("Sources/BatchCore/BatchCore.docc/TransformFiles.md", "samples/Rot13/Sources/Rot13/main.swift"),
   ])
   func listingsAreTheSamples(article: String, sample: String) throws {
     let listing = try Self.text(article).split(separator: "```swift\n").last?.split(separator: "```").first

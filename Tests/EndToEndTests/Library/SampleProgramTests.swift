@@ -13,7 +13,7 @@ struct SampleProgramTests {
   func samples() throws {
     let t = try TreeFixture()
     try t.shell("mkdir d; printf 'a\\r\\nb\\r\\n' >d/x; printf 'c\\n' >d/y")
-    for name in ["LineCount", "LineEnds"] {
+    for name in ["LineCount", "LineEnds", "Rot13"] {
       // Without HOME, swift makes its folders in one that it guesses.
       let run = try t.shell(
         "HOME=$PWD swift build -q --package-path \(Self.samples)/\(name) --scratch-path b && b/debug/\(name) d && rm -r b"
@@ -21,13 +21,52 @@ struct SampleProgramTests {
       #expect(run.status == 0, "\(run.errorText)")
       #expect(run.text.hasSuffix(name == "LineCount" ? "2 files, 0 failed\n" : "2 files written, 0 failed\n"))
     }
+    #expect(t.text("d/x.rot13") == "n\r\no\r\n")
     #expect(try t.shell("od -c d/x.unix | head -n 1").text.contains("a  \\n   b  \\n"))
+  }
+
+  @Test("the server runs several jobs, shows how far they are, cancels one of them, and ends with its input")
+  func server() throws {
+    let t = try TreeFixture()
+    let build = try t.shell(
+      "HOME=$PWD swift build -q --package-path \(Self.samples)/CompressServer --scratch-path b")
+    #expect(build.status == 0, "\(build.errorText)")
+    try t.shell("mkdir one two; for i in $(seq 200); do seq $i 3000 >one/$i; seq $i 4000 >two/$i; done")
+    let run = try t.shell(
+      "printf 'compress a one none\\ncompress b two\\nnonsense\\n' | b/debug/CompressServer")
+    #expect(run.status == 0)
+    let lines = run.text.split(separator: "\n").map(String.init)
+    #expect(lines.first == "ready" && lines.last == "bye")
+    #expect(lines.contains { $0.hasPrefix("done a 200 written, 1 failed, ") })
+    #expect(lines.contains { $0.hasPrefix("done b 200 written, 0 failed, ") })
+    #expect(lines.contains { $0.hasPrefix("failed a none: ") })
+    #expect(lines.contains { $0.hasPrefix("progress a 201/201 ") })
+    #expect(lines.contains("refused nonsense"))
+    #expect(t.names(in: "one").count == 400)
+
+    // Jobs that would take minutes. At INT the standard input stays open.
+    try t.shell("rm one/*.zst two/*.zst")
+    for end in ["echo 'cancel a' >&3; exec 3>&-", "kill -INT $server"] {
+      let stopped = try t.shell(
+        """
+        mkfifo in; b/debug/CompressServer 20000 <in >out & server=$!
+        exec 3>in; echo 'compress a one' >&3; until grep -q progress out; do :; done
+        \(end); wait $server; status=$?
+        rm in; cat out; find one -name '.*' -type f; exit $status
+        """)
+      #expect(stopped.status == 0)
+      #expect(stopped.text.contains("\ncancelled a ") && stopped.text.hasSuffix("bye\n"), "\(stopped.text)")
+    }
   }
 }
 
 /// The same programs against the modules that were built for the tests: a moment in place of a build.
 @Suite struct SampleSourceTests {
-  @Test("the samples, which are the listings of the articles, compile", arguments: ["LineCount", "LineEnds"])
+  @Test(
+    "the samples, which are the listings of the articles, compile",
+    arguments: [
+      "LineCount", "LineEnds", "Rot13", "CompressServer",
+    ])
   func compile(name: String) throws {
     let t = try TreeFixture()
     let folder = DocumentationTests.folder

@@ -8,6 +8,9 @@ import BatchEngine
 package struct ExtractJob: BatchJob {
   package typealias Item = ExtractionItem
 
+  /// The folder of a file that is named, the one that it was staged in, and a large file that grows.
+  package static let descriptorsOfCollector = 3
+
   private let folder: ContainedFolder
   private let selection: MemberSelection
   private let options: ExtractionOptions

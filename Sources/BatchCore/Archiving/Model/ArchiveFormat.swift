@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// An archive format that can be written.
-package struct ArchiveFormat: Sendable, Hashable {
+public struct ArchiveFormat: Sendable, Hashable {
   /// The format that contains the members.
   package enum Container: Sendable, Hashable {
     /// Pax interchange, POSIX.1-2001.
@@ -12,8 +12,8 @@ package struct ArchiveFormat: Sendable, Hashable {
     case sevenZip
   }
 
-  /// The name on the command line, and also the suffix without its dot.
-  package let name: String
+  /// As on the command line, which is also the suffix without its dot: `tar.zst`.
+  public let name: String
   package let container: Container
   /// Nil if nothing is compressed, or the container compresses by itself.
   package let compression: CompressionFormat?
@@ -24,7 +24,7 @@ package struct ArchiveFormat: Sendable, Hashable {
   static let tarZstandard = ArchiveFormat(tarOf: .zst, alsoNamed: ["tar.zstd"])
 
   /// All formats; the first is the default for names without a known suffix.
-  package static let all: [ArchiveFormat] =
+  public static let all: [ArchiveFormat] =
     [ArchiveFormat("tar", .tar), tarZstandard]
     + CompressionFormat.allCases.filter { $0.codec.index != nil && $0 != .zst }
     .map { ArchiveFormat(tarOf: $0) }
@@ -34,13 +34,13 @@ package struct ArchiveFormat: Sendable, Hashable {
   package var isJoinable: Bool { container == .tar }
 
   /// The format of this name; nil for other names.
-  package init?(named name: String) {
+  public init?(named name: String) {
     guard let format = Self.all.first(where: { $0.name == name }) else { return nil }
     self = format
   }
 
   /// The format for the suffix of a file name; ASCII case is ignored.
-  package init?(suffixOf path: PathBytes) {
+  public init?(suffixOf path: PathBytes) {
     let name = path.lastComponent.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     let found = Self.all.first { format in
       ([format.name] + format.shortSuffixes).contains { suffix in
@@ -67,7 +67,7 @@ package struct ArchiveFormat: Sendable, Hashable {
   }
 
   /// The levels that can be chosen; nil if there are none.
-  package var levels: ClosedRange<Int>? {
+  public var levels: ClosedRange<Int>? {
     switch container {
     case .tar: compression?.levels
     case .cpio: nil

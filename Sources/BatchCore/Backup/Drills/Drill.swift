@@ -8,9 +8,9 @@ import BatchOutputs
 /// follow, which have their own cycle: a sample of empty files would prove nothing.
 package final class Drill {
   /// Files that are restored together.
-  private static let batchSize = 2000
+  private static let portionSize = 2000
   /// The bytes of a batch, unless one file alone has more.
-  private static let batchBytes: UInt64 = 1 << 28
+  private static let portionBytes: UInt64 = 1 << 28
 
   package let snapshot: Snapshot
   private let set: BackupSet
@@ -71,7 +71,7 @@ package final class Drill {
   package var isComplete: Bool { remaining.files == 0 && remaining.bytes == 0 }
 
   /// Some files with their rows.
-  package struct Batch: Sendable {
+  package struct Portion: Sendable {
     package let entries: [SnapshotEntry]
     package fileprivate(set) var amount = Amount()
     fileprivate var isOfLarge = false
@@ -79,29 +79,30 @@ package final class Drill {
   }
 
   /// The next files; nil when the share is reached.
-  package func next() throws(BatchError) -> Batch? {
+  package func next() throws(BatchError) -> Portion? {
     if remaining.files > 0 {
-      if let batch = try select(isOfLarge: false) {
-        large.formUnion(batch.entries.filter(isLarge).map(\.path))
-        remaining.remove(batch.amount)
-        return batch
+      if let portion = try select(isOfLarge: false) {
+        large.formUnion(portion.entries.filter(isLarge).map(\.path))
+        remaining.remove(portion.amount)
+        return portion
       }
     }
     if remaining.bytes > 0 {
-      if let batch = try select(isOfLarge: true) {
-        large.formUnion(batch.entries.map(\.path))
-        remaining.remove(batch.amount)
-        return batch
+      if let portion = try select(isOfLarge: true) {
+        large.formUnion(portion.entries.map(\.path))
+        remaining.remove(portion.amount)
+        return portion
       }
     }
     remaining = Amount()
     return nil
   }
 
-  /// The reader that restores a batch.
-  package func reader(of batch: Batch, options: ExtractionOptions) throws(BatchError) -> sending RestoreReader
+  /// What restores a portion.
+  package func reader(of portion: Portion, options: ExtractionOptions) throws(BatchError)
+    -> sending RestoreReader
   {
-    let names = Set(batch.entries.map(\.path))
+    let names = Set(portion.entries.map(\.path))
     // The restored files are compared afterwards, and differences are reported.
     return try RestoreReader(
       snapshot, of: set, options: options, comparesDigests: false, in: SourceContext(run)
@@ -110,19 +111,21 @@ package final class Drill {
     }
   }
 
-  /// The source that compares a batch with a folder.
-  package func audit(of batch: Batch, live: LiveTree) -> sending AuditSource {
-    AuditSource(batch.entries, live: live)
+  /// What compares a portion with a folder.
+  package func audit(of portion: Portion, live: LiveTree) -> sending AuditSource {
+    AuditSource(portion.entries, live: live)
   }
 
-  /// Records that a batch was drilled.
+  /// Remembers that a portion was drilled.
   ///
   /// - Parameters:
   ///   - damaged: its files that were not restored correctly.
   ///   - undrilled: its files that could not be restored for lack of space, so that their state is unknown.
-  package func finish(_ batch: Batch, damaged: Set<PathBytes>, undrilled: Set<PathBytes>) throws(BatchError) {
-    if batch.isOfLarge { state.lastLarge = batch.last } else { state.last = batch.last }
-    for entry in batch.entries where !undrilled.contains(entry.path) {
+  package func finish(_ portion: Portion, damaged: Set<PathBytes>, undrilled: Set<PathBytes>)
+    throws(BatchError)
+  {
+    if portion.isOfLarge { state.lastLarge = portion.last } else { state.last = portion.last }
+    for entry in portion.entries where !undrilled.contains(entry.path) {
       state.note(entry.path, in: entry.archive, isDamaged: damaged.contains(entry.path))
     }
     provesAll = provesAll && damaged.isEmpty && undrilled.isEmpty
@@ -139,18 +142,18 @@ package final class Drill {
   private func isLarge(_ entry: SnapshotEntry) -> Bool { entry.size > 0 && entry.size >= total.mean }
 
   /// The files after those that were drilled last, or the first ones.
-  private func select(isOfLarge: Bool) throws(BatchError) -> Batch? {
-    if let batch = try select(after: isOfLarge ? state.lastLarge : state.last, isOfLarge: isOfLarge) {
-      return batch
+  private func select(isOfLarge: Bool) throws(BatchError) -> Portion? {
+    if let portion = try select(after: isOfLarge ? state.lastLarge : state.last, isOfLarge: isOfLarge) {
+      return portion
     }
     return try select(after: nil, isOfLarge: isOfLarge)
   }
 
   /// - Returns: nil when no file follows.
-  private func select(after place: DrillState.Place?, isOfLarge: Bool) throws(BatchError) -> Batch? {
+  private func select(after place: DrillState.Place?, isOfLarge: Bool) throws(BatchError) -> Portion? {
     let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
-    let most = isOfLarge ? Self.batchSize : min(remaining.files, Self.batchSize)
-    let bytes = isOfLarge ? min(remaining.bytes, Self.batchBytes) : Self.batchBytes
+    let most = isOfLarge ? Self.portionSize : min(remaining.files, Self.portionSize)
+    let bytes = isOfLarge ? min(remaining.bytes, Self.portionBytes) : Self.portionBytes
     var source: PathBytes = ""
     var entries = [SnapshotEntry]()
     var amount = Amount()
@@ -168,7 +171,7 @@ package final class Drill {
         last = DrillState.Place(source: source, path: entry.path)
       }
     }
-    return entries.isEmpty ? nil : Batch(entries: entries, amount: amount, isOfLarge: isOfLarge, last: last)
+    return entries.isEmpty ? nil : Portion(entries: entries, amount: amount, isOfLarge: isOfLarge, last: last)
   }
 
   private static func amount(

@@ -3,8 +3,8 @@ import BatchEngine
 /// A standard container of compressed data that this library reads; most of them it writes too.
 ///
 /// The raw value is the suffix of file names without its dot, and the name on the command line. Everything else about a format
-/// is in its descriptor, ``codec``.
-package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
+/// format is in its row, `codec`.
+public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// gzip members, RFC 1952.
   case gz
   /// Zstandard frames, RFC 8878.
@@ -37,7 +37,7 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The formats in which single files can be written.
-  package static let writable = allCases.filter { $0.codec.use == .files }
+  public static let writable = allCases.filter { $0.codec.use == .files }
 
   static let writableRemedy: Remedy = "use one of \(writable.map(\.rawValue).joined(separator: ", "))"
 
@@ -52,7 +52,7 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   }
 
   /// The suffix of compressed files, with its dot.
-  package var suffix: String { "." + rawValue }
+  public var suffix: String { "." + rawValue }
 
   /// The stock program of the format.
   package var toolName: String { codec.toolName }
@@ -61,10 +61,10 @@ package enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   package var title: String { codec.title }
 
   /// The available levels, fastest first, with the numbers of the stock tool.
-  package var levels: ClosedRange<Int> { codec.levels }
+  public var levels: ClosedRange<Int> { codec.levels }
 
   /// The default level, which is that of the stock tool.
-  package var defaultLevel: Int { codec.defaultLevel }
+  public var defaultLevel: Int { codec.defaultLevel }
 
   /// The level for the highest speed.
   package var fastestLevel: Int { codec.fastestLevel }

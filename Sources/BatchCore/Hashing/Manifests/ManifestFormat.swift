@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// The format of a list of digests.
-package enum ManifestFormat: String, CaseIterable, Sendable {
+public enum ManifestFormat: String, CaseIterable, Sendable {
   /// `digest  name`, as `sha256sum` prints.
   case gnu
   /// `SHA256 (name) = digest`, as `sha256sum --tag` prints.

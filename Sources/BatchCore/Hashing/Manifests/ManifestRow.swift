@@ -1,16 +1,16 @@
 import BatchEngine
 
 /// The row of a manifest for one file.
-public struct ManifestRow: Sendable {
-  public let path: PathBytes
+package struct ManifestRow: Sendable {
+  package let path: PathBytes
   /// The digests, in the order of the requested algorithms.
-  public let digests: [Digest]
+  package let digests: [Digest]
   /// The number of bytes that were hashed.
-  public let size: UInt64
+  package let size: UInt64
   /// nil for a stream.
-  public let modified: ManifestTime?
+  package let modified: ManifestTime?
 
-  public init(path: PathBytes, digests: [Digest], size: UInt64, modified: ManifestTime?) {
+  package init(path: PathBytes, digests: [Digest], size: UInt64, modified: ManifestTime?) {
     self.path = path
     self.digests = digests
     self.size = size

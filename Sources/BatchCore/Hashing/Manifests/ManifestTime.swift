@@ -1,13 +1,13 @@
 import BatchEngine
 
 /// A point in time as the kernel stores it.
-public struct ManifestTime: Sendable, Hashable {
+package struct ManifestTime: Sendable, Hashable {
   /// Whole seconds since 1970, rounded down.
-  public let seconds: Int64
+  package let seconds: Int64
   /// Nanoseconds after ``seconds``, below 1,000,000,000.
-  public let nanoseconds: UInt32
+  package let nanoseconds: UInt32
 
-  public init(seconds: Int64, nanoseconds: UInt32) {
+  package init(seconds: Int64, nanoseconds: UInt32) {
     self.seconds = seconds
     self.nanoseconds = nanoseconds
   }

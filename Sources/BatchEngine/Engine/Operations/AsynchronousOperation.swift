@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// It follows the rules on which the queue relies: it finishes even if it was cancelled before it began, and it notifies the
 /// queue after its state has changed, outside the lock.
-open class AsynchronousOperation: Operation, @unchecked Sendable {
+public class AsynchronousOperation: Operation, @unchecked Sendable {
   private enum Phase {
     case ready, executing, finished
   }
@@ -45,12 +45,12 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
   }
 
   /// The work. An override calls `finish()` once, at any later time, on any thread.
-  open func execute() {
+  public func execute() {
     finish()
   }
 
   /// Called instead of ``execute()`` when the operation was cancelled before it began.
-  open func cancelledBeforeStart() {}
+  public func cancelledBeforeStart() {}
 
   /// Marks the operation as finished, which lets the queue go on. Calls after the first do nothing.
   public final func finish() {
@@ -67,7 +67,7 @@ open class AsynchronousOperation: Operation, @unchecked Sendable {
 
   /// Called once on the thread that finished the operation, after the queue was notified. A completion block would need another
   /// thread.
-  open func didFinish() {}
+  public func didFinish() {}
 
   /// Whether the operation is in a queue; the queue's counts would be wrong if it were started by hand. Foundation keeps the
   /// queue in a private property.

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// An operation that makes one value, on a queue of its own or on the thread that starts it.
-public final class ResultOperation<Value: Sendable>: AsynchronousOperation, @unchecked Sendable {
+package final class ResultOperation<Value: Sendable>: AsynchronousOperation, @unchecked Sendable {
   private let outcome = Mutex<Result<Value, BatchError>?>(nil)
   private let queue: DispatchQueue?
   private let body: @Sendable (ResultOperation<Value>) throws -> Value
@@ -10,7 +10,7 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, @unc
   /// - Parameters:
   ///   - queue: where the body runs; nil for the thread that calls `start`.
   ///   - body: gets the operation, so that it can check `isCancelled` while it runs.
-  public init(
+  package init(
     on queue: DispatchQueue? = nil,
     _ body: @escaping @Sendable (ResultOperation<Value>) throws -> Value
   ) {
@@ -22,19 +22,19 @@ public final class ResultOperation<Value: Sendable>: AsynchronousOperation, @unc
   ///
   /// - Throws: what the body threw; `cancelled` when the operation was cancelled; `invalid` when it has
   ///   not finished.
-  public func value() throws(BatchError) -> Value {
+  package func value() throws(BatchError) -> Value {
     guard let outcome = outcome.withLock({ $0 }) else {
       throw BatchError(.invalid, "the result of an operation that has not finished was requested")
     }
     return try outcome.get()
   }
 
-  override public func execute() {
+  override package func execute() {
     guard let queue else { return run() }
     queue.async { self.run() }
   }
 
-  override public func cancelledBeforeStart() {
+  override package func cancelledBeforeStart() {
     settle(.failure(BatchError(.cancelled, "cancelled before it began")))
   }
 

@@ -66,7 +66,8 @@ public struct BatchRunner: Sendable {
     return RunOutcome(summary: summary, result: result)
   }
 
-  /// Runs a job and returns at once, for a program whose main thread must not wait.
+  /// Runs a job and returns at once: for tasks, whose threads must not be blocked, and for programs whose main thread must not
+  /// wait.
   ///
   /// - Parameters:
   ///   - job: makes the workers and the collector.
@@ -79,10 +80,28 @@ public struct BatchRunner: Sendable {
   ) where Job.Item == Source.Item {
     // Transferred by the caller, and used only by the block below.
     nonisolated(unsafe) let source = source
-    let outcome = OutcomeBox<RunOutcome<Job.Collector.Summary>>()
+    start(notify: queue, handler) { self.run(job, over: source) }
+  }
+
+  /// The same over the items of a reader.
+  package func start<Job: BatchJob, Reader: BatchReader & SendableMetatype>(
+    _ job: Job, reading reader: sending Reader, notify queue: DispatchQueue,
+    _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
+  ) where Job.Item == Reader.Item {
+    // As above.
+    nonisolated(unsafe) let reader = reader
+    start(notify: queue, handler) { self.run(job, reading: reader) }
+  }
+
+  /// Calls `body` on a queue of its own, and `handler` with what it returned.
+  private func start<Outcome: Sendable>(
+    notify queue: DispatchQueue, _ handler: @escaping @Sendable (Outcome) -> Void,
+    _ body: @escaping @Sendable () -> Outcome
+  ) {
+    let outcome = OutcomeBox<Outcome>()
     let group = DispatchGroup()
     DispatchQueue(label: "batchproc.run").async(group: group) {
-      let ended = self.run(job, over: source)
+      let ended = body()
       outcome.value.withLock { $0 = ended }
     }
     group.notify(queue: queue) {
@@ -341,6 +360,7 @@ public struct BatchRunner: Sendable {
       guard !cancellation.isCancelled else { return }
       do throws(BatchError) {
         try withCollector { (collector) throws(BatchError) in try collector.checkpoint() }
+        context.counters.noteCheckpoint()
       } catch {
         cancellation.cancel(error)
       }

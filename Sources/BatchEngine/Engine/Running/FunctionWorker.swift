@@ -15,8 +15,8 @@ package final class FunctionWorker<Item: Sendable, Output: ChunkOutput & Sendabl
 }
 
 /// Hands results on as they come.
-public final class RowCollector<Output: ChunkOutput & Sendable>: BatchCollector {
-  public typealias Summary = Void
+package final class RowCollector<Output: ChunkOutput & Sendable>: BatchCollector {
+  package typealias Summary = Void
 
   private let output: @Sendable (Output) throws(BatchError) -> Void
 
@@ -24,5 +24,5 @@ public final class RowCollector<Output: ChunkOutput & Sendable>: BatchCollector 
     self.output = output
   }
 
-  public func collect(_ rows: Output) throws(BatchError) { try output(rows) }
+  package func collect(_ rows: Output) throws(BatchError) { try output(rows) }
 }

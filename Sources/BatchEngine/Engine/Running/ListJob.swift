@@ -1,6 +1,6 @@
 /// Names every file that a run would process, without opening any.
-public struct ListJob: BatchJob {
-  public typealias Item = WalkItem
+package struct ListJob: BatchJob {
+  package typealias Item = WalkItem
 
   private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
   private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
@@ -11,7 +11,7 @@ public struct ListJob: BatchJob {
   ///     Called on many threads at once, as `render` is.
   ///   - render: appends the row of a path.
   ///   - output: takes rows; one call at a time, in tree order.
-  public init(
+  package init(
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path },
     render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
@@ -21,11 +21,11 @@ public struct ListJob: BatchJob {
     self.output = output
   }
 
-  public func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
+  package func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
     FunctionWorker(process)
   }
 
-  public func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
     RowCollector(output)
   }
 

@@ -32,6 +32,8 @@ public struct WalkOptions: Sendable {
   public var readAheadThreshold = Duration.zero
 
   private static let mostReadAhead = 32
+  /// A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
+  package static let usualReadAheadThreshold = Duration.microseconds(200)
 
   public init() {}
 

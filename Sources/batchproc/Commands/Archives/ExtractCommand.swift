@@ -5,8 +5,6 @@ import BatchEngine
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
   private let common: CommonOptions
-  /// The folder of a committed file, its staging folder, and a growing large file.
-  private static let descriptorsOfCollector = 3
   let session: Session
   private let tally: TransformTally
   private let made = MemberTally()
@@ -16,7 +14,7 @@ struct ExtractCommand: Command {
   ) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
     self.common = common
-    let inputs = Self.descriptorsOfCollector + choices.descriptorsOfReader
+    let inputs = ExtractJob.descriptorsOfCollector + choices.descriptorsOfReader
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
       try Session(common, environment: environment, inputs: inputs) { observe($0) }
     }

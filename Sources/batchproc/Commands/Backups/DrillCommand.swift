@@ -55,8 +55,8 @@ struct DrillCommand: Command {
     do throws(BatchError) {
       let snapshot = try set.opened(chosen, in: context)
       drill = try Drill(snapshot, of: set, share: share, isSynced: common.fsync, in: context)
-      while !tally.isWithoutRoom, let batch = try drill.next() {
-        try restore(batch, of: drill, &tally)
+      while !tally.isWithoutRoom, let portion = try drill.next() {
+        try restore(portion, of: drill, &tally)
         if let budget, ContinuousClock.now - start >= budget, !drill.isComplete {
           tally.isStopped = true
           break
@@ -98,23 +98,23 @@ struct DrillCommand: Command {
 
   /// Restores some files, compares them, and removes them.
   private func restore(
-    _ batch: Drill.Batch, of drill: Drill, _ tally: inout Tally
+    _ portion: Drill.Portion, of drill: Drill, _ tally: inout Tally
   ) throws(BatchError) {
     let folder = try TemporaryFolder(in: temporary, for: "drill", calls: session.context.calls)
-    let undrilled = try extract(batch, of: drill, into: folder.path, &tally)
+    let undrilled = try extract(portion, of: drill, into: folder.path, &tally)
     // If there was no space, the run ends.
     let damaged =
       tally.isWithoutRoom
-      ? [] : try compare(batch, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
-    tally.files += batch.entries.count
-    let (bytes, isTooLarge) = tally.bytes.addingReportingOverflow(Int64(clamping: batch.amount.bytes))
+      ? [] : try compare(portion, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
+    tally.files += portion.entries.count
+    let (bytes, isTooLarge) = tally.bytes.addingReportingOverflow(Int64(clamping: portion.amount.bytes))
     tally.bytes = isTooLarge ? .max : bytes
     tally.damaged += damaged.count
     tally.undrilled += undrilled.count
     if isAgainstLive, !tally.isWithoutRoom {
-      tally.rotten += try compare(batch, of: drill, with: "/", isLive: true).count
+      tally.rotten += try compare(portion, of: drill, with: "/", isLive: true).count
     }
-    try drill.finish(batch, damaged: damaged, undrilled: undrilled)
+    try drill.finish(portion, damaged: damaged, undrilled: undrilled)
     do throws(BatchError) {
       try folder.remove()
     } catch {
@@ -125,7 +125,7 @@ struct DrillCommand: Command {
 
   /// - Returns: the files for which the temporary folder had no space, which are reported.
   private func extract(
-    _ batch: Drill.Batch, of drill: Drill, into folder: PathBytes,
+    _ portion: Drill.Portion, of drill: Drill, into folder: PathBytes,
     _ tally: inout Tally
   ) throws(BatchError) -> Set<PathBytes> {
     var options = ExtractionOptions()
@@ -144,16 +144,16 @@ struct DrillCommand: Command {
     let job = try ExtractJob(
       into: folder, selection: MemberSelection(), options: options, in: session.context
     ) { _ in }
-    let restored = BatchRunner(extraction).run(job, reading: try drill.reader(of: batch, options: options))
+    let restored = BatchRunner(extraction).run(job, reading: try drill.reader(of: portion, options: options))
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }
       tally.isWithoutRoom = true
-      tell(stopped, "\(ByteCount.files(batch.entries.count)) could not be drilled", temporary)
-      return Set(batch.entries.map(\.path))
+      tell(stopped, "\(ByteCount.files(portion.entries.count)) could not be drilled", temporary)
+      return Set(portion.entries.map(\.path))
     }
     if let failure = restored.result?.failure { throw failure }
     let refused = refusals.errors
-    let entries = batch.entries.filter { entry in
+    let entries = portion.entries.filter { entry in
       refused[entry.path] != nil || entry.firstName.map { refused[$0] != nil } ?? false
     }
     for entry in entries {
@@ -175,7 +175,7 @@ struct DrillCommand: Command {
 
   /// - Returns: the files that differ.
   private func compare(
-    _ batch: Drill.Batch, of drill: Drill, with folder: PathBytes, isLive: Bool,
+    _ portion: Drill.Portion, of drill: Drill, with folder: PathBytes, isLive: Bool,
     leavingOut unknown: Set<PathBytes> = []
   ) throws(BatchError) -> Set<PathBytes> {
     let context = RunContext(
@@ -191,7 +191,7 @@ struct DrillCommand: Command {
       found.withLock { $0.formUnion(different.map(\.path)) }
       try rows.write(isLive ? different : findings)
     }
-    let outcome = BatchRunner(context).run(job, over: drill.audit(of: batch, live: live))
+    let outcome = BatchRunner(context).run(job, over: drill.audit(of: portion, live: live))
     if let stopped = outcome.summary.stopped { throw stopped }
     return found.withLock { $0 }
   }

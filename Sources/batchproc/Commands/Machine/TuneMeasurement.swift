@@ -80,7 +80,7 @@ struct TuneMeasurement: Sendable {
       case .compress: try CompressionFormat.gz.memoryOfLane(level: nil)
       case .archive: try format.memoryOfLane(level: nil)
       }
-    options = try common.batchOptions(Capacity.current(), laneMemory: memory)
+    options = try common.limits().options(Capacity.current(), laneMemory: memory)
   }
 
   /// The highest number of an adaptive run.

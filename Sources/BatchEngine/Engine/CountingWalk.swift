@@ -1,12 +1,10 @@
-import BatchCore
-import BatchEngine
 import Dispatch
-import class Foundation.Operation
+import Foundation
 
 /// Counts the work of a run while it runs, so that the remaining time can be estimated.
-enum CountingWalk {
+package enum CountingWalk {
   /// Counts that are known without a walk.
-  static func known(_ items: Int, bytes: UInt64) -> ResultOperation<Counters.Snapshot> {
+  package static func known(_ items: Int, bytes: UInt64) -> ResultOperation<Counters.Snapshot> {
     ResultOperation { _ in
       var total = Counters.Snapshot()
       total.seen = items
@@ -16,11 +14,16 @@ enum CountingWalk {
   }
 
   /// An operation that is not started yet; it stops early when it is cancelled or the run is.
-  static func operation(
-    _ operands: Operands, options: WalkOptions, run: RunContext
+  ///
+  /// - Parameters:
+  ///   - queue: where the walk is made.
+  ///   - paths: those that the run gets.
+  package static func operation(
+    on queue: DispatchQueue = DispatchQueue(label: "batchproc.count"), options: WalkOptions, run: RunContext,
+    of paths: @escaping @Sendable () -> AnyIterator<PathBytes>
   ) -> ResultOperation<Counters.Snapshot> {
-    ResultOperation(on: DispatchQueue(label: "batchproc.count")) { operation in
-      var source = run.tree(operands.uncounted, options: options)
+    ResultOperation(on: queue) { operation in
+      var source = run.tree(paths(), options: options)
       var total = Counters.Snapshot()
       while !operation.isCancelled, !run.cancellation.isCancelled, let item = source.next() {
         total.seen += 1

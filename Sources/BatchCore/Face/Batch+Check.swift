@@ -1,0 +1,83 @@
+import BatchEngine
+
+extension Batch {
+  /// How the entries of manifests are checked.
+  public struct CheckOptions: Sendable {
+    public var settings = Settings()
+    /// Which entries are checked, by their names and what the files are.
+    public var selection = WalkOptions()
+    /// Where relative names begin; nil for the working directory.
+    public var directory: PathBytes?
+    /// That of rows that do not say of which algorithm they are; nil goes by the length of the digest.
+    public var algorithm: DigestAlgorithm?
+    /// Passes over files that are missing.
+    public var ignoresMissing = false
+    /// Passes over rows that are not valid.
+    public var ignoresMalformed = false
+
+    /// All entries, in the working directory.
+    public init() {}
+  }
+
+  /// The entries of manifests by what was found.
+  public struct CheckedFiles: Sendable {
+    private var tally = CheckTally()
+    /// Files that have another digest than the recorded one, in the order of the manifests, at most ``Settings/mostListed``.
+    public internal(set) var differences: [PathBytes] = []
+    private var isAtEnd = false
+
+    init() {}
+
+    /// How many files have the recorded digest.
+    public var matches: Int { tally.matches }
+    /// How many files have another digest.
+    public var different: Int { tally.differs }
+    /// How many files are missing, and were not to be passed over.
+    public var missing: Int { tally.missing }
+    /// How many files could not be read.
+    public var unreadable: Int { tally.unreadable }
+    /// How many rows are not valid, and were not to be passed over.
+    public var malformed: Int { tally.malformed }
+    /// Whether all manifests were read to their ends, there is a file with the recorded digest, and nothing else was found.
+    public var isVerified: Bool {
+      isAtEnd && tally.matches > 0 && tally.differs + tally.missing + tally.unreadable + tally.malformed == 0
+        && tally.unreadableManifests == 0
+    }
+
+    mutating func add(_ chunk: CheckedChunk, most: Int) {
+      for finding in chunk.findings { tally.count(finding) }
+      differences += chunk.different.prefix(max(0, most - differences.count))
+    }
+
+    mutating func noteEnd() { isAtEnd = true }
+  }
+
+  /// Reads the files that manifests name, and compares their digests.
+  ///
+  /// Callable from any task; see ``Batch`` for threads and cancellation.
+  ///
+  /// - Parameters:
+  ///   - manifests: in any form that ``hash(_:_:progress:each:)`` and the stock tools write.
+  ///   - options: how, and with what of the machine.
+  ///   - progress: gets states until the call returns.
+  /// - Returns: what was found. Manifests and files that cannot be read are among the failures.
+  /// - Throws: `exhausted` where the machine does not allow a run.
+  public static func check(
+    _ manifests: [PathBytes], _ options: CheckOptions = CheckOptions(), progress: Progress? = nil
+  ) async throws(BatchError) -> Report<CheckedFiles> {
+    try await BatchCall.perform(options.settings, progress, CheckedFiles()) { (call) throws(BatchError) in
+      let run = try call.makeRun(manifests.first, inputs: 1)
+      let source = CheckSource(
+        manifests: manifests.asFiles, in: options.directory,
+        options: ManifestReader.Options(algorithm: options.algorithm),
+        ignoresMalformed: options.ignoresMalformed, selection: options.selection, context: SourceContext(run))
+      let job = CheckJob(ignoresMissing: options.ignoresMissing) { _, _, _ in
+      } output: { chunk in
+        call.note { $0.add(chunk, most: call.settings.mostListed) }
+      }
+      call.start(job, over: source, in: run, count: nil) { result in
+        if result != nil { call.note { $0.noteEnd() } }
+      }
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import BatchEngine
+
+extension Batch {
+  /// How members become files.
+  public struct ExtractOptions: Sendable {
+    public var settings = Settings()
+    /// Patterns of the members that are meant, as gitignore(5) has them, with wildcards that match slashes; none means all. A
+    /// folder that matches stands for all that is in it.
+    public var patterns: [PathBytes] = []
+    /// What is left out of these; nil for nothing.
+    public var filter: PathFilter?
+    /// How many leading names of each path are dropped, 0 or more.
+    public var strippedNames = 0
+    /// What a member may replace; a file that stays counts as failed.
+    public var replacing = Replacing.never
+    /// Gives files to the owners that the archive names: by default where the process is the superuser's.
+    public var restoresOwners = StandardStreams.isRoot
+    /// Goes by the numbers of owners, also where their names are known.
+    public var usesNumericOwners = false
+    public var restoresAttributes = true
+    /// Sets setuid, setgid and sticky bits, capabilities, and attributes that the system gives a meaning to.
+    public var restoresPrivileges = false
+    public var makesDevices = false
+    /// Refuses symbolic links that are absolute or lead out of the folder. Nothing is written through a link in any case.
+    public var refusesUnsafeLinks = false
+    /// Extracts undamaged members behind a damaged place too.
+    public var keepsGoing = false
+    /// Bytes of content at most; nil for any number.
+    public var mostOutput: UInt64?
+    /// How many times as large as the archive the content may be, 1 or more; nil for any number.
+    public var mostRatio: UInt64?
+    /// Brings all to the disk before the call returns.
+    public var isSynced = true
+
+    /// All members; nothing that exists is replaced.
+    public init() {}
+  }
+
+  /// The members of an archive that were extracted.
+  public struct ExtractedFiles: Sendable {
+    /// Regular files.
+    public internal(set) var files = 0
+    /// Folders, links, FIFOs and devices.
+    public internal(set) var others = 0
+    /// Bytes of the contents.
+    public internal(set) var bytes: UInt64 = 0
+    /// Whether a part of the archive is damaged.
+    public internal(set) var isDamaged = false
+    /// Whether the extraction ended before the archive did.
+    public internal(set) var isCutShort = false
+    /// How many members were made without rights that ``ExtractOptions/restoresPrivileges`` grants.
+    public internal(set) var withoutPrivileges = 0
+    /// Patterns that no member matches.
+    public internal(set) var unmatched: [PathBytes] = []
+    /// What is odd about the archive, in sentences.
+    public internal(set) var remarks: [String] = []
+
+    init() {}
+
+    mutating func add(_ report: ExtractionReport) {
+      guard report.outcome == .extracted else { return }
+      if report.kind == .file { files += 1 } else { others += 1 }
+      bytes = bytes.addingReportingOverflow(report.size).partialValue
+    }
+
+    mutating func add(_ extraction: Extraction) {
+      isDamaged = extraction.isDamaged
+      isCutShort = extraction.isCutShort
+      withoutPrivileges = extraction.madeSafe
+      unmatched = extraction.unmatched.map(\.glob)
+      remarks = extraction.remarks
+    }
+  }
+
+  /// Unpacks an archive of the tar family, cpio, zip or 7z.
+  ///
+  /// Callable from any task; see ``Batch`` for threads and cancellation.
+  ///
+  /// - Parameters:
+  ///   - archive: of a file.
+  ///   - folder: where the members go; it is made where it is missing, and nothing is made outside.
+  ///   - options: how, and with what of the machine.
+  ///   - progress: gets states until the call returns; totals only where the archive has an index and all of it is meant.
+  /// - Returns: what was extracted. What is damaged is among the failures.
+  /// - Throws: `malformed` for what is no archive, `unsupported` for one that is encrypted, `invalid` for a pattern that can never
+  ///   match, `exhausted` where the machine does not allow a run, `unwritable` where the folder takes nothing.
+  public static func extract(
+    _ archive: PathBytes, into folder: PathBytes, _ options: ExtractOptions = ExtractOptions(),
+    progress: Progress? = nil
+  ) async throws(BatchError) -> Report<ExtractedFiles> {
+    try await BatchCall.perform(options.settings, progress, ExtractedFiles()) { (call) throws(BatchError) in
+      let run = try call.makeRun(archive, inputs: ExtractJob.descriptorsOfCollector)
+      let file = try ArchiveFile(archive == "-" ? "./-" : archive, in: SourceContext(run))
+      let selection = try MemberSelection(
+        globs: options.patterns, strip: max(0, options.strippedNames), filter: options.filter)
+      var extraction = options.extraction
+      extraction.memory = run.options.memory
+      try FolderMaker(calls: run.calls).makeLast(folder)
+      let job = try ExtractJob(into: folder, selection: selection, options: extraction, in: run) { report in
+        call.note { $0.add(report) }
+      }
+      let reader = try ExtractReader(
+        file, selection: selection, globs: options.patterns, options: extraction, by: run.reading)
+      let total = reader.total
+      call.start(job, reading: reader, in: run, total: total) { (extraction) throws(BatchError) in
+        guard let extraction else { return }
+        call.note { $0.add(extraction) }
+        if let failure = extraction.failure { throw failure }
+      }
+    }
+  }
+}
+
+extension Batch.ExtractOptions {
+  /// The same in the terms of the job.
+  fileprivate var extraction: ExtractionOptions {
+    var extraction = ExtractionOptions()
+    extraction.overwriting =
+      switch replacing {
+      case .never: .never
+      case .older: .newer
+      case .always: .always
+      }
+    extraction.restoresOwner = restoresOwners
+    extraction.usesNumericOwner = usesNumericOwners
+    extraction.restoresAttributes = restoresAttributes
+    extraction.restoresPrivileges = restoresPrivileges
+    extraction.makesDevices = makesDevices
+    extraction.refusesUnsafeLinks = refusesUnsafeLinks
+    extraction.keepsGoing = keepsGoing
+    extraction.limits = ArchiveLimits(maximumOutput: mostOutput, maximumRatio: mostRatio)
+    extraction.isSynced = isSynced
+    return extraction
+  }
+}

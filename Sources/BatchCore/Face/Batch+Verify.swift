@@ -1,0 +1,131 @@
+import BatchEngine
+
+extension Batch {
+  /// How an archive is verified.
+  public struct VerifyOptions: Sendable {
+    public var settings = Settings()
+    /// A folder to compare the members with; nil for none. The names of the members begin there.
+    public var directory: PathBytes?
+    /// Which paths of ``directory`` are compared.
+    public var walk = WalkOptions()
+
+    /// The archive alone.
+    public init() {}
+  }
+
+  /// What was found out about an archive.
+  public struct VerifiedArchive: Sendable {
+    /// How a folder differs from the archive at one path.
+    public struct Difference: Sendable, Hashable {
+      /// In which way.
+      public enum Kind: String, Sendable, Hashable {
+        /// A member that is not in the folder.
+        case missing
+        /// In the folder, and no member.
+        case new
+        /// Of another kind, such as a folder in the place of a file.
+        case type
+        /// The bytes of a file are others.
+        case modified
+        /// Mode, owner, attributes, target of a link; or the time of anything but a file.
+        case metadata
+        /// The time of a file alone.
+        case touched
+      }
+
+      public let path: PathBytes
+      public let kind: Kind
+    }
+
+    /// Members that cannot be extracted as they were.
+    public internal(set) var damagedMembers = 0
+    /// Members that changed while they were archived, as the index says.
+    public internal(set) var changedMembers = 0
+    /// What is wrong with the archive itself, in sentences.
+    public internal(set) var damage: [String] = []
+    /// What is odd about it, in sentences.
+    public internal(set) var remarks: [String] = []
+    /// The SHA-256 of its index, which identifies its whole content; nil for an archive without an index.
+    public internal(set) var indexDigest: Digest?
+    /// Paths at which the folder differs, in the order of the archive, at most ``Settings/mostListed``.
+    public internal(set) var differences: [Difference] = []
+    /// How many there are.
+    public internal(set) var differenceCount = 0
+    private var isAtEnd = false
+
+    init() {}
+
+    /// Whether it was read to its end, and is undamaged and as the folder.
+    public var isVerified: Bool {
+      isAtEnd && damagedMembers == 0 && damage.isEmpty && differenceCount == 0
+    }
+
+    mutating func add(_ findings: [VerifyJob.Finding], most: Int) {
+      for finding in findings {
+        if finding.damage != nil { damagedMembers += 1 }
+        if !finding.flags.isEmpty { changedMembers += 1 }
+        guard let difference = finding.difference else { continue }
+        differenceCount += 1
+        if differences.count < most, let kind = Difference.Kind(rawValue: difference.kind.rawValue) {
+          differences.append(Difference(path: finding.path, kind: kind))
+        }
+      }
+    }
+
+    mutating func add(_ verification: Verification) {
+      damage = verification.damage
+      remarks = verification.warnings
+      indexDigest = verification.indexDigest
+      isAtEnd = true
+    }
+  }
+
+  /// Decodes an archive, compares all that it says of itself, and keeps nothing; compares it with a folder, too, where the options
+  /// name one.
+  ///
+  /// Callable from any task; see ``Batch`` for threads and cancellation.
+  ///
+  /// - Parameters:
+  ///   - archive: of a file.
+  ///   - options: how, and with what of the machine.
+  ///   - progress: gets states until the call returns; totals only where the archive has an index.
+  /// - Returns: what was found out. A file that is no archive counts as damaged.
+  /// - Throws: the error of opening the archive or the folder; `unsupported` for an archive that is encrypted; `exhausted` where
+  ///   the machine does not allow a run; `invalid` where the names of the members begin above the folder.
+  public static func verify(
+    _ archive: PathBytes, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil
+  ) async throws(BatchError) -> Report<VerifiedArchive> {
+    try await BatchCall.perform(options.settings, progress, VerifiedArchive()) { (call) throws(BatchError) in
+      let run = try call.makeRun(archive, inputs: 1)
+      let memory = run.options.memory
+      let reader: VerifyReader
+      let live: LiveTree?
+      do throws(BatchError) {
+        let file = try ArchiveFile(archive == "-" ? "./-" : archive, in: SourceContext(run))
+        live = try options.directory.map { (directory) throws(BatchError) in
+          var walk = options.walk.ofCall
+          walk.takesEverything = true
+          if let identity = file.identity { walk.excluded.insert(identity) }
+          return try LiveTree(directory, options: walk, in: SourceContext(run))
+        }
+        if let directory = options.directory,
+          let advice = try AgainstAdvice(file, directory, memory: memory, by: run.reading)
+        {
+          throw advice.error
+        }
+        reader = try VerifyReader(file, live: live, memory: memory, by: run.reading)
+      } catch {
+        guard error.code == .malformed else { throw error }
+        call.note { $0.damage = [error.message] }
+        return call.endWithoutRun()
+      }
+      let job = VerifyJob(live: live) { findings in
+        call.note { $0.add(findings, most: call.settings.mostListed) }
+      }
+      let total = reader.total
+      call.start(job, reading: reader, in: run, total: total) { verification in
+        if let verification { call.note { $0.add(verification) } }
+      }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import BatchEngine
+import Synchronization
+
+/// The file descriptors of one call, which no other call of the process gets meanwhile.
+final class DescriptorShare: Sendable {
+  /// More are of no use to a run that nobody tunes.
+  private static let usual: UInt64 = 512
+  /// The part that a call takes, so that there is something left for many.
+  private static let part: UInt64 = 4
+  /// Those of all calls that go on.
+  private static let promised = Mutex<UInt64>(0)
+
+  let count: Int
+  /// What the process has without those of the other calls.
+  let limit: DescriptorLimit
+
+  /// - Parameter wanted: how many are asked for; nil for as many as are usual.
+  init(_ wanted: Int?) {
+    // The limit is not raised: it belongs to the program.
+    let free = DescriptorLimit.current().free
+    (count, limit) = Self.promised.withLock { promised in
+      let rest = free.soft - min(free.soft, promised)
+      let asked = wanted.map { UInt64(clamping: $0) } ?? min(Self.usual, rest / Self.part)
+      let most = rest - min(rest, DescriptorLimit.reserve)
+      let count = min(max(asked, DescriptorLimit.minimum), most)
+      promised += count
+      return (Int(clamping: count), DescriptorLimit(soft: rest, hard: rest))
+    }
+  }
+
+  /// To be called once, when the call has ended.
+  func giveBack() {
+    Self.promised.withLock { $0 -= min($0, UInt64(clamping: count)) }
+  }
+}
