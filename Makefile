@@ -18,7 +18,7 @@ CAMPAIGNS = ^[A-Za-z]+\.($(shell grep -rlE 'Campaign\.|BATCHPROC_CAMPAIGN' Tests
   xargs sed -nE 's/.*(struct|class) ([A-Za-z]+Tests) .*/\2/p' | sort -u | paste -sd '|'))/
 SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 
-.PHONY: help demo release test campaign faults crash-states mutate soak tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
+.PHONY: help demo release test campaign faults crash-states mutate soak coverage tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
 
 help:
 	@echo 'make demo     install what is missing, build, and show each command on samples/'
@@ -28,6 +28,7 @@ help:
 	@echo 'make crash-states  what a power cut may leave of ten commands: about 25,000 states (ARGS="--only REGEX --states N")'
 	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"), a part of make campaign'
 	@echo 'make soak     MINUTES=$(MINUTES): commands at random over a tree that changes, with little room'
+	@echo 'make coverage  regions of what reads bytes from outside that the library tests and corpora reach'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make asan     the library tests under the address sanitizer'
 	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for what reads bytes from outside'
@@ -82,6 +83,10 @@ soak: release
 	@scripts/bootstrap.sh test
 	scripts/soak.py $(RELEASE) --minutes $(MINUTES) $(ARGS)
 
+coverage:
+	@scripts/bootstrap.sh build test
+	scripts/coverage.py --least 80 $(ARGS)
+
 tsan:
 	@scripts/bootstrap.sh build test
 	TSAN_OPTIONS="suppressions=$(CURDIR)/.tsan-suppressions" swift test --sanitize=thread \
@@ -98,13 +103,13 @@ asan:
 # header announces, up to 4 GiB, and uses as much of it as there is data: one allocation may be that large.
 fuzz:
 	@scripts/bootstrap.sh build
-	BATCHPROC_FUZZING=1 swift build --product Fuzz --scratch-path .build/fuzz -c debug --sanitize=fuzzer --sanitize=address --disable-dead-strip \
-	  -Xswiftc -sanitize-coverage=edge,trace-cmp,inline-8bit-counters,pc-table
+	BATCHPROC_FUZZING=1 swift build --product Fuzz --scratch-path .build/fuzz -c release --sanitize=fuzzer --sanitize=address --disable-dead-strip \
+	  -Xswiftc -enable-testing -Xswiftc -sanitize-coverage=edge,trace-cmp,inline-8bit-counters,pc-table
 	for target in $(TARGET); do \
 	  mkdir -p .build/fuzz/corpus/$$target .build/fuzz/found; \
 	  echo "fuzz: $$target"; \
-	  BATCHPROC_FUZZ=$$target ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/debug/Fuzz -max_total_time=$(SECONDS) \
-	    -max_len=16384 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=4200 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- \
+	  BATCHPROC_FUZZ=$$target ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/release/Fuzz -max_total_time=$(SECONDS) \
+	    -max_len=16384 -timeout=60 -rss_limit_mb=1024 -malloc_limit_mb=4200 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- \
 	    .build/fuzz/corpus/$$target Tests/Corpora/$$target Tests/Golden; \
 	done
 

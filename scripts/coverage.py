@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -73,7 +74,7 @@ def run_tests():
 
 def llvm(*arguments):
     binary = glob.glob(f"{SCRATCH}/debug/*PackageTests.xctest")[0]
-    return subprocess.run(["llvm-cov", arguments[0], binary, f"-instr-profile={SCRATCH}/debug/codecov/default.profdata", *arguments[1:]],
+    return subprocess.run([os.path.join(os.path.dirname(os.path.realpath(shutil.which("swift"))), "llvm-cov"), arguments[0], binary, f"-instr-profile={SCRATCH}/debug/codecov/default.profdata", *arguments[1:]],
                           stdout=subprocess.PIPE, check=True).stdout
 
 

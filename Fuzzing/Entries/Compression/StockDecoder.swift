@@ -69,10 +69,12 @@ struct StockDecoder {
   private func zstd() -> Int? {
     guard let stream = ZSTD_createDStream() else { return nil }
     defer { ZSTD_freeDStream(stream) }
-    var source = ZSTD_inBuffer(src: file.baseAddress, size: file.count, pos: 0)
+    // A byte at a time: a frame that is there as a whole goes another way in libzstd, which refuses empty blocks of some kinds.
+    var source = ZSTD_inBuffer(src: file.baseAddress, size: 0, pos: 0)
     var target = ZSTD_outBuffer(dst: room.baseAddress, size: room.count, pos: 0)
     var last = 1
-    while source.pos < source.size || last > 0 {
+    while source.pos < file.count || last > 0 {
+      if source.pos == source.size { source.size = min(file.count, source.size + 1) }
       let before = (source.pos, target.pos)
       last = ZSTD_decompressStream(stream, &target, &source)
       guard ZSTD_isError(last) == 0, (source.pos, target.pos) != before else { return nil }

@@ -65,6 +65,17 @@ struct StreamDecoderTests {
     #expect(try CompressionFormat.gz.decompressed(stock.output, piece: 3).equals(text))
   }
 
+  @Test("finds a zstd frame that ends before the size in its header", arguments: [nil, 1])
+  func zstdSize(piece: Int?) throws {
+    // A content of 20 bytes or none without a checksum, and the last block, which is empty.
+    let cases: [(UInt8, CompressionDamage.Kind?)] = [(20, .corrupt), (0, nil)]
+    for (size, kind) in cases {
+      let frame: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x20, size, 1, 0, 0]
+      #expect(try CompressionFormat.zst.damage(of: frame, piece: piece)?.kind == kind)
+      #expect(try Outcome(shell: "zstd -t", input: frame).status == (kind == nil ? 0 : 1))
+    }
+  }
+
   @Test("takes zeros behind gzip members, as from tapes, and nothing behind them")
   func gzipPadding() throws {
     let file = try CompressionFormat.gz.compressed(text)

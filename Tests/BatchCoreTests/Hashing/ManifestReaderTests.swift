@@ -28,6 +28,10 @@ import Testing
     #expect(entries.map(\.line) == [1, 2, 3])
   }
 
+  @Test func takesARowWhoseNameEndsAsAnObjectForARow() throws {
+    #expect(try ManifestReader.entries(in: Array("\(md5)  a\":1}\n".utf8)).map(\.path) == ["a\":1}"])
+  }
+
   @Test func takesTheAlgorithmGivenWhereTheLengthFits() throws {
     let lines = Array("\(md5)  a\n\(sha256)  b\nMD5 (c) = \(md5)\n".utf8)
     let entries = try ManifestReader.entries(in: lines, .init(algorithm: .xxh128))

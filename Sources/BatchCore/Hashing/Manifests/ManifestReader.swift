@@ -125,10 +125,11 @@ package struct ManifestReader: Sendable {
       return
     } else if line.starts(with: HashdeepManifest.signature) {
       grammar = .hashdeep
+    } else if checksums.accepts(line) {
+      // A name may look like the end of an object.
+      grammar = .checksums
     } else if JSONManifest.recognises(line) {
       grammar = .json
-    } else if checksums.accepts(line) {
-      grammar = .checksums
     } else if MtreeParser.recognises(line) {
       grammar = .mtree
     } else if ChecksumLineParser.hasShapeOfRow(line) {

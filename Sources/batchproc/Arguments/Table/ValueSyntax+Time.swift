@@ -9,9 +9,10 @@ extension ValueSyntax {
       sentence: "Please provide a time such as '@1767225600', '2026-01-01' or '2026-01-01T12:30:00Z'.")
     var text = value.bytes[...]
     if text.first == UInt8(ascii: "@") {
-      guard let number = wholeNumber(text.dropFirst()) else { throw expected }
+      let isBefore = text.dropFirst().first == UInt8(ascii: "-")
+      guard let number = wholeNumber(text.dropFirst(isBefore ? 2 : 1)) else { throw expected }
       guard let seconds = Int64(exactly: number) else { throw .tooLarge }
-      return seconds
+      return isBefore ? -seconds : seconds
     }
     if text.last == UInt8(ascii: "Z") { text.removeLast() }
     let halves = text.split(separator: UInt8(ascii: "T"), maxSplits: 1, omittingEmptySubsequences: false)
