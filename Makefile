@@ -109,7 +109,7 @@ fuzz:
 	  mkdir -p .build/fuzz/corpus/$$target .build/fuzz/found; \
 	  echo "fuzz: $$target"; \
 	  BATCHPROC_FUZZ=$$target ASAN_OPTIONS=detect_leaks=0 SWIFT_BACKTRACE=enable=no .build/fuzz/release/Fuzz -max_total_time=$(SECONDS) \
-	    -max_len=16384 -timeout=60 -rss_limit_mb=1024 -malloc_limit_mb=4200 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- \
+	    -max_len=16384 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=4200 -print_final_stats=1 -artifact_prefix=.build/fuzz/found/$$target- \
 	    .build/fuzz/corpus/$$target Tests/Corpora/$$target Tests/Golden; \
 	done
 

@@ -27,7 +27,7 @@ import Testing
     Wrong(target: "./no/bk/"),
     Wrong(target: "dangling/bk", setup: "ln -s nowhere dangling"),
     Wrong(target: "plain/bk", setup: "echo >plain"), Wrong(target: "loop/bk", setup: "ln -s loop loop"),
-  ].map { Wrong(target: $0.target, setup: $0.setup, says: "there is no directory '") }
+  ].map { Wrong(target: $0.target, setup: $0.setup, says: "the parent directory '") }
 
   private static let changed =
     [
