@@ -110,7 +110,7 @@ import Testing
         // A line that says nothing is named, above the bar.
         try t.file("c", "pause\nwhat \(number)\n")
         try waits("message \(number)") { rows in
-          rows.joined().matches(of: /none/).count == number + 1 && rows.last?.contains("0%") == true
+          rows.joined().matches(of: /'resume'/).count == number + 1 && rows.last?.contains("0%") == true
         }
       }
       let rows = try screen()

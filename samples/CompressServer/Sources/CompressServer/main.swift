@@ -58,7 +58,7 @@ Thread.detachNewThread {
   source.yield(.endOfRequests)
 }
 let interrupts = DispatchSource.makeSignalSource(signal: SIGINT, queue: DispatchQueue(label: "interrupts"))
-interrupts.setEventHandler { source.yield(.interrupt) }
+interrupts.setEventHandler { @Sendable in source.yield(.interrupt) }
 interrupts.resume()
 say("ready")
 
