@@ -7,8 +7,9 @@ extension WrittenTime {
     if let word = Self.words[String(decoding: text, as: UTF8.self)] {
       self = word
     } else if text.first == UInt8(ascii: "@") {
-      guard let seconds = Self.number(text.dropFirst()[...], digits: 1...12) else { return nil }
-      self = .moment(seconds, precision: 1)
+      let isBefore = text.dropFirst().first == UInt8(ascii: "-")
+      guard let seconds = Self.number(text.dropFirst(isBefore ? 2 : 1), digits: 1...12) else { return nil }
+      self = .moment(isBefore ? -seconds : seconds, precision: 1)
     } else if let time = Self.calendarTime(text[...]) ?? Self.timeAgo(text[...]) {
       self = time
     } else {
