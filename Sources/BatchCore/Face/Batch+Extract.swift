@@ -82,8 +82,8 @@ extension Batch {
   ///   - options: how, and with what of the machine.
   ///   - progress: gets states until the call returns; totals only where the archive has an index and all of it is meant.
   /// - Returns: what was extracted. What is damaged is among the failures.
-  /// - Throws: `malformed` for what is no archive, `unsupported` for one that is encrypted, `invalid` for a pattern that can never
-  ///   match, `exhausted` where the machine does not allow a run, `unwritable` where the folder takes nothing.
+  /// - Throws: `malformed` if the file is not an archive, `unsupported` if it is encrypted, `invalid` for a pattern that can never
+  ///   match, `exhausted` if the machine does not allow a run, `unwritable` if the folder cannot be written to.
   public static func extract(
     _ archive: PathBytes, into folder: PathBytes, _ options: ExtractOptions = ExtractOptions(),
     progress: Progress? = nil

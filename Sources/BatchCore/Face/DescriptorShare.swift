@@ -3,11 +3,11 @@ import Synchronization
 
 /// The file descriptors of one call, which no other call of the process gets meanwhile.
 final class DescriptorShare: Sendable {
-  /// More are of no use to a run that nobody tunes.
+  /// The largest share if the caller does not ask for a number.
   private static let usual: UInt64 = 512
-  /// The part that a call takes, so that there is something left for many.
+  /// A call takes one n-th of the free descriptors, so that further calls get some too.
   private static let part: UInt64 = 4
-  /// Those of all calls that go on.
+  /// The descriptors of all calls in progress.
   private static let promised = Mutex<UInt64>(0)
 
   let count: Int
