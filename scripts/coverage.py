@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 SCRATCH = ".build/cov"
-TESTS = "BatchCoreTests|BatchprocTests|CorpusTests"
+TESTS = "BatchEngineTests|BatchCoreTests|BatchprocTests|CorpusTests"
 # What is given bytes that somebody else may have written: files, answers of other programs, the command line.
 READERS = """
 BatchCore/Archiving/Foreign/ReaderMessage
