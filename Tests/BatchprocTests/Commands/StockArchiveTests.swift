@@ -55,6 +55,27 @@ import Testing
     try refused("x.cpio", "a name in its headers holds a NUL")
   }
 
+  @Test("cpio in the large form of afio is whole, and each of its headers is looked at")
+  func afio() throws {
+    try t.file(
+      "make.py",
+      """
+      def member(name, content, mode=0o100644):
+        return b"070727%08x%016xm%06o%08x%08x%08x%08x%016xn%04x%04x%04xs%016x:" % (
+          1, 1, mode, 1 << 20, 7, 1, 0, 1 << 32, len(name) + 1, 0, 0, len(content)) + name + b"\\0" + content
+      read = lambda name: (name.encode(), open(name, "rb").read())
+      whole = member(*read("t/a")) + member(*read("t/d/b"))
+      end = member(b"TRAILER!!!", b"", 0)
+      open("x.cpio", "wb").write(whole + end)
+      open("y.cpio", "wb").write(whole + member(b"t/x\\0y", b"1") + end)
+      open("z.cpio", "wb").write(whole + member(b"TRAILER!!!", b"content") + end)
+      """)
+    try make("python3 make.py")
+    try verified("x.cpio")
+    try refused("y.cpio", "a name in its headers holds a NUL")
+    try refused("z.cpio", "TRAILER!!!")
+  }
+
   @Test("a member of cpio that has the name of its end is found", arguments: ["newc", "odc", "bin"])
   func cpioEnd(form: String) throws {
     try make(
