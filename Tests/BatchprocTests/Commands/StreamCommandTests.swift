@@ -46,6 +46,12 @@ import Testing
     let zip = try zip(Self.members)
     let list = try run("list", "-q", "-", input: zip)
     #expect(list.status == 0 && list.text == "t/a\nt/d/b\nt/new\nt/last\n", "\(list.text)\(list.errorText)")
+    let long = try run("list", "-q", "-l", "-", input: zip)
+    let sizes = long.text.split(separator: "\n").map { $0.split(separator: " ")[2] }
+    #expect(long.status == 0 && sizes == ["6", "21000", "3", "4"], "\(long.text)")
+    let digests = try run("list", "-q", "--digests", "-", input: zip)
+    let expected = try Outcome(shell: "sha256sum t/a t/d/b", in: t).text
+    #expect(digests.status == 0 && digests.text.hasPrefix(expected), "\(digests.text)\(digests.errorText)")
     let verify = try run("verify", "-", input: zip)
     #expect(verify.status == 0, "\(verify.errorText)")
     let extract = try run("extract", "-q", "--no-fsync", "-C", "out", "-", input: zip)
