@@ -82,7 +82,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--skip-tests", action="store_true", help="use the counters of the run before")
     parser.add_argument("--show", help="print what was not reached in these files")
-    parser.add_argument("--least", type=float, default=90, help="percent of regions")
+    parser.add_argument("--least", type=float, default=92.5, help="percent of regions")
     options = parser.parse_args()
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     readers = files()
