@@ -4,7 +4,7 @@
 usage: scripts/coverage.py [--skip-tests] [--show REGEX] [--least PERCENT]
 
 Builds the tests with counters in .build/cov, runs them, and prints regions of each file: those that were run, all of them, percent. --show prints
-the places that were not reached in the files whose path fits. Ends with 1 when less than --least percent (90) of all regions were reached.
+the places that were not reached in the files whose path fits. Ends with 1 when less than --least percent (92.5) of all regions were reached.
 """
 
 import argparse
