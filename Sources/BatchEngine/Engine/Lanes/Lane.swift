@@ -15,7 +15,7 @@ package final class Lane: Sendable {
     queue = DispatchQueue(label: number.map { "batchproc.lane.\($0)" } ?? "batchproc.reader")
     // The queue owns the bench: it is freed with the queue.
     queue.setSpecific(key: Self.key, value: bench)
-    // The lane that holds what this one waits for may be held back, so it goes on meanwhile.
+    // This lane may wait for tokens that a held-back lane has, so that lane may continue during the wait.
     BlockingWait.surround(on: queue) { wait in
       guard bench.turn != nil, let pool = bench.pool else { return wait() }
       pool.block()

@@ -26,7 +26,7 @@ package final class LanePool: Sendable {
     /// Lanes that wait within their operation, and helper threads that wait while the run is suspended.
     var held: [Held] = []
     var helpers: [DispatchSemaphore] = []
-    /// Lanes that wait for something that another one holds.
+    /// Lanes that wait for tokens or other things that another lane holds.
     var blocked = 0
   }
 
@@ -86,7 +86,7 @@ package final class LanePool: Sendable {
 
   /// The next operation and a lane for it, as long as one more may run.
   ///
-  /// - Parameter lane: one that has just ended an operation: it goes on with the next one, or is free.
+  /// - Parameter lane: a lane that has just ended an operation. It gets the next operation, or becomes free.
   private func next(on lane: Lane? = nil) -> (Lane, ChunkOperation)? {
     let next = state.withLock { state -> (Lane, ChunkOperation)? in
       let limit = self.limit
@@ -122,12 +122,13 @@ package final class LanePool: Sendable {
     return Lane(number: nil, bench: bench)
   }
 
-  // MARK: Lanes that wait in the middle of an operation
+  // MARK: Lanes that wait within an operation
 
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter bench: of the calling lane; nil on a thread that helps a lane. The bench of a helper queue has no turn.
+  /// - Parameter bench: the bench of the calling lane; nil on a thread that helps a lane. The bench of a helper queue has no
+  ///   turn.
   func pass(_ bench: Workbench?) {
     let turn = bench?.turn
     letGoOn()

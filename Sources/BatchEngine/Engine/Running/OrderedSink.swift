@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Delivers results one at a time, in the order of their indices, whatever order they arrive in.
+/// Delivers results one at a time in the order of their indices; they may arrive in any order.
 ///
 /// A serial queue replaces a lock: results may come from any thread, and calls of `deliver` never overlap. One block on the
 /// queue delivers all results that are due.
