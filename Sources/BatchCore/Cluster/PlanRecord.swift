@@ -7,13 +7,13 @@ import BatchEngine
 /// |---|---|
 /// | `D` | a folder, whose entries follow: device, inode or `-`, depth, length of the operand, time of modification in seconds and nanoseconds or `- -`; then the path before the names |
 /// | `P` | the first path of the file that follows, which is a further name of it |
-/// | `F` | an entry: mode, inode, links, owner, group, size, allocated bytes, time of modification, time of status, device that it stands for, device that it lies on or `-` for that of the folder, whether links may be followed; then the name, empty for the folder itself |
+/// | `F` | an entry: mode, inode, links, owner, group, size, allocated bytes, time of modification, status change time, number of the device if the entry is one, device of its file system or `-` for that of the folder, whether links may be followed; then the name, empty for the folder itself |
 /// | `V` | the file that follows may have the output of another one beside it; no fields |
 /// | `M` | a manifest, whose lines follow: its path |
 /// | `R` | a row of it: the number of the line, whether the algorithm was guessed, how many digests, each as algorithm and digits; then the name |
 /// | `X` | a row that is not valid: the number of the line; then the reason |
-/// | `T` | a line that is no row, in the same way |
-/// | `E` | a path that could not be looked at: event, code, error number, kind or `-`, whether it has a path, length of the message; then the message and the path |
+/// | `T` | a line that is not a row, with the fields of `X` |
+/// | `E` | a path that could not be examined: event, code, error number, kind or `-`, whether it has a path, length of the message; then the message and the path |
 enum PlanRecord {
   case folder(PlannedFolder)
   case firstPath(PathBytes)
@@ -172,7 +172,7 @@ enum PlanRecord {
   static var invalid: BatchError { BatchError(.malformed, "has an entry that is not valid") }
 }
 
-/// The fields of a record, each with a blank behind it.
+/// The fields of a record, each with a blank after it.
 struct PlanFields {
   /// The fields that were not read yet.
   private(set) var rest: ArraySlice<UInt8>

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Converts the common options to those of the engine.
 extension CommonOptions {
-  /// The limits of a run as the options say.
+  /// The limits of a run, from the options.
   ///
   /// - Parameter saved: the number that was saved for the device.
   func limits(saved: Int? = nil) -> RunLimits {

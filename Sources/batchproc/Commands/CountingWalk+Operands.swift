@@ -1,7 +1,7 @@
 import BatchEngine
 
 extension CountingWalk {
-  /// An operation over operands, none of which is counted as taken.
+  /// An operation that walks the operands without counting them as taken.
   static func operation(
     _ operands: Operands, options: WalkOptions, run: RunContext
   ) -> ResultOperation<Counters.Snapshot> {

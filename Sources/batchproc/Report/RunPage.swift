@@ -105,7 +105,7 @@ struct RunPage: Sendable {
     }
   }
 
-  // MARK: What went wrong
+  // MARK: Failures and warnings
 
   private func appendFailures(to page: inout HTMLWriter) {
     append(facts.findings, "Differences", ("Name", "Found"), to: &page)
@@ -165,7 +165,7 @@ struct RunPage: Sendable {
     }
   }
 
-  // MARK: Where the time went
+  // MARK: Times
 
   private func appendSlowest(to page: inout HTMLWriter) {
     guard !facts.slowestFiles.isEmpty, facts.seconds >= Self.shortestMeasured else { return }
@@ -224,7 +224,7 @@ struct RunPage: Sendable {
     }
   }
 
-  // MARK: How it was asked for
+  // MARK: Options
 
   private func appendOptions(to page: inout HTMLWriter) {
     page.section("Options") { page in

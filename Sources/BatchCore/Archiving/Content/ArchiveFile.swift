@@ -7,9 +7,9 @@ package final class ArchiveFile: Sendable {
   package let path: PathBytes
   /// The size in bytes after decryption; nil for a stream.
   package let size: UInt64?
-  /// What reads the archive if it has one of the formats that are read only on request.
+  /// How the archive is read if it has one of the formats that are read only on request.
   let foreignFormats: ForeignFormats
-  /// How much memory its decoders may take.
+  /// The limits of its decoders, such as their memory.
   let decoding: DecoderOptions
   let cancellation: Cancellation
   /// The cancellation check between two reads.
@@ -22,14 +22,14 @@ package final class ArchiveFile: Sendable {
   private let decrypted: AgeFile?
   /// The keys for an encrypted stream.
   private let keys: AgeKeys?
-  /// For a file whose parts are fetched when they are read.
+  /// The source of a file whose parts are fetched when they are read; nil for other files.
   private let partial: (any PartialFile)?
 
   /// - Parameters:
   ///   - path: `-` is standard input.
   ///   - folder: the open folder that contains its last name; nil to open it by path.
   ///   - foreignReader: reads ar, cab, ISO 9660, lha, rar and warc archives, in a separate process; nil to refuse them.
-  ///   - keys: for an encrypted archive.
+  ///   - keys: the keys for an encrypted archive.
   ///   - context: the context of the run that reads it.
   /// - Throws: the error of opening it; `special` if it is neither a file nor a stream; the errors of ``AgeFile``.
   package init(

@@ -142,7 +142,7 @@ package final class ExtractCollector: BatchCollector {
       hasRehearsed: { [self] in rehearsed.contains($0.bytes.hashValue) && !isUnmade($0) })
   }
 
-  // MARK: What became of members
+  // MARK: The results of members
 
   /// Counts and reports the result of a member.
   func settle(_ order: ExtractionOrder, _ verdict: ExtractionResult) throws(BatchError) {

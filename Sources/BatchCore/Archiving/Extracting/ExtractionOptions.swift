@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// How members become files.
+/// How an archive is extracted.
 package struct ExtractionOptions: Sendable {
   /// How an existing file is treated.
   package enum Overwriting: String, Sendable, CaseIterable {

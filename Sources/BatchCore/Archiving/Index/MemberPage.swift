@@ -14,7 +14,7 @@ import func Glibc.memchr
 /// | u32 each | frame |
 /// | u64 each | offset of its headers in the frame's plain content |
 /// | u32 each | length of its headers |
-/// | | the paths, one behind the other |
+/// | | the paths, one after the other |
 ///
 /// Numbers are little-endian. Columns compress to two thirds of the size of rows, in half the time, and a member can be found
 /// without a search.

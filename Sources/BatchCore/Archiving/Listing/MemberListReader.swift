@@ -31,7 +31,7 @@ package struct MemberListReader: BatchReader {
   ///   - marks: whether superseded members are marked.
   ///   - end: receives how the archive ended.
   ///   - right: the right to read it.
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, selection: MemberSelection = .all, globs: [PathBytes] = [], details: Bool,
     digests: Bool, usesIndex: Bool = true,

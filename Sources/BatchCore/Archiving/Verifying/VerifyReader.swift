@@ -52,7 +52,7 @@ package struct VerifyReader: BatchReader {
   ///   - memory: memory for the index of the archive, in bytes.
   ///   - marks: whether superseded members are marked, not only counted.
   ///   - share: the segments that are read; nil for all. An archive without an index is read as a whole.
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, live: LiveTree? = nil, memory: Int = BatchOptions().memory, marks: Bool = false,
     share: ReadShare? = nil, by right: ReadingRight
@@ -80,7 +80,7 @@ package struct VerifyReader: BatchReader {
 
   /// Verifies an archive that was just written, against the data from which it was made.
   ///
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, madeOf written: WrittenArchive, by right: ReadingRight
   ) throws(BatchError) {

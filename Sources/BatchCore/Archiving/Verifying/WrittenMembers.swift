@@ -14,7 +14,7 @@ final class WrittenMembers {
   /// Members that are stored after these in another order, by name, and whether each was found.
   private var others: [String: (number: Int, isFound: Bool)] = [:]
 
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   init(_ archive: ArchiveFile, _ written: WrittenArchive, by right: ReadingRight) throws(BatchError) {
     let index = written.index
     cursor = IndexCursor(index)

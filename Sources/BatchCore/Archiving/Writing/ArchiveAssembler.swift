@@ -67,7 +67,7 @@ final class ArchiveAssembler {
   ///
   /// - Parameters:
   ///   - content: where the frame is in the file.
-  ///   - plainSize: bytes that it decodes to.
+  ///   - plainSize: the number of bytes to which it decodes.
   ///   - check: its CRC-32.
   ///   - read: reads a range of the file.
   func adopt(

@@ -69,7 +69,7 @@ package struct BackupSet: Sendable {
     return privateFolder.appending("\(id).drill".utf8)
   }
 
-  // MARK: What is there
+  // MARK: The content of the set
 
   /// The sorted names of sets with a snapshot in a folder.
   package static func names(

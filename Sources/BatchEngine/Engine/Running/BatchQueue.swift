@@ -8,8 +8,8 @@ import Synchronization
 /// and from one serial queue. A batch is half of the window: the operation whose end leaves half of the window free gets a
 /// completion block, and that block admits the next batch. While operations run, only three other events admit more: a change
 /// of the concurrency, room for results after a wait, and a checkpoint. The other operations have no block, because a block
-/// needs its own thread. Only the number of operations that ended counts for a batch, so that a slow one does not delay those
-/// behind it.
+/// needs its own thread. Only the number of operations that ended counts for a batch, so a slow operation does not delay the
+/// next batch.
 ///
 /// Between batches a barrier can run a checkpoint: all operations before it are finished, and none after it has been admitted.
 final class BatchQueue: Sendable {

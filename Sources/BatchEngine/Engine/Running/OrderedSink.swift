@@ -30,7 +30,7 @@ final class OrderedSink<Value: Sendable>: Sendable {
     self.deliver = deliver
   }
 
-  /// Results that have arrived but are not delivered yet: those behind a gap, and those in the queue.
+  /// Results that have arrived but are not delivered yet: those after a gap, and those in the queue.
   var backlog: Int { state.withLock { $0.arrived.count } }
 
   /// Takes the result of an index.

@@ -150,7 +150,7 @@ struct ArchiveCommand: Command {
     counts.done == 0 && (counts.failed > 0 || counts.missing > 0)
   }
 
-  /// Reads the archive back where it is remembered what went into it, and gives it its name if that succeeded.
+  /// Reads the archive back, if its content was recorded, and renames it to its final name if that succeeded.
   ///
   /// - Returns: how many members were compared; nil if none were compared.
   private func complete(

@@ -109,9 +109,9 @@ struct ExtractCommand: Command {
 }
 
 extension Session {
-  /// Reports what became of a member, and counts it.
+  /// Reports and counts the result of a member.
   ///
-  /// - Parameter preview: of a dry run.
+  /// - Parameter preview: prints the rows of a dry run; nil in other runs.
   func report(
     _ report: ExtractionReport, _ tally: TransformTally, _ made: MemberTally, _ preview: PreviewRows?
   ) throws(BatchError) {

@@ -164,9 +164,9 @@ struct BackupCommand: Command {
     try session.tell(members, isVerbose: common.verbose)
   }
 
-  /// Reads the archive back, and gives both files their names if that succeeded.
+  /// Reads the archive back, and renames both files to their final names if that succeeded.
   ///
-  /// - Returns: how many members were compared; nil where none were to be.
+  /// - Returns: how many members were compared; nil if none had to be compared.
   private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> Int? {
     do throws(BatchError) {
       let verified = try content.written.map { (written) throws(BatchError) in
@@ -180,7 +180,7 @@ struct BackupCommand: Command {
     }
   }
 
-  /// Removes snapshots that are too old, where rules say which.
+  /// Removes snapshots that no rule keeps, if there are rules.
   private func prune(_ backup: BackupRun) -> Result<Prune?, BatchError> {
     guard !choices.retention.isEmpty else { return .success(nil) }
     return Result { () throws(BatchError) in

@@ -10,7 +10,7 @@ extension DigestCache {
 }
 
 extension Session {
-  /// Opens the cache of digests, or makes it. Nil where that cannot be done, which is reported: a run goes on without it.
+  /// Opens or creates the cache of digests. Returns nil if that fails, which is reported; the run continues without the cache.
   func cache(in folder: PathBytes?, verifiedShare: Double) -> DigestCache? {
     do throws(BatchError) {
       guard let folder else {

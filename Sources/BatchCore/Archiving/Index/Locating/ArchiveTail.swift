@@ -2,10 +2,12 @@ import BatchEngine
 
 /// The tail after the end-of-archive blocks: the member index, in a form that stock tools skip.
 ///
-/// | archive | how | |---|---| | zst | skippable frames with the index, then the seek table of zstd's seekable format | | lz4 |
-/// skippable frames with the index, then one with the offset of the first | | gz | empty members whose extra field holds the index in
-/// slices, then one with the offset of the first | | xz, bz2, and no compression | bytes after the end of the archive, where reading
-/// stops; in separate streams for xz and bz2 |
+/// | archive | form of the tail |
+/// |---|---|
+/// | zst | skippable frames with the index, then the seek table of zstd's seekable format |
+/// | lz4 | skippable frames with the index, then one with the offset of the first |
+/// | gz | empty members whose extra field holds the index in slices, then one with the offset of the first |
+/// | xz, bz2, and no compression | bytes after the end of the archive, where reading stops; in separate streams for xz and bz2 |
 struct ArchiveTail {
   static let indexMagic: UInt32 = 0x184D_2A5A
   static let locatorMagic: UInt32 = 0x184D_2A5B

@@ -8,8 +8,8 @@ final class ZstdFrameDecoder: FrameDecoder {
   private let context: OpaquePointer
   private let windowLog: Int
   private var start = FrameStart()
-  /// As much of the header as there was, and how much content came out: libzstd does not compare it with the size in the header when
-  /// the last block is empty.
+  /// The bytes of the frame's header so far, and how many bytes of content were decoded. They are compared here, because libzstd
+  /// does not compare the content with the size in the header if the last block is empty.
   private var header: [UInt8] = []
   private var plainCount: UInt64 = 0
   private static let longestHeader = 18
