@@ -43,7 +43,7 @@ package final class OutputCollector<Report: OutputReport> {
     self.outputs = outputs
     self.report = report
     committer = OutputCommitter(
-      outputs.stage, isSynced: outputs.options.isSynced, devices: outputs.folders.devices,
+      outputs, isSynced: outputs.options.isSynced, devices: outputs.folders.devices,
       calls: outputs.folders.commits, by: context.commits)
     links = LinkLedger(outputs.options, outputs.folders)
   }
@@ -59,9 +59,12 @@ package final class OutputCollector<Report: OutputReport> {
   }
 
   /// Adds a source with a staged output.
-  package func add(_ report: Report, _ output: StagedOutput, of source: LinkedSource?) {
+  package func add(_ report: Report, _ output: StagedOutput) { waiting.append(row(report, output)) }
+
+  private func row(_ report: Report, _ output: StagedOutput) -> Waiting {
+    let source = LinkedSource.of(output, isCopy: report.outcome.isCopy)
     if let source { links.note(report.outcome, of: source) }
-    waiting.append(.output(report, output.id, source))
+    return .output(report, output.id, source)
   }
 
   /// Adds a further name of a source.
@@ -88,24 +91,19 @@ package final class OutputCollector<Report: OutputReport> {
     waiting.append(.kept(place, record.status.identity))
   }
 
-  /// Adds the result of a source whose position was reserved.
-  ///
-  /// - Parameters:
-  ///   - output: nil if no output must be committed.
-  ///   - remark: an additional warning.
-  package func fill(
-    _ place: Place, with report: Report, _ output: StagedOutput?, of source: LinkedSource?,
-    remark: BatchError?
-  ) {
+  /// Adds the staged output of a source whose position was reserved, after an additional warning.
+  package func fill(_ place: Place, with report: Report, _ output: StagedOutput, after remark: BatchError?) {
+    guard let index = takeIndex(of: place) else { return }
+    waiting[index] = row(report, output)
+    if let remark { waiting.insert(.problem(Problem(.special, remark), .warning), at: index) }
+  }
+
+  /// Adds a source whose position was reserved, and whose output need not be committed.
+  package func fill(_ place: Place, with report: Report, of source: LinkedSource?) {
     guard let index = takeIndex(of: place) else { return }
     if let source { links.note(report.outcome, of: source) }
-    if let output {
-      waiting[index] = .output(report, output.id, source)
-    } else {
-      context.counters.addSkipped(report.outcome.skipReason)
-      waiting[index] = .report(report)
-    }
-    if let remark { waiting.insert(.problem(Problem(.special, remark), .warning), at: index) }
+    context.counters.addSkipped(report.outcome.skipReason)
+    waiting[index] = .report(report)
   }
 
   /// Adds the failure of a source whose position was reserved.
@@ -146,7 +144,7 @@ package final class OutputCollector<Report: OutputReport> {
       context.counters.count(Problem(.unreadable, error), severity)
       return .problem(Problem(.unreadable, error), severity)
     case .link(let link):
-      try outputs.stage.reserve()
+      try outputs.reserve()
       return .link(name, committer.add(link))
     }
   }

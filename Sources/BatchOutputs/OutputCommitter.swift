@@ -2,32 +2,44 @@ import BatchEngine
 import Dispatch
 import Synchronization
 
-/// Commits the outputs of a staging area in batches: one sync for all of them, then the renames, then a sync of the folders,
+/// Commits the staged outputs of a run in batches: one sync for all of them, then the renames, then a sync of the folders,
 /// and only then the removal of sources. The collector of the run owns it.
 ///
 /// Outputs are committed in the order in which they were staged, not in tree order. A batch is committed while the lanes
 /// continue. Without syncs there are no batches: the thread that stages an output commits it. The result of an output is kept
 /// until ``outcome(of:)`` returns it.
-final class OutputCommitter: OutputStage.Receiver {
+final class OutputCommitter: RunOutputs.Receiver {
   private typealias ID = StagedOutput.ID
 
   private enum Staged {
-    case file(WrittenOutput)
+    /// With the folder of its final name; and the folder through which its source was read, if the source is removed.
+    case file(AtomicFile, StagedOutput, in: OpenFolder, from: OpenFolder?)
     case link(StagedLink)
 
     var target: PathBytes {
       switch self {
-      case .file(let output): output.file.target
+      case .file(let file, _, _, _): file.target
       case .link(let link): link.target
       }
     }
 
     func discard() {
-      if case .file(let output) = self { output.file.discard() }
+      if case .file(let file, _, _, _) = self { file.discard() }
     }
 
+    /// Removes the source if the options require it. A source with several names is removed after all outputs.
+    ///
+    /// - Returns: why it could not be removed.
     func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
-      if case .file(let output) = self { output.removeSource(calls, by: right) } else { nil }
+      guard case .file(_, let output, _, let folder?) = self, output.source.status.linkCount == 1 else {
+        return nil
+      }
+      do throws(BatchError) {
+        try calls.remove(output.source, seen: output.read, in: folder, by: right)
+        return nil
+      } catch {
+        return error
+      }
     }
   }
 
@@ -45,7 +57,7 @@ final class OutputCommitter: OutputStage.Receiver {
     var outcomes: [ID: CommitResult] = [:]
   }
 
-  let stage: OutputStage
+  let outputs: RunOutputs
   private let isSynced: Bool
   private let devices: SyncDevices
   private let calls: any CommitCalls
@@ -53,24 +65,28 @@ final class OutputCommitter: OutputStage.Receiver {
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "batchproc.commit")
 
-  /// - Parameter stage: passes its outputs to this committer from now on.
+  /// - Parameter outputs: passes its outputs to this committer from now on.
   init(
-    _ stage: OutputStage, isSynced: Bool, devices: SyncDevices, calls: any CommitCalls,
+    _ outputs: RunOutputs, isSynced: Bool, devices: SyncDevices, calls: any CommitCalls,
     by right: CommitRight
   ) {
-    self.stage = stage
+    self.outputs = outputs
     self.isSynced = isSynced
     self.devices = devices
     self.calls = calls
     self.right = right
-    stage.begin(self)
+    outputs.begin(self)
   }
 
-  func take(_ output: WrittenOutput, as id: StagedOutput.ID) { take(.file(output), as: id) }
+  func take(
+    _ output: StagedOutput, _ file: AtomicFile, in folder: OpenFolder, from sourceFolder: OpenFolder?
+  ) {
+    take(.file(file, output, in: folder, from: sourceFolder), as: output.id)
+  }
 
   /// Adds a link, for which a place was reserved.
   func add(_ link: StagedLink) -> StagedOutput.ID {
-    let id = stage.nextID()
+    let id = outputs.nextID()
     take(.link(link), as: id)
     return id
   }
@@ -79,14 +95,14 @@ final class OutputCommitter: OutputStage.Receiver {
     guard isSynced else {
       let outcome = commit(alone: output)
       state.withLock { $0.outcomes[id] = outcome }
-      return stage.release()
+      return outputs.release()
     }
     let count = state.withLock { state in
       state.staged.append(Entry(id: id, output: output))
       return state.staged.count
     }
     // Commits when half of the places are used, so that lanes find places while the batch is synced.
-    if count >= max(1, stage.limit / 2) || stage.isShort { queue.async { self.commit() } }
+    if count >= max(1, outputs.limit / 2) || outputs.isShort { queue.async { self.commit() } }
   }
 
   /// The result of an output, returned once; nil until it is committed.
@@ -123,7 +139,7 @@ final class OutputCommitter: OutputStage.Receiver {
   private func commit(alone output: Staged) -> CommitResult {
     do throws(BatchError) {
       switch output {
-      case .file(let file): try calls.publish(file.file, by: right)
+      case .file(let file, _, _, _): try calls.publish(file, by: right)
       case .link(let link): guard try link.make(right) != nil else { return .withoutFirst }
       }
     } catch {
@@ -140,7 +156,7 @@ final class OutputCommitter: OutputStage.Receiver {
       state.committing = []
       for (id, outcome) in committed.outcomes { state.outcomes[id] = outcome }
     }
-    stage.release(batch.count)
+    outputs.release(batch.count)
   }
 
   /// The steps of one batch.
@@ -180,7 +196,7 @@ final class OutputCommitter: OutputStage.Receiver {
     private func sync() {
       var apart: [Entry] = []
       let together = entries.filter { entry in
-        guard case .file(let output) = entry.output, case .each = devices.way(for: output.folder) else {
+        guard case .file(_, _, let folder, _) = entry.output, case .each = devices.way(for: folder) else {
           return true
         }
         apart.append(entry)
@@ -188,9 +204,9 @@ final class OutputCommitter: OutputStage.Receiver {
       }
       var outcomes: [UInt64: Result<Void, BatchError>] = [:]
       entries = together.filter { entry in
-        guard case .file(let output) = entry.output else { return true }
-        return once(output.folder.identity.device, &outcomes, for: entry) { () throws(BatchError) in
-          guard case .together(let folder) = devices.way(for: output.folder) else { return }
+        guard case .file(_, _, let target, _) = entry.output else { return true }
+        return once(target.identity.device, &outcomes, for: entry) { () throws(BatchError) in
+          guard case .together(let folder) = devices.way(for: target) else { return }
           do throws(BatchError) {
             try calls.syncFileSystem(through: folder)
           } catch {
@@ -201,9 +217,9 @@ final class OutputCommitter: OutputStage.Receiver {
       }
       guard !apart.isEmpty else { return }
       entries += apart.filter { entry in
-        guard case .file(let output) = entry.output else { return true }
+        guard case .file(let file, _, _, _) = entry.output else { return true }
         do throws(BatchError) {
-          try calls.sync(output.file)
+          try calls.sync(file)
           return true
         } catch {
           fail(entry, error)
@@ -219,9 +235,9 @@ final class OutputCommitter: OutputStage.Receiver {
         var entry = entry
         do throws(BatchError) {
           switch entry.output {
-          case .file(let output):
-            try calls.publish(output.file, by: right)
-            entry.folder = output.folder
+          case .file(let file, _, let folder, _):
+            try calls.publish(file, by: right)
+            entry.folder = folder
           case .link(let link):
             guard let folder = try link.make(right) else {
               outcomes.append((entry.id, .withoutFirst))

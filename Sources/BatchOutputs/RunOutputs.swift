@@ -1,38 +1,143 @@
 import BatchEngine
+import Dispatch
+import Synchronization
 
-/// Objects that the lanes and the collector share in a run that writes one output for each source: the folders and the staging
-/// area.
+/// What the lanes and the collector share in a run that writes one output for each source: the folders, and the completed outputs
+/// of workers until the committer of the run commits them.
+///
+/// Each open output takes a place; if none is free, the staged outputs are committed at once. A place is the last resource
+/// taken for an output: a thread that waits for a place may hold descriptors and memory, but a thread that holds a place waits
+/// for neither.
 package final class RunOutputs: Sendable {
+  /// Commits staged outputs. Only a collector creates one.
+  protocol Receiver: AnyObject, Sendable {
+    /// - Parameters:
+    ///   - folder: the folder of the output's final name.
+    ///   - sourceFolder: the folder through which the source was read; nil when the source stays.
+    func take(
+      _ output: StagedOutput, _ file: AtomicFile, in folder: OpenFolder, from sourceFolder: OpenFolder?)
+    /// Commits everything that is staged.
+    func flush()
+  }
+
+  private struct State {
+    weak var receiver: (any Receiver)?
+    var staged = 0
+    var open = 0
+    var waiting = 0
+  }
+
   package let options: OutputOptions
   package let folders: OutputFolders
-  package let stage: OutputStage
+  /// Outputs that are open at once, 1 or more.
+  let limit: Int
+  private let cancellation: Cancellation
+  private let state = Mutex(State())
+  private let freed = DispatchSemaphore(value: 0)
 
-  private init(
-    _ options: OutputOptions, _ opener: FolderOpener, _ commits: any CommitCalls,
-    _ cancellation: Cancellation
-  ) {
+  /// - Parameter cancellation: ends the wait for a place.
+  init(_ options: OutputOptions, _ folders: OutputFolders, _ cancellation: Cancellation) {
     self.options = options
-    folders = OutputFolders(
-      mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
-      opener: opener, commits: commits)
-    stage = OutputStage(limit: options.staged, cancellation: cancellation)
+    self.folders = folders
+    self.cancellation = cancellation
+    limit = max(1, options.staged)
+    cancellation.onCancel { [weak self] in self?.release(0) }
   }
 
   /// The outputs of a run, for a lane.
   package static func of(
     _ context: WorkerContext, _ options: OutputOptions, _ commits: any CommitCalls
   ) -> RunOutputs {
-    context.services.service {
-      RunOutputs(options, context.folders, commits, context.cancellation)
-    }
+    of(context.services, options, context.folders, commits, context.cancellation)
   }
 
   /// The same for the collector.
   package static func of(
     _ context: CollectorContext, _ options: OutputOptions, _ commits: any CommitCalls
   ) -> RunOutputs {
-    context.services.service {
-      RunOutputs(options, context.folders, commits, context.cancellation)
+    of(context.services, options, context.folders, commits, context.cancellation)
+  }
+
+  private static func of(
+    _ services: RunServices, _ options: OutputOptions, _ opener: FolderOpener, _ commits: any CommitCalls,
+    _ cancellation: Cancellation
+  ) -> RunOutputs {
+    services.service {
+      let folders = OutputFolders(
+        mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
+        opener: opener, commits: commits)
+      return RunOutputs(options, folders, cancellation)
     }
   }
+
+  /// Passes everything that is staged from now on to a committer.
+  func begin(_ receiver: some Receiver) {
+    state.withLock { $0.receiver = receiver }
+  }
+
+  /// Whether a thread waits for a place.
+  var isShort: Bool { state.withLock { $0.waiting > 0 } }
+
+  /// Takes a place for one more output; waits until one is free.
+  ///
+  /// - Parameter spare: how many places must stay free, if there is more than one place. For a large output, which stays open
+  ///   while lanes finish small ones.
+  /// - Throws: the reason, when the run stops before a place is free.
+  package func reserve(sparing spare: Int = 0) throws(BatchError) {
+    TokenOrder.place.take()
+    let most = max(1, limit - spare)
+    while true {
+      let isTaken = state.withLock { state in
+        guard state.open < most else {
+          state.waiting += 1
+          return false
+        }
+        state.open += 1
+        return true
+      }
+      if isTaken { return }
+      try cancellation.check()
+      BlockingWait.run {
+        receiver?.flush()
+        freed.wait()
+      }
+    }
+  }
+
+  /// Gives back places of outputs that were committed or dropped.
+  package func release(_ count: Int = 1) {
+    let waiting = state.withLock { state in
+      state.open -= count
+      defer { state.waiting = 0 }
+      return state.waiting
+    }
+    for _ in 0..<waiting { freed.signal() }
+  }
+
+  /// Adds a complete output, which keeps its place until it is committed.
+  ///
+  /// - Parameters:
+  ///   - read: the status of the source when it was read.
+  ///   - isProved: whether the output was read back and compared, which is required before its source is removed.
+  /// - Returns: its value in the rows of the run.
+  package func add(
+    _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool
+  ) -> StagedOutput {
+    let receiver = receiver
+    let output = StagedOutput(
+      id: nextID(), source: source, read: read,
+      identity: source.status.linkCount > 1 ? file.identity : nil, isProved: isProved)
+    receiver?.take(output, file, in: place.outputFolder, from: isProved ? place.source : nil)
+    return output
+  }
+
+  /// An id for an output that the collector commits in addition to those of workers.
+  func nextID() -> StagedOutput.ID {
+    state.withLock { state in
+      state.staged += 1
+      return state.staged
+    }
+  }
+
+  private var receiver: (any Receiver)? { state.withLock { $0.receiver } }
 }

@@ -1,9 +1,9 @@
 import BatchEngine
 
-/// A complete output that has not been renamed to its final name, as a value that a worker returns. Its file belongs to the
-/// staging area of the run.
+/// A complete output that has not been renamed to its final name, as a value that a worker returns. Its file belongs to
+/// the ``RunOutputs``.
 package struct StagedOutput: Sendable, Identifiable {
-  /// Counted from 1 in the staging area.
+  /// Counted from 1 in the run.
   package let id: Int
   package let source: FileRecord
   /// The status of the source when it was read.
@@ -12,52 +12,6 @@ package struct StagedOutput: Sendable, Identifiable {
   package let identity: FileIdentity?
   /// Whether the output was read back and compared.
   package let isProved: Bool
-}
-
-/// The file of a complete output, passed from the worker to the committer.
-package struct WrittenOutput: Sendable {
-  package let file: AtomicFile
-  /// The folder of its final name.
-  package let folder: OpenFolder
-  package let source: FileRecord
-  /// The status of the source when it was read.
-  package let read: FileStatus
-  /// The folder that the source was read through; nil when the source stays.
-  private let sourceFolder: OpenFolder?
-  /// The inode of an output that further names are linked to.
-  package let identity: FileIdentity?
-
-  /// - Parameter isProved: whether the output was read back and compared, which is required before its source is removed.
-  package init(
-    _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool
-  ) {
-    self.file = file
-    self.source = source
-    self.read = read
-    folder = place.target ?? place.source
-    sourceFolder = isProved ? place.source : nil
-    identity = source.status.linkCount > 1 ? file.identity : nil
-  }
-
-  /// Whether the output was read back and compared.
-  package var isProved: Bool { sourceFolder != nil }
-
-  /// The folder of a source that is removed when its output is committed; nil for a source with several names, which is removed
-  /// after all outputs.
-  private var removedFrom: OpenFolder? { source.status.linkCount == 1 ? sourceFolder : nil }
-
-  /// Removes the source if the options require it.
-  ///
-  /// - Returns: why it could not be removed.
-  func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
-    guard let folder = removedFrom else { return nil }
-    do throws(BatchError) {
-      try calls.remove(source, seen: read, in: folder, by: right)
-      return nil
-    } catch {
-      return error
-    }
-  }
 }
 
 /// A hard link to an output, created after that output is committed.

@@ -24,7 +24,7 @@ struct OutputCommitterTests {
     _ calls: FaultyCommitCalls, limit: Int = 100, isSynced: Bool = true
   ) -> OutputCommitter {
     OutputCommitter(
-      OutputStage(limit: limit, cancellation: Cancellation()), isSynced: isSynced, devices: folders.devices,
+      RunOutputs(limit: limit, folders), isSynced: isSynced, devices: folders.devices,
       calls: calls)
   }
 
@@ -43,13 +43,13 @@ struct OutputCommitterTests {
   /// Stages the output of a source.
   private func stage(_ name: PathBytes, _ committer: OutputCommitter, isProved: Bool = true) throws {
     let record = try fixture.record(name)
-    try committer.stage.reserve()
+    try committer.outputs.reserve()
     let file = try AtomicFile(at: PathBytes(record.path.bytes + Array(".gz".utf8)), replacing: false)
     try file.write([1, 2, 3].span)
     try file.prepare(.init(of: record.status))
     let place = try folders.prepared(for: record)
-    let output = WrittenOutput(file, of: record, record.status, at: place, isProved: isProved)
-    staged.record((committer.stage.add(output).id, "\(PathBytes(file.target.lastComponent))"))
+    let output = committer.outputs.add(file, of: record, record.status, at: place, isProved: isProved)
+    staged.record((output.id, "\(PathBytes(file.target.lastComponent))"))
   }
 
   @discardableResult
@@ -191,7 +191,7 @@ struct OutputCommitterTests {
   func syncsEach() throws {
     let calls = FaultyCommitCalls(failing: ["sync b.gz"])
     let committer = OutputCommitter(
-      OutputStage(limit: 100, cancellation: Cancellation()),
+      RunOutputs(limit: 100, folders),
       devices: SyncDevices(limit: 4, release: "5.7.19"), calls: calls)
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
     committer.flush()
@@ -238,7 +238,7 @@ struct OutputCommitterTests {
     let place = try folders.prepared(for: record)
     try await onThreads(threads) { thread in
       for number in stride(from: thread, to: 40, by: threads) {
-        guard (try? committer.stage.reserve()) != nil else {
+        guard (try? committer.outputs.reserve()) != nil else {
           Issue.record("no place")
           return
         }
@@ -249,11 +249,11 @@ struct OutputCommitterTests {
           (try? file.prepare(.init(of: record.status)) == nil) == true
         else {
           open.leave()
-          committer.stage.release()
+          committer.outputs.release()
           continue
         }
-        let output = WrittenOutput(file, of: record, record.status, at: place, isProved: false)
-        done.record(committer.stage.add(output).id)
+        done.record(
+          committer.outputs.add(file, of: record, record.status, at: place, isProved: false).id)
       }
     }
     committer.flush()
@@ -280,7 +280,7 @@ struct OutputCommitterTests {
     #expect(outcomes(committer) == ["done a.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
     // More than there would be with a place that is lost.
-    for _ in 0..<4 { try committer.stage.reserve() }
+    for _ in 0..<4 { try committer.outputs.reserve() }
   }
 
   @Test("of a run that was stopped, names nothing that is committed in time")
@@ -294,23 +294,23 @@ struct OutputCommitterTests {
   @Test("leaves one place to small outputs where a large one takes one, and does not wait after a stop")
   func sparesPlaces() throws {
     let cancellation = Cancellation()
-    let stage = OutputStage(limit: 3, cancellation: cancellation)
-    try stage.reserve(sparing: 1)
-    try stage.reserve(sparing: 1)
-    try stage.reserve()
-    stage.release()
+    let outputs = RunOutputs(limit: 3, folders, cancellation)
+    try outputs.reserve(sparing: 1)
+    try outputs.reserve(sparing: 1)
+    try outputs.reserve()
+    outputs.release()
     cancellation.cancel(BatchError(.cancelled, "stopped"))
-    #expect(throws: BatchError(.cancelled, "stopped")) { try stage.reserve(sparing: 1) }
+    #expect(throws: BatchError(.cancelled, "stopped")) { try outputs.reserve(sparing: 1) }
   }
 
   @Test("wakes who waits for a place when the run is stopped")
   func stopsWaiting() async throws {
     let cancellation = Cancellation()
-    let stage = OutputStage(limit: 1, cancellation: cancellation)
-    try stage.reserve()
+    let outputs = RunOutputs(limit: 1, folders, cancellation)
+    try outputs.reserve()
     try await onThreads(2) { thread in
       guard thread == 0 else { return cancellation.cancel(BatchError(.cancelled, "stopped")) }
-      #expect(throws: BatchError(.cancelled, "stopped")) { try stage.reserve() }
+      #expect(throws: BatchError(.cancelled, "stopped")) { try outputs.reserve() }
     }
   }
 }

@@ -96,27 +96,27 @@ package struct CompressJob: BatchJob {
       switch item {
       case .file(let record, let target, let decision):
         if let row = try compress(record, target, decision, context) {
-          rows.append(TransformRow(row))
+          rows.append(row)
         } else if let source = LinkedSource.of(record) {
-          rows.append(TransformRow(.failed(source)))
+          rows.append(.failed(source))
         }
       case .block(let file, let index):
-        if let row = try compress(file, index, context) { rows.append(TransformRow(row)) }
+        if let row = try compress(file, index, context) { rows.append(row) }
       case .proof(let output):
         let end = try end { () throws(BatchError) in try prove(output) }
-        rows.append(TransformRow(.completed(output.file, end)))
+        rows.append(.completed(output.file, end))
       case .copy(let file):
         let end = try end { () throws(BatchError) in try copy(file, context) }
-        rows.append(TransformRow(.completed(file, end)))
+        rows.append(.completed(file, end))
       case .streamBlock where options.isDryRun:
-        rows.append(TransformRow(context.plan("-", target: "-", size: 0)))
+        rows.append(context.plan("-", target: "-", size: 0))
       case .streamBlock(let bytes, let index):
-        rows.append(TransformRow(.streamBlock(try compress(bytes, index))))
+        rows.append(.streamBlock(try compress(bytes, index)))
       case .link(let name):
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
-        if let plan { rows.append(TransformRow(.link(name, plan.decision))) }
+        if let plan { rows.append(.link(name, plan.decision)) }
       case .compressed(let record):
-        if let row = try passOver(record, .compressedAlready, context) { rows.append(TransformRow(row)) }
+        if let row = try passOver(record, .compressedAlready, context) { rows.append(row) }
       case .repeated: context.skip(.repeated)
       case .problem(let problem): context.report(problem)
       }
@@ -128,7 +128,7 @@ package struct CompressJob: BatchJob {
 
     private func skip(
       _ record: FileRecord, _ outcome: OutputOutcome, output: FileIdentity? = nil, _ context: WorkerContext
-    ) -> TransformRow.Content {
+    ) -> TransformRow {
       context.skip(outcome.skipReason)
       return .report(
         TransformReport(source: record.path, outcome: outcome), LinkedSource.of(record, output: output))
@@ -139,7 +139,7 @@ package struct CompressJob: BatchJob {
     /// - Returns: nil when it failed, which has been reported.
     private func passOver(
       _ record: FileRecord, _ outcome: OutputOutcome, _ context: WorkerContext
-    ) throws(BatchError) -> TransformRow.Content? {
+    ) throws(BatchError) -> TransformRow? {
       guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else {
         return skip(record, outcome, context)
       }
@@ -167,8 +167,7 @@ package struct CompressJob: BatchJob {
         if let remark = copy.remark { context.warn(Problem(.special, remark)) }
         let report = TransformReport(
           source: record.path, outcome: .copied(target: target, size: copy.output.read.size))
-        let staged = outputs.stage.add(copy.output)
-        return .output(report, staged, LinkedSource.of(staged, isCopy: true))
+        return .output(report, copy.output)
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
@@ -181,7 +180,7 @@ package struct CompressJob: BatchJob {
     /// - Returns: nil when it failed, which has been reported.
     private func compress(
       _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: WorkerContext
-    ) throws(BatchError) -> TransformRow.Content? {
+    ) throws(BatchError) -> TransformRow? {
       if options.writesToStream {
         guard !options.isDryRun else { return context.plan(record, target: record.path) }
         return try compressToStream(record, context)
@@ -205,13 +204,13 @@ package struct CompressJob: BatchJob {
       }
       if options.isDryRun {
         guard let start = context.start(of: record) else { return nil }
-        guard !options.compressesAll, CompressedContent.isCompressed(start: start) else {
+        guard !options.compressesAll, CompressionFormat.isCompressed(start: start) else {
           return context.plan(record, target: target)
         }
         return try passOver(record, .compressedAlready, context)
       }
       guard let outcome = try read(record, in: context) else { return nil }
-      if !options.compressesAll, CompressedContent.isCompressed(start: Array(content.prefix(64))) {
+      if !options.compressesAll, CompressionFormat.isCompressed(start: Array(content.prefix(64))) {
         return try passOver(record, .compressedAlready, context)
       }
       compressed.removeAll(keepingCapacity: true)
@@ -232,7 +231,7 @@ package struct CompressJob: BatchJob {
       do throws(BatchError) {
         let (staged, remark) = try write(plan, of: record, outcome)
         if let remark { context.warn(Problem(.special, remark)) }
-        return .output(report, staged, LinkedSource.of(staged))
+        return .output(report, staged)
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error))
@@ -249,7 +248,7 @@ package struct CompressJob: BatchJob {
 
     private func compressToStream(
       _ record: FileRecord, _ context: WorkerContext
-    ) throws(BatchError) -> TransformRow.Content? {
+    ) throws(BatchError) -> TransformRow? {
       guard try read(record, in: context) != nil else { return nil }
       compressed.removeAll(keepingCapacity: true)
       try withBytes(of: content) { (raw) throws(BatchError) in
@@ -292,11 +291,11 @@ package struct CompressJob: BatchJob {
     private func write(
       _ plan: OutputPlan, of record: FileRecord, _ outcome: ReadOutcome
     ) throws(BatchError) -> (output: StagedOutput, remark: BatchError?) {
-      try outputs.stage.reserve()
+      try outputs.reserve()
       do throws(BatchError) {
         let place = try outputs.folders.prepare(plan.place)
         self.place = place
-        let folder = place.target ?? place.source
+        let folder = place.outputFolder
         let file = try AtomicFile(
           outputOf: outcome.status, at: plan.target, in: folder, replacing: plan.decision.isReplacing,
           isSynced: options.isSynced)
@@ -310,10 +309,9 @@ package struct CompressJob: BatchJob {
           if plan.decision == .rewrite { try proof.proveExisting(plan.target, in: folder, has: expected) }
         }
         let remark = try file.prepare(.init(of: outcome.status), attributes: attributes)
-        let written = WrittenOutput(file, of: record, outcome.status, at: place, isProved: removes)
-        return (outputs.stage.add(written), remark)
+        return (outputs.add(file, of: record, outcome.status, at: place, isProved: removes), remark)
       } catch {
-        outputs.stage.release()
+        outputs.release()
         throw error
       }
     }
@@ -346,13 +344,12 @@ package struct CompressJob: BatchJob {
         let expected = try proof.digest.finish()
         try proof.prove(joined.output, has: expected)
         if file.decision == .rewrite {
-          try proof.proveExisting(file.target, in: place.target ?? place.source, has: expected)
+          try proof.proveExisting(file.target, in: place.outputFolder, has: expected)
         }
-        let staged = outputs.stage.add(joined.written(provedBy: outcome.status))
-        return .done(joined.report, output: staged, LinkedSource.of(staged), remark: nil)
+        return .staged(joined.report, joined.stage(in: outputs, provedBy: outcome.status), remark: nil)
       } catch {
         joined.output.discard()
-        outputs.stage.release()
+        outputs.release()
         throw error
       }
     }
@@ -368,9 +365,9 @@ package struct CompressJob: BatchJob {
       case .write, .rewrite: break
       case .refused(let error): throw error
       case .upToDate(let output):
-        return .done(
-          TransformReport(source: record.path, outcome: .upToDate), output: nil,
-          LinkedSource.of(record, output: output, isCopy: true), remark: nil)
+        return .upToDate(
+          TransformReport(source: record.path, outcome: .upToDate),
+          LinkedSource.of(record, output: output, isCopy: true))
       }
       let reader = FileReader(calls: context.calls, by: context.reading)
       let copy = try PlainCopy(outputs: outputs).stage(record, plan) { (opened, consume) throws(BatchError) in
@@ -384,10 +381,9 @@ package struct CompressJob: BatchJob {
         return outcome
       }
       guard let copy else { throw BatchError(.unreadable, "cannot be copied", path: record.path) }
-      let staged = outputs.stage.add(copy.output)
-      return .done(
+      return .staged(
         TransformReport(source: record.path, outcome: .copied(target: target, size: copy.output.read.size)),
-        output: staged, LinkedSource.of(staged, isCopy: true), remark: copy.remark)
+        copy.output, remark: copy.remark)
     }
 
     // MARK: Blocks
@@ -398,7 +394,7 @@ package struct CompressJob: BatchJob {
 
     /// Whether the first bytes of a large file show a compressed format. A file that cannot be read fails with its first block.
     private func isCompressed(_ file: LargeFile, _ context: WorkerContext) -> Bool {
-      if let start = try? context.firstBytes(of: file.record), CompressedContent.isCompressed(start: start) {
+      if let start = try? context.firstBytes(of: file.record), CompressionFormat.isCompressed(start: start) {
         return true
       }
       file.notePlain()
@@ -415,24 +411,17 @@ package struct CompressJob: BatchJob {
       if case .refused(let error) = plan.decision { throw error }
     }
 
-    private func passedOver(_ file: LargeFile, _ row: TransformRow.Content?) -> TransformRow.Content {
-      switch row {
-      case .report(let report, let source): .passedOver(file, report, nil, source)
-      case .output(let report, let staged, let source): .passedOver(file, report, staged, source)
-      default: .passedOver(file, nil, nil, nil)
-      }
-    }
-
     /// - Returns: nil for a block that is not needed any more.
     private func compress(
       _ file: LargeFile, _ index: Int, _ context: WorkerContext
-    ) throws(BatchError) -> TransformRow.Content? {
+    ) throws(BatchError) -> TransformRow? {
       guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
       if !options.compressesAll, !options.writesToStream, !file.isPlain, isCompressed(file, context) {
         // Other blocks need not be compressed; the first one decides about the file.
         file.end(at: 0)
         guard index == 0 else { return nil }
-        return passedOver(file, try passOver(file.record, .compressedAlready, context))
+        let row = try passOver(file.record, .compressedAlready, context)
+        return .passedOver(file, row ?? LinkedSource.of(file.record).map { .failed($0) })
       }
       var start: LargeFileStart?
       do throws(BatchError) {

@@ -74,20 +74,20 @@ package struct DecompressJob: BatchJob {
       case .file(let record, let target, let mayHaveRival):
         let row = try decompress(record, target, mayHaveRival: mayHaveRival, context)
         if let row {
-          rows.append(TransformRow(row))
+          rows.append(row)
         } else if let source = LinkedSource.of(record) {
-          rows.append(TransformRow(.failed(source)))
+          rows.append(.failed(source))
         }
       case .other(let record): passOver(record, context)
       case .link(let name, let mayHaveRival):
         if mayHaveRival, reportsRival(of: name.record, name.target, context) { return }
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
-        if let plan { rows.append(TransformRow(.link(name, plan.decision))) }
+        if let plan { rows.append(.link(name, plan.decision)) }
       case .standardInput where options.isDryRun:
-        rows.append(TransformRow(context.plan("-", target: "-", size: 0)))
+        rows.append(context.plan("-", target: "-", size: 0))
       case .standardInput:
         if let sizes = try content.writeStandardInput(context) {
-          rows.append(TransformRow(.streamed(plain: sizes.plain, compressed: sizes.compressed)))
+          rows.append(.streamed(plain: sizes.plain, compressed: sizes.compressed))
         }
       case .problem(let problem): context.report(problem)
       }
@@ -119,7 +119,7 @@ package struct DecompressJob: BatchJob {
     /// - Returns: nil when it failed, which has been reported.
     private func decompress(
       _ record: FileRecord, _ target: PathBytes, mayHaveRival: Bool, _ context: WorkerContext
-    ) throws(BatchError) -> TransformRow.Content? {
+    ) throws(BatchError) -> TransformRow? {
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }
@@ -137,13 +137,13 @@ package struct DecompressJob: BatchJob {
       if options.isDryRun {
         return context.start(of: record) == nil ? nil : context.plan(record, target: target)
       }
-      try outputs.stage.reserve()
+      try outputs.reserve()
       do throws(BatchError) {
         if let row = try write(plan, record, context) { return row }
-        outputs.stage.release()
+        outputs.release()
         return nil
       } catch {
-        outputs.stage.release()
+        outputs.release()
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
         return nil
@@ -153,12 +153,12 @@ package struct DecompressJob: BatchJob {
     /// - Returns: nil when it failed, which has been reported.
     private func write(
       _ plan: OutputPlan, _ record: FileRecord, _ context: WorkerContext
-    ) throws(BatchError) -> TransformRow.Content? {
+    ) throws(BatchError) -> TransformRow? {
       var file: AtomicFile?
       var size: Int64 = 0
       let place = try outputs.folders.prepare(plan.place)
       self.place = place
-      let folder = place.target ?? place.source
+      let folder = place.outputFolder
       var read = record.status
       let outcome = try decoder.decode(record, in: context) { (source, status) throws(BatchError) in
         read = status
@@ -210,8 +210,7 @@ package struct DecompressJob: BatchJob {
       if let remark = try file.prepare(.init(of: read), attributes: attributes) {
         context.warn(Problem(.special, remark))
       }
-      let staged = outputs.stage.add(WrittenOutput(file, of: record, read, at: place, isProved: removes))
-      return .output(report, staged, LinkedSource.of(staged))
+      return .output(report, outputs.add(file, of: record, read, at: place, isProved: removes))
     }
   }
 }

@@ -46,10 +46,10 @@ package final class TransformCollector: BatchCollector {
 
   package func collect(_ rows: [TransformRow]) throws(BatchError) {
     if context.cancellation.isCancelled {
-      for row in rows where row.content.isComplete { try take(row.content) }
+      for row in rows where row.isComplete { try take(row) }
       return
     }
-    for row in rows { try take(row.content) }
+    for row in rows { try take(row) }
     try self.rows.settle()
   }
 
@@ -71,19 +71,17 @@ package final class TransformCollector: BatchCollector {
     rows.discard()
   }
 
-  private func take(_ row: TransformRow.Content) throws(BatchError) {
+  private func take(_ row: TransformRow) throws(BatchError) {
     switch row {
     case .report(let report, let source): rows.add(report, of: source)
-    case .output(let report, let output, let source): rows.add(report, output, of: source)
-    case .passedOver(let file, let report, let output, let source):
+    case .output(let report, let output): rows.add(report, output)
+    case .passedOver(let file, let row):
       abandoned = file
-      switch (report, output) {
-      case (let report?, let output?): rows.add(report, output, of: source)
-      case (let report?, nil): rows.add(report, of: source)
-      case (nil, _): if let source { rows.noteFailure(of: source) }
-      }
-    case .completed(let file, .done(let report, let output, let source, let remark)):
-      rows.fill(ObjectIdentifier(file), with: report, output, of: source, remark: remark)
+      if let row { try take(row) }
+    case .completed(let file, .staged(let report, let output, let remark)):
+      rows.fill(ObjectIdentifier(file), with: report, output, after: remark)
+    case .completed(let file, .upToDate(let report, let source)):
+      rows.fill(ObjectIdentifier(file), with: report, of: source)
     case .completed(let file, .failed(let problem)):
       rows.fill(ObjectIdentifier(file), of: file.record, with: problem)
     case .failed(let source): rows.noteFailure(of: source)
@@ -158,11 +156,11 @@ package final class TransformCollector: BatchCollector {
 
   private func open(_ file: LargeFile, _ start: LargeFileStart) throws(BatchError) -> LargeOutput {
     // One place stays free for small outputs: lanes that wait for a place could not process blocks and verifications of large ones.
-    try outputs.stage.reserve(sparing: 1)
+    try outputs.reserve(sparing: 1)
     do throws(BatchError) {
       return try LargeOutput(file, start, outputs)
     } catch {
-      outputs.stage.release()
+      outputs.release()
       throw error
     }
   }
@@ -184,8 +182,7 @@ package final class TransformCollector: BatchCollector {
     }
     large = nil
     if options.removesSource { return complete(file, by: .proof(joined)) }
-    let staged = outputs.stage.add(joined.written())
-    rows.add(joined.report, staged, of: LinkedSource.of(staged))
+    rows.add(joined.report, joined.stage(in: outputs))
   }
 
   /// Requests an item that a lane must still process for a large file, and reserves the file's position among the rows.
@@ -200,7 +197,7 @@ package final class TransformCollector: BatchCollector {
     abandoned = file
     guard let output = large else { return }
     output.discard()
-    outputs.stage.release()
+    outputs.release()
     large = nil
   }
 }

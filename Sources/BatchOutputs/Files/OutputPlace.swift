@@ -7,6 +7,8 @@ package struct OutputPlace: Sendable {
   package let source: OpenFolder
   /// The folder of the output; nil for a mirrored folder that does not exist yet.
   package var target: OpenFolder?
+  /// The folder of the output, which exists.
+  package var outputFolder: OpenFolder { target ?? source }
   /// Whether the path to the source may contain links, because the walk follows them.
   package let followsLinks: Bool
   /// Whether the target was prepared for outputs.

@@ -39,7 +39,7 @@ struct LiveComparisonTests {
   }
 
   private func compare(_ record: RecordedPath, reportsRot: Bool = false) throws -> Difference? {
-    let context = WorkerContext(bench: Workbench(run: run), run: run)
+    let context = WorkerContext(lane: Lane(run: run), run: run)
     let outcome = try LiveComparison(live, reportsRot: reportsRot).compare(record, in: context)
     guard case .compared(let difference) = outcome else {
       Issue.record("not compared: \(context.problems)")
@@ -117,7 +117,7 @@ struct LiveComparisonTests {
     #expect(try compare(link) == nil)
     try fixture.remove("further")
     try fixture.file("further", "content")
-    let context = WorkerContext(bench: Workbench(run: run), run: run)
+    let context = WorkerContext(lane: Lane(run: run), run: run)
     guard
       case .separate(let aspect, let target, let content) = try LiveComparison(live).compare(
         link, in: context)

@@ -39,7 +39,7 @@ struct CompressionFormatTests {
     let stock = try Outcome(shell: "\(format.toolName) -c", input: Array("content".utf8))
     #expect(CompressionFormat.detect(stock.output) == format)
     #expect(CompressionFormat.detect(Array(stock.output.prefix(6))) == format)
-    #expect(CompressedContent.isCompressed(start: stock.output))
+    #expect(CompressionFormat.isCompressed(start: stock.output))
   }
 
   @Test("behind a skippable frame are the format of the next frame")
@@ -68,8 +68,8 @@ struct CompressionFormatTests {
       Array("wOF2".utf8), [0x37, 0xA4, 0x30, 0xEC], Array("RIFF    WEBPVP8 ".utf8),
     ] as [[UInt8]])
   func compressed(start: [UInt8]) {
-    #expect(CompressedContent.isCompressed(start: start))
-    #expect(!CompressedContent.isCompressed(start: Array(start.dropLast(start.count - 1))))
+    #expect(CompressionFormat.isCompressed(start: start))
+    #expect(!CompressionFormat.isCompressed(start: Array(start.dropLast(start.count - 1))))
   }
 
   @Test(
@@ -79,6 +79,6 @@ struct CompressionFormatTests {
       [0xFF, 0xFE, 0x61, 0x00], [0xFF, 0xFF, 0xFF, 0xFF], [], [0, 0, 0, 0],
     ] as [[UInt8]])
   func plain(start: [UInt8]) {
-    #expect(!CompressedContent.isCompressed(start: start))
+    #expect(!CompressionFormat.isCompressed(start: start))
   }
 }

@@ -46,17 +46,15 @@ struct LinkLedgerTests {
 
     /// Gives the first name its output.
     func commit(_ first: FileRecord, isProved: Bool = true) throws {
-      try outputs.stage.reserve()
+      try outputs.reserve()
       let file = try AtomicFile(at: fixture.path("a.gz"), replacing: true)
       try file.write([1, 2, 3].span)
       try file.prepare(.init(of: first.status))
       let place = try outputs.folders.prepared(for: first)
-      let staged = outputs.stage.add(
-        WrittenOutput(file, of: first, first.status, at: place, isProved: isProved))
+      let staged = outputs.add(file, of: first, first.status, at: place, isProved: isProved)
       let report = TransformReport(
         source: first.path, outcome: .written(target: file.target, plainSize: 7, compressedSize: 3))
-      let row = TransformRow(.output(report, staged, LinkedSource.of(staged)))
-      try collector.collect([row])
+      try collector.collect([.output(report, staged)])
       collector.rows.committer.flush()
     }
 
@@ -67,7 +65,7 @@ struct LinkLedgerTests {
       let name = HardLinkItem(
         record, target: naming.target(of: record.path) ?? "",
         first: FirstLink(record: first, target: naming.target(of: first.path) ?? ""))
-      try collector.collect([TransformRow(.link(name, decision))])
+      try collector.collect([.link(name, decision)])
     }
   }
 
@@ -166,7 +164,7 @@ struct LinkLedgerTests {
     if isStaged {
       try links.commit(first)
     } else if let source = LinkedSource.of(first) {
-      try links.collector.collect([TransformRow(.failed(source))])
+      try links.collector.collect([.failed(source)])
     }
     try links.link(second, to: first)
     _ = try links.collector.finish()
@@ -207,7 +205,7 @@ struct LinkLedgerTests {
     let output = try #require(fixture.status("d/b.gz")?.identity)
     let source = try #require(LinkedSource.of(first, output: output))
     let report = TransformReport(source: first.path, outcome: .upToDate)
-    try two.collector.collect([TransformRow(.report(report, source))])
+    try two.collector.collect([.report(report, source)])
     try two.link(second, to: first, .upToDate(output))
     #expect(two.reports.values == [.upToDate, .upToDate])
     #expect(StaleTemporaries.remove(in: fixture.path("d")).removed.isEmpty)

@@ -15,7 +15,9 @@ import Testing
   }
 
   private static func chunk(_ names: PathBytes?...) -> Chunk<Named> {
-    Chunk(index: 0, items: names.map { Named(path: $0) }, byteCount: 0, isLarge: false)
+    Chunk(
+      index: 0, items: names.map { Named(path: $0) }, byteCount: 0, isLarge: false, pathCount: names.count,
+      retained: 0)
   }
 
   @Test func tellsWhereEachLaneIsAndSinceWhen() {

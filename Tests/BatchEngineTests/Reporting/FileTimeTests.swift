@@ -29,12 +29,12 @@ import Testing
   }
 
   @Test func theTimeForWhichALaneWasHeldIsLeftOut() {
-    let bench = Workbench()
-    let context = WorkerContext(bench: bench, run: RunContext(fileTimes: Observer(), calls: LinuxCalls()))
-    bench.heldTime = .seconds(1000)
+    let lane = Lane()
+    let context = WorkerContext(lane: lane, run: RunContext(fileTimes: Observer(), calls: LinuxCalls()))
+    lane.heldTime = .seconds(1000)
     context.endTime(of: PathBytes("a"))
     context.endTime(of: PathBytes("b"))
-    bench.heldTime = .seconds(1000)
+    lane.heldTime = .seconds(1000)
     context.startTime()
     context.endTime(of: PathBytes("c"))
     let durations = context.stopwatch?.times.map(\.duration) ?? []
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func withoutAnObserverNoTimeIsTaken() {
-    let context = WorkerContext(bench: Workbench(), run: RunContext(calls: LinuxCalls()))
+    let context = WorkerContext(lane: Lane(), run: RunContext(calls: LinuxCalls()))
     context.startTime()
     context.endTime(of: PathBytes("x"))
     context.endTime(of: WalkItem.standardInput)

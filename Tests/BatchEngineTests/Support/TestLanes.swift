@@ -1,6 +1,6 @@
 @testable import BatchEngine
 
-extension Workbench {
+extension Lane {
   /// One of a run of its own.
   convenience init(calls: any FileSystemCalls = LinuxCalls()) {
     self.init(run: RunContext(calls: calls))
@@ -9,11 +9,11 @@ extension Workbench {
 
 extension LanePool {
   convenience init(_ concurrency: ConcurrencyLimit = ConcurrencyLimit(.max)) {
-    self.init(concurrency: concurrency, cancellation: Cancellation()) { Workbench() }
+    self.init(concurrency: concurrency, cancellation: Cancellation()) { Lane() }
   }
 
   /// Runs `body` on a lane when one is free, then `completion`.
-  func run(_ body: @escaping @Sendable (Workbench) -> Void, completion: @escaping @Sendable () -> Void) {
+  func run(_ body: @escaping @Sendable (Lane) -> Void, completion: @escaping @Sendable () -> Void) {
     ChunkOperation(itemCount: 1, isLarge: false, lanes: self, finished: completion, body: body)
       .start()
   }

@@ -11,10 +11,20 @@ extension AtomicFile {
   }
 }
 
+extension RunOutputs {
+  convenience init(limit: Int, _ folders: OutputFolders, _ cancellation: Cancellation = Cancellation()) {
+    var options = OutputOptions(
+      naming: OutputNaming(.adding(suffix: ".gz"), directory: nil),
+      recognizing: .init(length: 1) { _ in false })
+    options.staged = limit
+    self.init(options, folders, cancellation)
+  }
+}
+
 extension OutputCommitter {
   convenience init(
-    _ stage: OutputStage, isSynced: Bool = true, devices: SyncDevices, calls: any CommitCalls
+    _ outputs: RunOutputs, isSynced: Bool = true, devices: SyncDevices, calls: any CommitCalls
   ) {
-    self.init(stage, isSynced: isSynced, devices: devices, calls: calls, by: CommitRight())
+    self.init(outputs, isSynced: isSynced, devices: devices, calls: calls, by: CommitRight())
   }
 }

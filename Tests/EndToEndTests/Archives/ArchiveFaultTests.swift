@@ -49,13 +49,14 @@ import Testing
 
   @Test(
     "a write that fails leaves neither a final name nor a temporary file",
-    arguments: ["EIO", "ENOSPC", "EDQUOT"], [1, 3, 4])
+    arguments: ["EIO", "ENOSPC", "EDQUOT"], [1, 2, 3])
   func writing(error: String, turn: Int) throws {
-    try t.shell("for i in 1 2 3 4; do head -c 3M /dev/urandom >t/noise$i; done")
+    // strace counts the turns of each thread. Two or three threads share these writes, so one of them takes every turn.
+    try t.shell("for i in $(seq 16); do head -c 1M /dev/urandom >t/noise$i; done")
     for format in ["tar", "zip"] {
       let run = try inject("write:error=\(error):when=\(turn)", "archive -q -j 1 --stride 1 -o a.\(format) t")
       #expect(run.status == 5)
-      // Turns are counted for each thread, so that the message itself can be what was not written.
+      // The write of the message can fail too.
       #expect(run.errorText.isEmpty || run.errorText.contains("a.\(format): cannot write: "))
       #expect(t.names() == ["o", "t"])
     }

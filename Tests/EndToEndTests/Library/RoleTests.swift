@@ -44,8 +44,8 @@ import Testing
   private static let cases = [
     Case(
       "a worker makes a committer",
-      "_ = OutputCommitter(stage, isSynced: true, devices: devices, calls: calls, by: context.commits)",
-      with: ", stage: OutputStage, devices: SyncDevices, calls: LinuxCommitCalls", allowed: collector,
+      "_ = OutputCommitter(outputs, isSynced: true, devices: devices, calls: calls, by: context.commits)",
+      with: ", outputs: RunOutputs, devices: SyncDevices, calls: LinuxCommitCalls", allowed: collector,
       refused: worker, error: mayNotCommit),
     Case(
       "a worker gives an output its name", "try file.publish(by: context.commits)",

@@ -4,7 +4,7 @@ import BatchOutputs
 /// The work of a lane in a dry run, instead of writing an output.
 extension WorkerContext {
   /// Counts a source whose output would be written, and its bytes as if they had been read.
-  func plan(_ record: FileRecord, target: PathBytes, isCopy: Bool = false) -> TransformRow.Content {
+  func plan(_ record: FileRecord, target: PathBytes, isCopy: Bool = false) -> TransformRow {
     plan(
       record.path, target: target, size: max(0, record.status.size), LinkedSource.of(record, isCopy: isCopy))
   }
@@ -12,7 +12,7 @@ extension WorkerContext {
   /// The same for standard input, whose size is unknown.
   func plan(
     _ source: PathBytes, target: PathBytes, size: Int64, _ shared: LinkedSource? = nil
-  ) -> TransformRow.Content {
+  ) -> TransformRow {
     finish()
     count(bytes: Int(clamping: size))
     return .report(TransformReport(source: source, outcome: .planned(target: target, size: size)), shared)

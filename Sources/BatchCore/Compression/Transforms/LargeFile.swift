@@ -35,7 +35,7 @@ package final class LargeFile: Sendable {
 }
 
 /// The status and attributes of a large file when its first block is read.
-struct LargeFileStart: Sendable {
+package struct LargeFileStart: Sendable {
   let status: FileStatus
   let attributes: [ExtendedAttribute]
 }
@@ -57,11 +57,11 @@ package struct JoinedOutput: Sendable {
     return report
   }
 
-  /// The output, ready to be staged.
+  /// Stages the output.
   ///
   /// - Parameter read: the status of the source when the output was compared with it; nil if it was not compared.
-  func written(provedBy read: FileStatus? = nil) -> WrittenOutput {
-    WrittenOutput(output, of: file.record, read ?? start.status, at: place, isProved: read != nil)
+  func stage(in outputs: RunOutputs, provedBy read: FileStatus? = nil) -> StagedOutput {
+    outputs.add(output, of: file.record, read ?? start.status, at: place, isProved: read != nil)
   }
 }
 
@@ -81,7 +81,7 @@ final class LargeOutput {
     var last: OutputPlace?
     place = try outputs.folders.prepare(try outputs.folders.place(of: file.record, after: &last))
     output = try AtomicFile(
-      outputOf: start.status, at: file.target, in: place.target ?? place.source,
+      outputOf: start.status, at: file.target, in: place.outputFolder,
       replacing: file.decision.isReplacing, isSynced: outputs.options.isSynced)
     joiner = try BlockJoiner(file.plan, canPatch: true)
     let header = joiner.header

@@ -11,13 +11,13 @@ struct PlainCopy {
 
   let outputs: RunOutputs
 
-  /// Takes a staging place and writes the copy; the returned output keeps the place.
+  /// Takes a staging place and writes the copy; the staged output keeps the place.
   ///
   /// - Returns: nil when the source cannot be used, which `read` has reported.
   func stage(
     _ record: FileRecord, _ plan: OutputPlan, read: Read
-  ) throws(BatchError) -> (output: WrittenOutput, remark: BatchError?)? {
-    try outputs.stage.reserve()
+  ) throws(BatchError) -> (output: StagedOutput, remark: BatchError?)? {
+    try outputs.reserve()
     var file: AtomicFile?
     do throws(BatchError) {
       let place = try outputs.folders.prepare(plan.place)
@@ -28,7 +28,7 @@ struct PlainCopy {
         file?.discard()
         size = 0
         file = try AtomicFile(
-          outputOf: status, at: plan.target, in: place.target ?? place.source,
+          outputOf: status, at: plan.target, in: place.outputFolder,
           replacing: plan.decision.isReplacing, isSynced: outputs.options.isSynced)
       } _: { (piece) throws(BatchError) in
         size += Int64(piece.count)
@@ -36,15 +36,15 @@ struct PlainCopy {
       }
       guard let outcome, let file else {
         file?.discard()
-        outputs.stage.release()
+        outputs.release()
         return nil
       }
       try file.finishSparse(size: size)
       let remark = try file.prepare(.init(of: outcome.status), attributes: attributes)
-      return (WrittenOutput(file, of: record, outcome.status, at: place, isProved: false), remark)
+      return (outputs.add(file, of: record, outcome.status, at: place, isProved: false), remark)
     } catch {
       file?.discard()
-      outputs.stage.release()
+      outputs.release()
       throw error
     }
   }

@@ -60,47 +60,42 @@ package struct TransformCounts: Sendable {
 }
 
 /// The result of a lane for one item, for the collector.
-package struct TransformRow: Sendable {
-  enum Content: Sendable {
-    /// A source whose output need not be committed.
-    case report(TransformReport, LinkedSource?)
-    /// A source with a staged output.
-    case output(TransformReport, StagedOutput, LinkedSource?)
-    /// A source that failed, which was reported, and has further names.
-    case failed(LinkedSource)
-    /// A further name, and the decision about its output.
-    case link(HardLinkItem, OutputDecision)
-    /// A block of a large file; the first one with the start of the file.
-    case block(LargeFile, CompressedBlock, LargeFileStart?)
-    case failedBlock(LargeFile, Problem)
-    /// A large file without a compressed output, as found with its first block; nil when that failed, which was reported.
-    case passedOver(LargeFile, TransformReport?, StagedOutput?, LinkedSource?)
-    /// The end of a large file that had to be verified or copied after its last block.
-    case completed(LargeFile, LargeFileEnd)
-    case streamBlock(CompressedBlock)
-    /// Standard input that was decompressed; sizes in bytes.
-    case streamed(plain: Int64, compressed: Int64)
-    /// A whole compressed file, for the stream.
-    case streamFile(TransformReport, [UInt8])
+package enum TransformRow: Sendable {
+  /// A source whose output need not be committed.
+  case report(TransformReport, LinkedSource?)
+  /// A source with a staged output.
+  case output(TransformReport, StagedOutput)
+  /// A source that failed, which was reported, and has further names.
+  case failed(LinkedSource)
+  /// A further name, and the decision about its output.
+  case link(HardLinkItem, OutputDecision)
+  /// A block of a large file; the first one with the start of the file.
+  case block(LargeFile, CompressedBlock, LargeFileStart?)
+  case failedBlock(LargeFile, Problem)
+  /// The result of a large file without a compressed output, as found with its first block; nil when that failed, which was
+  /// reported.
+  indirect case passedOver(LargeFile, TransformRow?)
+  /// The end of a large file that had to be verified or copied after its last block.
+  case completed(LargeFile, LargeFileEnd)
+  case streamBlock(CompressedBlock)
+  /// Standard input that was decompressed; sizes in bytes.
+  case streamed(plain: Int64, compressed: Int64)
+  /// A whole compressed file, for the stream.
+  case streamFile(TransformReport, [UInt8])
 
-    /// Whether it is the whole result of a source and depends on no earlier row.
-    var isComplete: Bool {
-      switch self {
-      case .report, .output, .failed, .completed: true
-      case .link, .block, .failedBlock, .passedOver, .streamBlock, .streamed, .streamFile: false
-      }
+  /// Whether it is the whole result of a source and depends on no earlier row.
+  var isComplete: Bool {
+    switch self {
+    case .report, .output, .failed, .completed: true
+    case .link, .block, .failedBlock, .passedOver, .streamBlock, .streamed, .streamFile: false
     }
   }
 
   /// The end of a large file whose last block was written.
-  enum LargeFileEnd: Sendable {
-    /// - `output`: nil if an existing one is up to date.
+  package enum LargeFileEnd: Sendable {
     /// - `remark`: an additional warning.
-    case done(TransformReport, output: StagedOutput?, LinkedSource?, remark: BatchError?)
+    case staged(TransformReport, StagedOutput, remark: BatchError?)
+    case upToDate(TransformReport, LinkedSource?)
     case failed(Problem)
   }
-
-  let content: Content
-
-  init(_ content: Content) { self.content = content }
 }

@@ -6,7 +6,7 @@ import Synchronization
 /// They are admitted before further items of the source, even when there is no room for results of the source's items.
 public final class AskedItems<Item: Sendable>: Sendable {
   private struct State {
-    var items = WaitingLine<Item>()
+    var items: ArraySlice<Item> = []
     var asked: (@Sendable () -> Void)?
   }
 
@@ -21,7 +21,7 @@ public final class AskedItems<Item: Sendable>: Sendable {
   public func ask(_ items: [Item]) {
     guard !items.isEmpty else { return }
     let asked = state.withLock { state in
-      for item in items { state.items.append(item) }
+      state.items += items
       return state.asked
     }
     asked?()
@@ -30,15 +30,14 @@ public final class AskedItems<Item: Sendable>: Sendable {
   /// Removes and returns the requested items that have not begun.
   public func giveUp() -> [Item] {
     state.withLock { state in
-      var items = [Item]()
-      while let item = state.items.removeFirst() { items.append(item) }
-      return items
+      defer { state.items = [] }
+      return Array(state.items)
     }
   }
 
-  var isEmpty: Bool { state.withLock { $0.items.count == 0 } }
+  var isEmpty: Bool { state.withLock { $0.items.isEmpty } }
 
-  func take() -> Item? { state.withLock { $0.items.removeFirst() } }
+  func take() -> Item? { state.withLock { $0.items.popFirst() } }
 
   /// Calls `asked` for each item that is requested from now on.
   func onAsk(_ asked: @escaping @Sendable () -> Void) {

@@ -7,4 +7,8 @@ public struct Chunk<Item: Sendable>: Sendable {
   public let byteCount: Int64
   /// Whether it is a single item above the large threshold, which is started first.
   public let isLarge: Bool
+  /// How many paths it counts as.
+  let pathCount: Int
+  /// Bytes that its items keep in memory until its results are collected.
+  let retained: Int64
 }

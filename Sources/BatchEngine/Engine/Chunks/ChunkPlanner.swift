@@ -14,13 +14,6 @@ package struct ItemMeasure: Sendable {
   }
 }
 
-/// A chunk, with the number of its paths and the bytes that it retains.
-struct PlannedChunk<Item: Sendable>: Sendable {
-  let chunk: Chunk<Item>
-  let pathCount: Int
-  let retained: Int64
-}
-
 /// Cuts a sequence of items into chunks, by count and bytes only.
 ///
 /// The plan never depends on the concurrency or on time, so whatever is made chunk by chunk is the same at every `-j`.
@@ -32,7 +25,7 @@ struct ChunkPlanner<Item: Sendable> {
   /// The most items of the next chunk.
   private var limit: Int
   /// The chunk of a large item that ended an incomplete chunk.
-  private var large: PlannedChunk<Item>?
+  private var large: Chunk<Item>?
 
   init(stride: ChunkStride) {
     self.stride = stride
@@ -42,7 +35,7 @@ struct ChunkPlanner<Item: Sendable> {
   /// Adds the next item.
   ///
   /// - Returns: a chunk if this item completes one; then ``takeLarge()`` may return a second one.
-  mutating func add(_ item: Item, _ measure: ItemMeasure) -> PlannedChunk<Item>? {
+  mutating func add(_ item: Item, _ measure: ItemMeasure) -> Chunk<Item>? {
     let isLarge = measure.weight >= stride.largeThreshold
     let before = isLarge && !items.isEmpty ? cut() : nil
     items.append(item)
@@ -58,20 +51,20 @@ struct ChunkPlanner<Item: Sendable> {
   }
 
   /// The chunk of a large item that ended the chunk before it.
-  mutating func takeLarge() -> PlannedChunk<Item>? { large.take() }
+  mutating func takeLarge() -> Chunk<Item>? { large.take() }
 
   /// The chunk of the items that follow the last complete chunk.
-  mutating func takeRest() -> PlannedChunk<Item>? { items.isEmpty ? nil : cut() }
+  mutating func takeRest() -> Chunk<Item>? { items.isEmpty ? nil : cut() }
 
-  private mutating func cut(isLarge: Bool = false) -> PlannedChunk<Item> {
-    let planned = PlannedChunk(
-      chunk: Chunk(index: index, items: items, byteCount: byteCount, isLarge: isLarge), pathCount: pathCount,
+  private mutating func cut(isLarge: Bool = false) -> Chunk<Item> {
+    let chunk = Chunk(
+      index: index, items: items, byteCount: byteCount, isLarge: isLarge, pathCount: pathCount,
       retained: retained)
     items = []
     (byteCount, retained, pathCount) = (0, 0, 0)
     index += 1
     limit = stride.count(at: index)
-    return planned
+    return chunk
   }
 }
 

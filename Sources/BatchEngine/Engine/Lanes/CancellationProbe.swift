@@ -5,9 +5,9 @@ package struct CancellationProbe: Sendable {
   private let pool: LanePool?
   private let cancellation: Cancellation
 
-  init(bench: Workbench, cancellation: Cancellation) {
-    gate = bench.gate
-    pool = bench.pool
+  init(lane: Lane, cancellation: Cancellation) {
+    gate = lane.gate
+    pool = lane.pool
     self.cancellation = cancellation
   }
 
@@ -15,7 +15,7 @@ package struct CancellationProbe: Sendable {
   ///
   /// - Throws: the reason, when the run is to stop.
   package func check() throws(BatchError) {
-    if gate.isCrowded { pool?.pass(Lane.workbench) }
+    if gate.isCrowded { pool?.pass(Lane.current) }
     try cancellation.check()
   }
 }
@@ -31,7 +31,7 @@ package struct LaneProbe: Sendable {
 
   /// - Throws: the reason, when the run is to stop.
   package func check() throws(BatchError) {
-    if let bench = Lane.workbench, bench.gate.isCrowded { bench.pool?.pass(bench) }
+    if let lane = Lane.current, lane.gate.isCrowded { lane.pool?.pass(lane) }
     try cancellation.check()
   }
 }

@@ -9,7 +9,7 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   /// The position of the operation in the order in which operations begin; set by the lanes.
   var turn = 0
   private let lanes: LanePool?
-  private let body: @Sendable (Workbench) -> Void
+  private let body: @Sendable (Lane) -> Void
   private let ending: @Sendable (_ itemCount: Int) -> (@Sendable () -> Void)?
   private let finished: @Sendable () -> Void
 
@@ -22,7 +22,7 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
     itemCount: Int, isLarge: Bool, lanes: LanePool?,
     ending: @escaping @Sendable (_ itemCount: Int) -> (@Sendable () -> Void)? = { _ in nil },
     finished: @escaping @Sendable () -> Void = {},
-    body: @escaping @Sendable (Workbench) -> Void
+    body: @escaping @Sendable (Lane) -> Void
   ) {
     self.itemCount = itemCount
     self.isLarge = isLarge
@@ -56,16 +56,16 @@ final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   override func didFinish() { finished() }
 
   /// Processes the chunk, unless the operation was cancelled; called on a lane.
-  func process(on bench: Workbench) {
-    if !isCancelled { body(bench) }
+  func process(on lane: Lane) {
+    if !isCancelled { body(lane) }
   }
 
   /// Runs the chunk on the calling thread.
   ///
   /// - Throws: `invalid` when the operation was started before.
-  func run(on bench: Workbench) throws(BatchError) {
+  func run(on lane: Lane) throws(BatchError) {
     try startByHand {
-      body(bench)
+      body(lane)
       end()
     }
   }

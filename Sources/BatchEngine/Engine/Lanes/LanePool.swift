@@ -14,9 +14,10 @@ package final class LanePool: Sendable {
   static let standby = 32
 
   private struct State {
-    var free: [Lane] = []
-    /// Operations that stand by, in the order in which they came.
-    var waiting = WaitingLine<ChunkOperation>()
+    /// The queues of idle lanes.
+    var free: [DispatchQueue] = []
+    /// Operations that stand by, in the order in which they came: few, so removing the first one of them costs little.
+    var waiting: [ChunkOperation] = []
     /// Large operations, which start first.
     var urgent: [ChunkOperation] = []
     var busy = 0
@@ -39,18 +40,16 @@ package final class LanePool: Sendable {
   private let concurrency: ConcurrencyLimit
   private let cancellation: Cancellation
   private let gate = LaneGate()
-  private let makeBench: @Sendable () -> Workbench
+  private let makeLane: @Sendable () -> Lane
 
-  /// - Parameters:
-  ///   - cancellation: lets operations that are held back end.
-  ///   - makeBench: makes the workbench of a lane.
+  /// - Parameter cancellation: lets operations that are held back end.
   init(
     concurrency: ConcurrencyLimit, cancellation: Cancellation,
-    makeBench: @escaping @Sendable () -> Workbench
+    makeLane: @escaping @Sendable () -> Lane
   ) {
     self.concurrency = concurrency
     self.cancellation = cancellation
-    self.makeBench = makeBench
+    self.makeLane = makeLane
   }
 
   /// How many lanes have been made: the most operations that have run at once.
@@ -73,8 +72,8 @@ package final class LanePool: Sendable {
   /// Starts operations that stand by, as many as the concurrency allows. Called when the concurrency has changed.
   func startWaiting() {
     letGoOn()
-    while let (lane, operation) = next() {
-      lane.queue.async { self.run(operation, on: lane) }
+    while let (queue, operation) = next() {
+      queue.async { self.run(operation, on: queue) }
     }
   }
 
@@ -84,42 +83,40 @@ package final class LanePool: Sendable {
     concurrency.isSuspended && !cancellation.isCancelled ? 0 : concurrency.current
   }
 
-  /// The next operation and a lane for it, as long as one more may run.
+  /// The next operation and the queue of a lane for it, as long as one more may run.
   ///
-  /// - Parameter lane: a lane that has just ended an operation. It gets the next operation, or becomes free.
-  private func next(on lane: Lane? = nil) -> (Lane, ChunkOperation)? {
-    let next = state.withLock { state -> (Lane, ChunkOperation)? in
+  /// - Parameter queue: the queue of a lane that has just ended an operation. The lane gets the next operation, or becomes free.
+  private func next(on queue: DispatchQueue? = nil) -> (DispatchQueue, ChunkOperation)? {
+    let next = state.withLock { state -> (DispatchQueue, ChunkOperation)? in
       let limit = self.limit
-      if lane != nil { state.busy -= 1 }
+      if queue != nil { state.busy -= 1 }
       defer { concurrency.note(running: state.busy - state.held.count - state.blocked) }
-      guard state.held.isEmpty, state.busy < limit,
-        let operation = state.urgent.isEmpty ? state.waiting.removeFirst() : state.urgent.removeFirst()
-      else {
-        if let lane { state.free.append(lane) }
+      guard state.held.isEmpty, state.busy < limit, !state.urgent.isEmpty || !state.waiting.isEmpty else {
+        if let queue { state.free.append(queue) }
         return nil
       }
+      let operation = state.urgent.isEmpty ? state.waiting.removeFirst() : state.urgent.removeFirst()
       state.busy += 1
       state.turns += 1
       operation.turn = state.turns
-      if let lane = lane ?? state.free.popLast() { return (lane, operation) }
+      if let queue = queue ?? state.free.popLast() { return (queue, operation) }
       state.count += 1
-      let bench = makeBench()
-      bench.pool = self
-      bench.gate = gate
-      return (Lane(number: state.count, bench: bench), operation)
+      return (makeQueue(number: state.count), operation)
     }
     // When a lane becomes idle, a held-back lane may continue in its place.
-    if lane != nil, next == nil { letGoOn() }
+    if queue != nil, next == nil { letGoOn() }
     return next
   }
 
   /// A queue beside the lanes, whose work waits only while the run is suspended.
-  func makeHelper() -> Lane {
-    let bench = makeBench()
-    bench.pool = self
-    bench.gate = gate
-    bench.turn = nil
-    return Lane(number: nil, bench: bench)
+  func makeHelper() -> DispatchQueue { makeQueue(number: nil) }
+
+  private func makeQueue(number: Int?) -> DispatchQueue {
+    let lane = makeLane()
+    lane.pool = self
+    lane.gate = gate
+    if number == nil { lane.turn = nil }
+    return lane.makeQueue(number: number)
   }
 
   // MARK: Lanes that wait within an operation
@@ -127,10 +124,9 @@ package final class LanePool: Sendable {
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter bench: the bench of the calling lane; nil on a thread that helps a lane. The bench of a helper queue has no
-  ///   turn.
-  func pass(_ bench: Workbench?) {
-    let turn = bench?.turn
+  /// - Parameter lane: the calling lane; nil on a thread that helps a lane. The lane of a helper queue has no turn.
+  func pass(_ lane: Lane?) {
+    let turn = lane?.turn
     letGoOn()
     let signal = state.withLock { state -> DispatchSemaphore? in
       let limit = self.limit
@@ -150,7 +146,7 @@ package final class LanePool: Sendable {
     let start = ContinuousClock.now
     letGoOn()
     signal.wait()
-    bench?.heldTime += ContinuousClock.now - start
+    lane?.heldTime += ContinuousClock.now - start
   }
 
   /// Counts a lane as waiting for another one.
@@ -183,17 +179,17 @@ package final class LanePool: Sendable {
     }
   }
 
-  private func run(_ first: ChunkOperation, on lane: Lane) {
-    guard let bench = Lane.workbench else { preconditionFailure("a lane has a bench") }
+  private func run(_ first: ChunkOperation, on queue: DispatchQueue) {
+    guard let lane = Lane.current else { preconditionFailure("the queue belongs to a lane") }
     var current: ChunkOperation? = first
     while let operation = current {
-      bench.turn = operation.turn
-      operation.process(on: bench)
-      bench.restIfAwaited()
+      lane.turn = operation.turn
+      operation.process(on: lane)
+      lane.restIfAwaited()
       // The lane is free, or has its next operation, before the end is reported. If it gets another operation, that one waits
       // in its queue until this block ends.
-      current = next(on: lane)?.1
-      if current == nil { bench.rest() }
+      current = next(on: queue)?.1
+      if current == nil { lane.rest() }
       operation.end()
     }
     // If lanes were held back, there may be room now for operations that stand by.

@@ -7,10 +7,10 @@ package final class ReaderContext<Item: MeasuredItem> {
   private let run: RunContext
   private let probe: LaneProbe
   private var planner: ChunkPlanner<Item>
-  private let handOver: (PlannedChunk<Item>) throws(BatchError) -> Void
+  private let handOver: (Chunk<Item>) throws(BatchError) -> Void
 
   /// - Parameter handOver: receives one chunk after the other; an error that it throws ends the reading.
-  init(_ run: RunContext, _ handOver: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) {
+  init(_ run: RunContext, _ handOver: @escaping (Chunk<Item>) throws(BatchError) -> Void) {
     self.run = run
     self.handOver = handOver
     probe = LaneProbe(run.cancellation)

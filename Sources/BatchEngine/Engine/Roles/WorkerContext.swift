@@ -7,24 +7,24 @@ public final class WorkerContext {
   /// Lets the worker read and decode.
   package let reading = ReadingRight()
   private let run: RunContext
-  private let bench: Workbench
-  private(set) var problems: [MetProblem] = []
+  private let lane: Lane
+  private(set) var problems: [(Problem, Severity, position: Int)] = []
   /// Nil if times of files are not needed.
   private(set) var stopwatch: FileStopwatch?
   /// How many results the chunk has so far: the position of a problem among them. The runner updates it after each item; a
   /// worker that adds the results of several items at once updates it between them.
   package var resultCount = 0
 
-  init(bench: Workbench, run: RunContext) {
-    self.bench = bench
+  init(lane: Lane, run: RunContext) {
+    self.lane = lane
     self.run = run
     if run.fileTimes != nil { stopwatch = FileStopwatch() }
-    bench.heldTime = .zero
+    lane.heldTime = .zero
   }
 
   /// Starts the time of the next file, for workers whose items contain several files. Cheap if times are not needed.
   package func startTime() {
-    bench.heldTime = .zero
+    lane.heldTime = .zero
     stopwatch?.start()
   }
 
@@ -43,8 +43,8 @@ public final class WorkerContext {
 
   /// Subtracts the time that the lane was held back from the time of the file.
   private func leaveOutHeldTime() {
-    stopwatch?.leaveOut(bench.heldTime)
-    bench.heldTime = .zero
+    stopwatch?.leaveOut(lane.heldTime)
+    lane.heldTime = .zero
   }
 
   /// Operations of the run at once. An operation that divides its own work must keep this limit too.
@@ -77,12 +77,12 @@ public final class WorkerContext {
   ///
   /// - Throws: the reason, when the run is to stop.
   public func checkCancellation() throws(BatchError) {
-    if bench.gate.isCrowded { bench.pool?.pass(bench) }
+    if lane.gate.isCrowded { lane.pool?.pass(lane) }
     try cancellation.check()
   }
 
   /// The cancellation check for threads that help the lane with its item.
-  package var probe: CancellationProbe { CancellationProbe(bench: bench, cancellation: cancellation) }
+  package var probe: CancellationProbe { CancellationProbe(lane: lane, cancellation: cancellation) }
 
   /// The cancellation check for objects that the worker keeps from chunk to chunk, such as a codec.
   package var laneProbe: LaneProbe { LaneProbe(cancellation) }
@@ -125,7 +125,7 @@ public final class WorkerContext {
       try checkCancellation()
       var fatal: BatchError?
       do throws(BatchError) {
-        let outcome = try bench.reader.read(record, into: room, settling: settling) {
+        let outcome = try lane.reader.read(record, into: room, settling: settling) {
           (file: borrowing Descriptor, status) throws(BatchError) in
           do throws(BatchError) {
             try opened(file, status)
@@ -177,7 +177,7 @@ public final class WorkerContext {
     consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome? {
     do throws(BatchError) {
-      return try bench.reader.read(record, restart: restart) { (piece) throws(BatchError) in
+      return try lane.reader.read(record, restart: restart) { (piece) throws(BatchError) in
         try checkCancellation()
         try consume(piece)
       }
@@ -200,7 +200,7 @@ public final class WorkerContext {
     isCounted: Bool = true
   ) throws(BatchError) {
     try checkCancellation()
-    try bench.reader.read(record, ranges: ranges, into: buffer)
+    try lane.reader.read(record, ranges: ranges, into: buffer)
     if isCounted { counters.addBytes(buffer.count) } else { counters.addPending(buffer.count) }
   }
 
@@ -213,23 +213,23 @@ public final class WorkerContext {
   package func withFile<Result>(
     _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
-    try bench.reader.withFile(record, body)
+    try lane.reader.withFile(record, body)
   }
 
   /// Passes the descriptor of the folder of a file to `body`, as ``FileReader/withFolder(of:_:)``.
   package func withFolder<Result>(
     of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
-    try bench.reader.withFolder(of: record, body)
+    try lane.reader.withFolder(of: record, body)
   }
 
   /// Reads the files of a folder through a descriptor from now on, as ``FileReader/useFolder(_:for:of:)``.
   package func useFolder(_ descriptor: Int32, for directory: DirectoryPath, of owner: AnyObject) {
-    bench.reader.useFolder(descriptor, for: directory, of: owner)
+    lane.reader.useFolder(descriptor, for: directory, of: owner)
   }
 
   /// Closes the folder of the last file.
-  package func closeFolder() { bench.reader.closeFolder() }
+  package func closeFolder() { lane.reader.closeFolder() }
 
   /// Counts a file that changed while it was read, as the policy says.
   ///
@@ -318,7 +318,7 @@ public final class WorkerContext {
   }
 
   private func note(_ problem: Problem, _ severity: Severity) {
-    problems.append(MetProblem(problem: problem, severity: severity, position: resultCount))
+    problems.append((problem, severity, position: resultCount))
   }
 
   private func finished(_ outcome: ReadOutcome, _ isCounted: Bool) -> ReadOutcome {

@@ -163,7 +163,7 @@ public struct BatchRunner: Sendable {
       let context = context
       let sink = makeSink()
       let lanes = LanePool(concurrency: context.concurrency, cancellation: cancellation) {
-        Workbench(run: context)
+        Lane(run: context)
       }
       // Half of the memory; the other half is for the buffers of the lanes.
       let window = Int64(clamping: context.options.memory / 2)
@@ -172,16 +172,15 @@ public struct BatchRunner: Sendable {
         depth: BatchQueue.Depth(operationsPerLane: 4, perCheckpoint: context.options.chunksPerCheckpoint),
         cancellation: cancellation,
         next: { queue in
-          guard let planned = self.nextPlanned() else { return nil }
-          let chunk = planned.chunk
-          self.retained.add(planned.retained, ordering: .relaxed)
-          self.largestRetained.max(planned.retained, ordering: .relaxed)
+          guard let chunk = self.nextChunk() else { return nil }
+          self.retained.add(chunk.retained, ordering: .relaxed)
+          self.largestRetained.max(chunk.retained, ordering: .relaxed)
           return ChunkOperation(
             itemCount: chunk.items.count, isLarge: chunk.isLarge && !context.options.isSerial, lanes: lanes,
             ending: { queue.ending(itemCount: $0) }, finished: { queue.finished() }
-          ) { bench in
-            guard var report = self.process(chunk, on: bench) else { return }
-            report.retained = planned.retained
+          ) { lane in
+            guard var report = self.process(chunk, on: lane) else { return }
+            report.retained = chunk.retained
             sink.submit(report, at: chunk.index)
           }
         },
@@ -216,19 +215,19 @@ public struct BatchRunner: Sendable {
 
     func runOnCaller() {
       let sink = makeSink()
-      let bench = Workbench(run: context)
+      let lane = Lane(run: context)
       context.concurrency.note(running: 1)
       var sinceCheckpoint = 0
       do throws(BatchError) {
         try goOn()
-        try feed.forEach { (planned) throws(BatchError) in
-          let chunk = self.note(planned).chunk
+        try feed.forEach { (chunk) throws(BatchError) in
+          self.note(chunk)
           let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
             if let report = self.process(chunk, on: $0) { sink.submit(report, at: chunk.index) }
           }
-          try operation.run(on: bench)
-          // The source takes tokens on this thread too, and would wait for those of the bench.
-          bench.rest()
+          try operation.run(on: lane)
+          // The source takes tokens on this thread too, and would wait for those of the lane.
+          lane.rest()
           sink.flush()
           sinceCheckpoint += 1
           if let limit = self.context.options.chunksPerCheckpoint, sinceCheckpoint >= limit {
@@ -260,10 +259,13 @@ public struct BatchRunner: Sendable {
       if context.isEnded { throw BatchError(.cancelled, "the collector takes no more") }
     }
 
-    private func nextPlanned() -> PlannedChunk<Job.Item>? {
+    private func nextChunk() -> Chunk<Job.Item>? {
       do throws(BatchError) {
         guard !context.isEnded else { return nil }
-        if let planned = try feed.next() { return note(planned) }
+        if let chunk = try feed.next() {
+          note(chunk)
+          return chunk
+        }
         endOfFeed()
       } catch {
         cancellation.cancel(error)
@@ -271,10 +273,9 @@ public struct BatchRunner: Sendable {
       return nil
     }
 
-    private func note(_ planned: PlannedChunk<Job.Item>) -> PlannedChunk<Job.Item> {
+    private func note(_ chunk: Chunk<Job.Item>) {
       context.counters.addFiltered(feed.takeFiltered())
-      context.counters.addSeen(planned.pathCount)
-      return planned
+      context.counters.addSeen(chunk.pathCount)
     }
 
     private func endOfFeed() {
@@ -282,26 +283,26 @@ public struct BatchRunner: Sendable {
       sourceEnded.store(true, ordering: .relaxed)
     }
 
-    private func process(_ chunk: Chunk<Job.Item>, on bench: Workbench) -> ChunkReport<Job.Worker.Output>? {
+    private func process(_ chunk: Chunk<Job.Item>, on lane: Lane) -> ChunkReport<Job.Worker.Output>? {
       guard !cancellation.isCancelled else { return nil }
-      bench.hold(
+      lane.hold(
         descriptors: job.descriptors, memory: chunk.isLarge ? FileReader.largeMemory : FileReader.bufferSize)
       #if DEBUG
         TokenOrder.held = .memory
         defer { TokenOrder.held = nil }
       #endif
-      let chunkContext = WorkerContext(bench: bench, run: context)
+      let chunkContext = WorkerContext(lane: lane, run: context)
       let isTimed = context.fileTimes != nil
       var output = Job.Worker.Output()
       do throws(BatchError) {
-        let worker = try worker(of: bench, in: chunkContext)
-        bench.position.begin(chunk)
-        defer { bench.position.end() }
+        let worker = try worker(of: lane, in: chunkContext)
+        lane.position.begin(chunk)
+        defer { lane.position.end() }
         try worker.begin(chunk, in: chunkContext, into: &output)
         // Counted by hand: enumerating a generic type would build its metadata for each item.
         var index = 0
         for item in chunk.items {
-          bench.position.advance(to: index)
+          lane.position.advance(to: index)
           index += 1
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
@@ -314,17 +315,17 @@ public struct BatchRunner: Sendable {
           times: isTimed ? chunkContext.stopwatch?.times ?? [] : [])
       } catch {
         // Releases the worker, and what it holds open, now and not when Dispatch releases the lane.
-        bench.worker = nil
+        lane.worker = nil
         cancellation.cancel(error)
         guard cancellation.isFromOutside else { return nil }
         return ChunkReport(output: output, problems: chunkContext.problems)
       }
     }
 
-    private func worker(of bench: Workbench, in chunk: WorkerContext) throws(BatchError) -> Job.Worker {
-      if let worker = bench.worker as? Job.Worker { return worker }
+    private func worker(of lane: Lane, in chunk: WorkerContext) throws(BatchError) -> Job.Worker {
+      if let worker = lane.worker as? Job.Worker { return worker }
       let worker = try job.makeWorker(in: chunk)
-      bench.worker = worker
+      lane.worker = worker
       return worker
     }
 
@@ -344,9 +345,9 @@ public struct BatchRunner: Sendable {
           try report.deliver { (output) throws(BatchError) in
             if !isTaken() { try cancellation.check() }
             try collector.collect(output)
-          } _: { met in
-            guard isTaken(), !collector.hold(met.problem, severity: met.severity) else { return }
-            context.report(met.problem, severity: met.severity)
+          } _: { (problem, severity) in
+            guard isTaken(), !collector.hold(problem, severity: severity) else { return }
+            context.report(problem, severity: severity)
           }
         }
         if !report.times.isEmpty { context.fileTimes?.took(report.times) }

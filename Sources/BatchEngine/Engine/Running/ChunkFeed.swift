@@ -10,7 +10,7 @@ protocol ChunkSupply<Item>: AnyObject, Sendable {
   /// The next chunk, nil at the end. Called only when ``isReady`` is true.
   ///
   /// - Throws: the error of the source or reader.
-  func next() throws(BatchError) -> PlannedChunk<Item>?
+  func next() throws(BatchError) -> Chunk<Item>?
 
   /// How many paths were left out since the last call.
   func takeFiltered() -> Int
@@ -32,7 +32,7 @@ protocol ChunkSupply<Item>: AnyObject, Sendable {
   /// Makes all chunks on the calling thread, instead of the calls above.
   ///
   /// - Throws: the error of the source, the reader or `body`.
-  func forEach(_ body: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) throws(BatchError)
+  func forEach(_ body: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError)
 }
 
 /// Makes chunks from the items of a source. One thread at a time may request the next chunk.
@@ -47,7 +47,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
     var counted = 0
     var isAtEnd = false
 
-    mutating func nextChunk() throws(BatchError) -> PlannedChunk<Item>? {
+    mutating func nextChunk() throws(BatchError) -> Chunk<Item>? {
       if let large = planner.takeLarge() { return large }
       while let item = try nextItem() {
         if let chunk = planner.add(item, measure(item)) { return chunk }
@@ -86,7 +86,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
   /// A source only plans, so each of its steps is short.
   var isReady: Bool { true }
 
-  func next() throws(BatchError) -> PlannedChunk<Item>? {
+  func next() throws(BatchError) -> Chunk<Item>? {
     try state.withLock { (state) throws(BatchError) in try state.nextChunk() }
   }
 
@@ -106,7 +106,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
 
   func stop() {}
 
-  func forEach(_ body: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
+  func forEach(_ body: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
     while let chunk = try next() { try body(chunk) }
   }
 }

@@ -9,7 +9,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
   typealias Item = Reader.Item
 
   private struct State {
-    var ready: PlannedChunk<Item>?
+    var ready: Chunk<Item>?
     var isAtEnd = false
     var failure: BatchError?
     /// Whether the reader waits until its chunk is taken.
@@ -32,7 +32,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
 
   var isReady: Bool { state.withLock { $0.ready != nil || $0.isAtEnd } }
 
-  func next() throws(BatchError) -> PlannedChunk<Item>? {
+  func next() throws(BatchError) -> Chunk<Item>? {
     let (chunk, failure) = state.withLock { state in
       let chunk = state.ready.take()
       if chunk != nil, state.isWaiting {
@@ -55,7 +55,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
   func start(beside lanes: LanePool, appeared: @escaping @Sendable () -> Void) {
     let registration = run.cancellation.onCancel { [weak self] in self?.letGo() }
     self.registration.withLock { $0 = registration }
-    lanes.makeHelper().queue.async(group: group) {
+    lanes.makeHelper().async(group: group) {
       // Its calls are not counted as waiting for a device: it reads sequentially, and more operations would not help.
       clinux_note_calls(0)
       defer { clinux_note_calls(1) }
@@ -79,12 +79,11 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
     run.cancellation.forget(registration.withLock { $0 })
   }
 
-  func forEach(_ body: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
+  func forEach(_ body: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
     try read(body)
   }
 
-  private func read(_ handOver: @escaping (PlannedChunk<Item>) throws(BatchError) -> Void) throws(BatchError)
-  {
+  private func read(_ handOver: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
     let reader = reader.withLock { stored in
       let reader = stored
       stored = nil
@@ -97,7 +96,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
   }
 
   /// Waits until the previous chunk has been taken.
-  private func put(_ chunk: PlannedChunk<Item>, _ appeared: () -> Void) throws(BatchError) {
+  private func put(_ chunk: Chunk<Item>, _ appeared: () -> Void) throws(BatchError) {
     while true {
       let isPut = state.withLock { state in
         if state.isStopped || state.ready == nil {

@@ -117,7 +117,7 @@ struct FolderScanner: Sendable {
     let markers = FolderMarkers(calls: calls)
     let directory = options.readsIgnoreFiles ? opened.scoped(markers.scope(of: opened, at: folder)) : opened
     let isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
-    let listing = DirectoryReader(calls: calls).read(folder)
+    let listing = calls.entries(of: folder)
     let names = NameArena(listing.names)
     var chooser = EntryChooser(directory: directory, names: names, filter: options.filter, isCache: isCache)
     var subdirectories = [DirectoryEntry]()

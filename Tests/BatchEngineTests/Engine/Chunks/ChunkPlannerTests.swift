@@ -9,11 +9,11 @@ import Testing
     var planner = ChunkPlanner<Int64>(stride: stride)
     var chunks = [Chunk<Int64>]()
     for weight in weights {
-      guard let planned = planner.add(weight, ItemMeasure(weight: weight)) else { continue }
-      chunks.append(planned.chunk)
-      if let large = planner.takeLarge() { chunks.append(large.chunk) }
+      guard let chunk = planner.add(weight, ItemMeasure(weight: weight)) else { continue }
+      chunks.append(chunk)
+      if let large = planner.takeLarge() { chunks.append(large) }
     }
-    if let rest = planner.takeRest() { chunks.append(rest.chunk) }
+    if let rest = planner.takeRest() { chunks.append(rest) }
     return chunks
   }
 
@@ -66,7 +66,7 @@ import Testing
 
   @Test func addsUpTheMeasuresOfItems() {
     var planner = ChunkPlanner<Int>(stride: .fixed(3))
-    var chunks = [PlannedChunk<Int>]()
+    var chunks = [Chunk<Int>]()
     for (count, retained) in [(1, Int64(10)), (0, 20), (1, .max), (1, 5)] {
       if let chunk = planner.add(0, ItemMeasure(weight: 0, count: count, retained: retained)) {
         chunks.append(chunk)

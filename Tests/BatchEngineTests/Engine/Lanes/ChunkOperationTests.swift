@@ -11,8 +11,8 @@ import Testing
     let onLane = Recorder<Bool>()
     try await onThread {
       let done = Gate()
-      let operation = ChunkOperation(itemCount: 3, isLarge: false, lanes: lanes) { bench in
-        onLane.record(Lane.workbench === bench)
+      let operation = ChunkOperation(itemCount: 3, isLarge: false, lanes: lanes) { lane in
+        onLane.record(Lane.current === lane)
       }
       operation.completionBlock = { done.open() }
       operation.start()
@@ -84,13 +84,13 @@ import Testing
   @Test func runsOnTheCallersThreadOnce() async throws {
     try await onThread {
       let threads = Recorder<ObjectIdentifier>()
-      let bench = Workbench()
+      let lane = Lane()
       let operation = ChunkOperation(itemCount: 1, isLarge: false, lanes: nil) { _ in
         threads.record(ObjectIdentifier(Thread.current))
       }
-      try operation.run(on: bench)
+      try operation.run(on: lane)
       #expect(operation.isFinished)
-      #expect { try operation.run(on: bench) } throws: { ($0 as? BatchError)?.code == .invalid }
+      #expect { try operation.run(on: lane) } throws: { ($0 as? BatchError)?.code == .invalid }
       #expect(threads.values == [ObjectIdentifier(Thread.current)])
     }
   }

@@ -25,10 +25,10 @@ import Testing
       for _ in 0..<count {
         group.enter()
         lanes.run(
-          { [self] bench in
+          { [self] lane in
             everybody.arrive()
             while !isEnded.load(ordering: .relaxed) {
-              lanes.pass(bench)
+              lanes.pass(lane)
               sched_yield()
             }
           }, completion: { [group] in group.leave() })
@@ -79,14 +79,14 @@ import Testing
     try await onThread {
       let concurrency = ConcurrencyLimit(2)
       let cancellation = Cancellation()
-      let lanes = LanePool(concurrency: concurrency, cancellation: cancellation) { Workbench() }
+      let lanes = LanePool(concurrency: concurrency, cancellation: cancellation) { Lane() }
       _ = concurrency.onChange { [weak lanes] in lanes?.startWaiting() }
       cancellation.onCancel { [weak lanes] in lanes?.startWaiting() }
       let group = DispatchGroup()
       for _ in 0..<2 {
         group.enter()
         lanes.run(
-          { bench in while !cancellation.isCancelled { lanes.pass(bench) } }, completion: { group.leave() })
+          { lane in while !cancellation.isCancelled { lanes.pass(lane) } }, completion: { group.leave() })
       }
       concurrency.setSuspended(true)
       while concurrency.runningCount > 0 { sched_yield() }
@@ -105,13 +105,13 @@ import Testing
       let group = DispatchGroup()
       group.enter()
       lanes.run(
-        { bench in
+        { lane in
           budget.withTokens(1) {
             taken.open()
             lowered.pass()
             // The other one runs by now, or waits for the token of this one.
             while concurrency.runningCount > 1 { sched_yield() }
-            lanes.pass(bench)
+            lanes.pass(lane)
           }
         }, completion: { group.leave() })
       group.enter()

@@ -15,7 +15,7 @@ import Testing
   }
 
   /// Runs one body on a lane and waits for its completion.
-  private static func runOnce(_ lanes: LanePool, _ body: @escaping @Sendable (Workbench) -> Void) {
+  private static func runOnce(_ lanes: LanePool, _ body: @escaping @Sendable (Lane) -> Void) {
     let done = Gate()
     lanes.run(body, completion: { done.open() })
     done.pass()
@@ -160,13 +160,13 @@ import Testing
     let fixture = try TreeFixture()
     for number in 0..<3 { try fixture.file(PathBytes("f\(number)"), "content") }
     let run = RunContext()
-    let lanes = LanePool(concurrency: run.concurrency, cancellation: run.cancellation) { Workbench(run: run) }
+    let lanes = LanePool(concurrency: run.concurrency, cancellation: run.cancellation) { Lane(run: run) }
     let record = try fixture.record("f0")
     try await onThread {
       let open = Mutex(0)
-      Self.runOnce(lanes) { bench in
-        bench.hold(descriptors: 2, memory: 1)
-        _ = try? bench.reader.read(record, restart: { () throws(BatchError) in }, consume: { _ in })
+      Self.runOnce(lanes) { lane in
+        lane.hold(descriptors: 2, memory: 1)
+        _ = try? lane.reader.read(record, restart: { () throws(BatchError) in }, consume: { _ in })
         open.withLock { $0 = fixture.openDescriptors }
       }
       #expect(open.withLock { $0 } == 1)
@@ -182,51 +182,51 @@ import Testing
     #expect(lanes.count == 1)
   }
 
-  @Test func givesEachLaneABenchOfItsOwn() async throws {
+  @Test func runsBodiesAtOnceOnLanesOfTheirOwn() async throws {
     let lanes = LanePool()
-    let benches = Recorder<ObjectIdentifier>()
+    let used = Recorder<ObjectIdentifier>()
     try await onThread {
       let everybody = Rendezvous(8)
       let group = DispatchGroup()
       for _ in 0..<8 {
         group.enter()
         lanes.run(
-          { bench in
-            benches.record(ObjectIdentifier(bench))
+          { lane in
+            used.record(ObjectIdentifier(lane))
             everybody.arrive()
           }, completion: { group.leave() })
       }
       group.wait()
     }
-    #expect(Set(benches.values).count == 8)
+    #expect(Set(used.values).count == 8)
   }
 
-  @Test func givesTheSameBenchToTheNextBodyOfALane() async throws {
+  @Test func runsTheNextBodyOnTheSameLane() async throws {
     let lanes = LanePool()
-    let benches = Recorder<ObjectIdentifier>()
+    let used = Recorder<ObjectIdentifier>()
     try await onThread {
-      for _ in 0..<3 { Self.runOnce(lanes) { benches.record(ObjectIdentifier($0)) } }
+      for _ in 0..<3 { Self.runOnce(lanes) { used.record(ObjectIdentifier($0)) } }
     }
-    #expect(Set(benches.values).count == 1)
+    #expect(Set(used.values).count == 1)
   }
 
-  @Test func freesTheBenchWithTheLane() async throws {
+  @Test func freesTheLaneWithItsQueue() async throws {
     let freed = Gate()
     try await onThread {
       do {
         let lanes = LanePool()
         Self.runOnce(lanes) { $0.worker = Tool(freed: freed) }
       }
-      // The queue's finalizer frees the bench, and with it what a job put there.
+      // The queue's finalizer frees the lane, and with it what a job put there.
       freed.pass()
     }
   }
 
-  @Test func hasNoBenchOutsideOfLanes() {
-    #expect(Lane.workbench == nil)
+  @Test func hasNoLaneOutsideOfQueues() {
+    #expect(Lane.current == nil)
   }
 
   @Test func namesItsQueues() {
-    #expect(Lane(number: 3, bench: Workbench()).queue.label == "batchproc.lane.3")
+    #expect(Lane().makeQueue(number: 3).label == "batchproc.lane.3")
   }
 }

@@ -361,12 +361,12 @@ import Testing
   @Test func countsWhatItReports() {
     let run = RunContext(calls: calls)
     let counters = run.counters
-    let context = WorkerContext(bench: Workbench(run: run), run: run)
+    let context = WorkerContext(lane: Lane(run: run), run: run)
     #expect(context.report(Problem(.missing, BatchError(.missing, "a"))) == .failure)
     #expect(context.report(Problem(.special, BatchError(.special, "b"))) == .note)
     #expect(counters.snapshot.failed == 1)
     #expect(counters.snapshot.missing == 1)
     #expect(counters.snapshot.skipped == 1)
-    #expect(context.problems.map(\.problem.error.message) == ["a", "b"])
+    #expect(context.problems.map(\.0.error.message) == ["a", "b"])
   }
 }

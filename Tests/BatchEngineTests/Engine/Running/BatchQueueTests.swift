@@ -16,7 +16,7 @@ import Testing
       let concurrency = ConcurrencyLimit(count)
       self.concurrency = concurrency
       self.cancellation = cancellation
-      lanes = LanePool(concurrency: concurrency, cancellation: cancellation) { Workbench() }
+      lanes = LanePool(concurrency: concurrency, cancellation: cancellation) { Lane() }
       let lanes = lanes
       _ = concurrency.onChange { lanes.startWaiting() }
       cancellation.onCancel { lanes.startWaiting() }

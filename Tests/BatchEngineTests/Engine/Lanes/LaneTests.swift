@@ -5,7 +5,7 @@ import Testing
 @testable import BatchEngine
 
 /// What a lane holds from operation to operation.
-@Suite(.timeLimit(.minutes(3))) struct WorkbenchTests {
+@Suite(.timeLimit(.minutes(3))) struct LaneTests {
   private static func context(descriptors: Int) -> RunContext {
     var options = BatchOptions()
     options.descriptors = descriptors
@@ -15,12 +15,12 @@ import Testing
   @Test func keepsItsTokensUntilItRests() async throws {
     let run = Self.context(descriptors: 2)
     try await onThread {
-      let first = Workbench(run: run)
+      let first = Lane(run: run)
       first.hold(descriptors: 2, memory: 1)
       // A second time costs nothing, and does not wait for what the lane has itself.
       first.hold(descriptors: 2, memory: 1)
       first.rest()
-      let second = Workbench(run: run)
+      let second = Lane(run: run)
       second.hold(descriptors: 2, memory: 1)
       second.rest()
     }
@@ -31,11 +31,11 @@ import Testing
     let taken = Gate()
     try await onThreads(2) { thread in
       if thread == 0 {
-        let bench = Workbench(run: run)
-        bench.hold(descriptors: 2, memory: 1)
+        let lane = Lane(run: run)
+        lane.hold(descriptors: 2, memory: 1)
         taken.open()
         while !run.descriptors.isAwaited { sched_yield() }
-        bench.restIfAwaited()
+        lane.restIfAwaited()
       } else {
         taken.pass()
         run.descriptors.withDescriptors(2) {}
@@ -47,12 +47,12 @@ import Testing
   @Test func closesTheFolderWithItsTokens() throws {
     let fixture = try TreeFixture()
     try fixture.file("a", "content")
-    let bench = Workbench(run: RunContext())
+    let lane = Lane(run: RunContext())
     let record = try fixture.record("a")
-    bench.hold(descriptors: 2, memory: 1)
-    _ = try bench.reader.read(record, restart: { () throws(BatchError) in }, consume: { _ in })
+    lane.hold(descriptors: 2, memory: 1)
+    _ = try lane.reader.read(record, restart: { () throws(BatchError) in }, consume: { _ in })
     #expect(fixture.openDescriptors == 1)
-    bench.rest()
+    lane.rest()
     #expect(fixture.openDescriptors == 0)
   }
 }

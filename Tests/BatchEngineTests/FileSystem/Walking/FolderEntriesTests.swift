@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchEngine
 
-@Suite struct DirectoryReaderTests {
+@Suite struct FolderEntriesTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
 
@@ -12,7 +12,7 @@ import Testing
 
   private func read() throws -> (names: [[UInt8]], kinds: [FileStatus.Kind?], error: BatchError?) {
     let folder = try FolderOpener(calls: calls).open(fixture.root, followingLast: false)
-    let listing = DirectoryReader(calls: calls).read(folder)
+    let listing = calls.entries(of: folder)
     let arena = NameArena(listing.names)
     return (
       listing.entries.map { arena.withName(at: $0.nameOffset) { Array($0) } },

@@ -1,0 +1,89 @@
+import CLinux
+import Glibc
+
+extension FileSystemCalls {
+  /// The entries of an open folder without `.` and `..`, sorted by the bytes of their names.
+  ///
+  /// - Returns: the arena, the entries, and the error that ended the reading early, if one did.
+  func entries(
+    of folder: borrowing Descriptor
+  ) -> (names: [UInt8], entries: [DirectoryEntry], error: BatchError?) {
+    var names = [UInt8]()
+    var entries = [DirectoryEntry]()
+    var failure: BatchError?
+    withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 8) { buffer in
+      while true {
+        let count = readEntries(folder.raw, into: buffer)
+        if count < 0 {
+          failure = .syscall("read the folder", errno: Int32(truncatingIfNeeded: -count))
+          return
+        }
+        if count == 0 { return }
+        forEachEntry(UnsafeRawBufferPointer(rebasing: buffer[..<count])) { (name, type, inode) in
+          entries.append(
+            DirectoryEntry(nameOffset: names.count, kind: FileStatus.Kind(entryType: type), inode: inode))
+          names.append(contentsOf: name)
+          names.append(0)
+        }
+      }
+    }
+    names.withUnsafeBytes { raw in
+      guard let base = raw.baseAddress?.assumingMemoryBound(to: CChar.self) else { return }
+      entries.sort { strcmp(base + $0.nameOffset, base + $1.nameOffset) < 0 }
+    }
+    return (names, entries, failure)
+  }
+
+  /// Calls `body` with the names in an open folder, in the order of the file system, without `.` and `..`.
+  ///
+  /// - Throws: the error of reading, after the names that were read.
+  package func forEachName(
+    in folder: Int32, _ body: (UnsafeRawBufferPointer) -> Void
+  ) throws(BatchError) {
+    let failed = withUnsafeTemporaryAllocation(byteCount: 32 << 10, alignment: 8) { buffer in
+      while true {
+        let count = readEntries(folder, into: buffer)
+        if count <= 0 { return Int32(truncatingIfNeeded: -count) }
+        forEachEntry(UnsafeRawBufferPointer(rebasing: buffer[..<count])) { (name, _, _) in
+          body(name)
+        }
+      }
+    }
+    if failed != 0 { throw .syscall("read the folder", errno: failed) }
+  }
+
+  /// The names in a folder, in the order of the file system; `.` and `..` may be among them.
+  ///
+  /// - Throws: the error of reading the folder, with its path.
+  package func names(in folder: PathBytes) throws(BatchError) -> [PathBytes] {
+    var names = [PathBytes]()
+    let opened = try FolderOpener(calls: self).folder(named: folder)
+    do throws(BatchError) {
+      try forEachName(in: opened.raw) { names.append(PathBytes($0)) }
+    } catch {
+      throw error.at(folder)
+    }
+    return names
+  }
+}
+
+/// Calls `body` with the name, the type and the inode of each entry but `.` and `..`.
+@inline(__always)
+private func forEachEntry(
+  _ records: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer, UInt8, UInt64) -> Void
+) {
+  let nameStart = Int(clinux_dirent64_name_offset)
+  var position = 0
+  while position + nameStart < records.count {
+    let inode = records.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+    let length = Int(records.loadUnaligned(fromByteOffset: position + 16, as: UInt16.self))
+    let type = records[position + 18]
+    guard length > nameStart, position + length <= records.count else { return }
+    let name = UnsafeRawBufferPointer(rebasing: records[(position + nameStart)..<(position + length)])
+    position += length
+    let end = name.firstIndex(of: 0) ?? name.count
+    let isDot = name[0] == UInt8(ascii: ".") && (end == 1 || (end == 2 && name[1] == UInt8(ascii: ".")))
+    if isDot || end == 0 { continue }
+    body(UnsafeRawBufferPointer(rebasing: name[..<end]), type, inode)
+  }
+}
