@@ -308,7 +308,7 @@ final class MemberWriter {
     guard !options.isDryRun else {
       if order.turn != .any, try !mayTake(order) { return .kept }
       return order.entry.kind == .hardLink
-        ? .deferred(.contentOfLink(order), file.losses) : .made(file.losses)
+        ? .deferred(DeferredStep(.contentOfLink, order), file.losses) : .made(file.losses)
     }
     // A file that gets no name is removed at once.
     var isNamed = false
@@ -326,7 +326,7 @@ final class MemberWriter {
     try check(failed, order, in: parent)
     isNamed = true
     guard order.entry.kind == .hardLink else { return .made(file.losses) }
-    return .deferred(.contentOfLink(order), file.losses)
+    return .deferred(DeferredStep(.contentOfLink, order), file.losses)
   }
 
   /// Removes a file that this run created, unless another file has its name now.

@@ -6,7 +6,6 @@ struct BackupCommand: Command {
   private let choices: BackupChoices
   private let name: PathBytes
   private let options: BackupOptions
-  private let common: CommonOptions
   private let operands: [PathBytes]
   private let hooks: BackupHooks
   /// The socket of the service manager, if one started the program.
@@ -17,9 +16,7 @@ struct BackupCommand: Command {
   private let tally = MemberTally()
 
   /// - Throws: `UsageError` without a target.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     guard let target = parsed.bytes(.target) else {
       throw UsageError(
         "Missing expected option '--to <dir>'.", in: parsed.command,
@@ -45,7 +42,6 @@ struct BackupCommand: Command {
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
     self.options = options
-    self.common = common
     operands = parsed.operands
     copying = parsed.bytes(.copyTo).map { CopyChoices(parsed, remote: $0) }
     hooks = try BackupHooks(parsed, set: name, directory: target)
@@ -123,12 +119,7 @@ struct BackupCommand: Command {
   }
 
   private func walk(of set: BackupSet) throws(BatchError) -> WalkOptions {
-    var walk = try session.walkOptions()
-    walk.takesEverything = true
-    walk.skipsTemporaries = true
-    walk.excluded.formUnion(
-      [StandardStreams.identity(of: set.directory), StandardStreams.outputFile].compactMap { $0 })
-    return walk
+    try session.walkOptions(forAllBut: [StandardStreams.identity(of: set.directory)])
   }
 
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
@@ -136,7 +127,7 @@ struct BackupCommand: Command {
     let backup = try BackupRun(try sources(), to: set, options: options, in: session.context) {
       (members) throws(BatchError) in try tell(members)
     }
-    for warning in backup.warnings { session.reporter.met(Problem(.unreadable, warning), severity: .warning) }
+    for warning in backup.warnings { session.fail(warning, severity: .warning) }
     if let note = backup.note { session.warn(note, as: .note) }
     for remark in backup.remarks { session.warn(remark) }
     let walk = try self.walk(of: set)
@@ -147,8 +138,7 @@ struct BackupCommand: Command {
       backup.discard()
       throw error
     }
-    let total = CountingWalk.operation(
-      Operands(backup.paths, lists: [], run: session.context), options: walk, run: session.context)
+    let total = Operands(backup.paths, lists: [], run: session.context).total(walk)
     StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
     let outcome = session.run(backup.job, over: source, total: total)
     guard let content = outcome.result else {
@@ -262,7 +252,7 @@ struct BackupCommand: Command {
       if !common.quiet, !common.json { session.diagnostics.print(text) }
       return !isIncomplete
     } catch {
-      session.reporter.met(Problem(.unreadable, error), severity: .failure)
+      session.fail(error)
       return false
     }
   }
