@@ -171,7 +171,7 @@ package final class ArchiveFile: Sendable {
     try probe.check()
     guard let decrypted else {
       try partial?.fetch(at: offset, count: buffer.count)
-      return try Self.read(raw, at: offset, into: buffer, path, calls)
+      return try calls.fill(buffer, from: raw, at: offset, path: path)
     }
     do throws(BatchError) {
       return try decrypted.read(at: offset, into: buffer)
@@ -180,31 +180,12 @@ package final class ArchiveFile: Sendable {
     }
   }
 
-  private static func read(
-    _ raw: Int32, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, _ path: PathBytes,
-    _ calls: any FileSystemCalls
-  ) throws(BatchError) -> Int {
-    var filled = 0
-    while filled < buffer.count {
-      let (position, isFar) = offset.addingReportingOverflow(UInt64(filled))
-      guard !isFar, let place = Int(exactly: position) else { return filled }
-      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-      let count = calls.read(raw, into: rest, at: place)
-      guard count >= 0 else {
-        throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path)
-      }
-      if count == 0 { return filled }
-      filled += count
-    }
-    return filled
-  }
-
   private static func reading(
     _ raw: Int32, _ path: PathBytes, _ calls: any FileSystemCalls, _ partial: (any PartialFile)? = nil
   ) -> AgeFile.Reading {
     { (offset, room) throws(BatchError) in
       try partial?.fetch(at: offset, count: room.count)
-      return try read(raw, at: offset, into: room, path, calls)
+      return try calls.fill(room, from: raw, at: offset, path: path)
     }
   }
 
@@ -235,14 +216,8 @@ package final class ArchiveFile: Sendable {
   ///
   /// - Throws: `malformed` when the file is shorter.
   func bytes(at offset: UInt64, count: Int) throws(BatchError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: count)
-    var failure: BatchError?
-    var filled = 0
-    bytes.withUnsafeMutableBytes { buffer in
-      do throws(BatchError) { filled = try read(at: offset, into: buffer) } catch { failure = error }
-    }
-    if let failure { throw failure }
-    guard filled == count else { throw BatchError(.malformed, "truncated", path: path) }
+    let bytes = try [UInt8](upTo: count) { (room) throws(BatchError) in try read(at: offset, into: room) }
+    guard bytes.count == count else { throw BatchError(.malformed, "truncated", path: path) }
     return bytes
   }
 }

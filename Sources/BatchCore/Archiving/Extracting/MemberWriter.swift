@@ -223,12 +223,11 @@ final class MemberWriter {
   /// The expected content; nil if no digest is known.
   func expectedContent(
     of order: ExtractionOrder, reusing isReused: Bool
-  ) throws(BatchError) -> ExpectedContent? {
+  ) throws(BatchError) -> ContentDigest? {
     guard let digest = order.digest else { return nil }
-    if isReused, let digests { return ExpectedContent(digest, digests, ahead: ahead, cancellation) }
-    let stream = try DigestStream(.sha256)
+    let stream = if isReused, let digests { digests } else { try DigestStream(.sha256) }
     if isReused { digests = stream }
-    return ExpectedContent(digest, stream, ahead: ahead, cancellation)
+    return ContentDigest(stream, ahead: ahead, expecting: digest, cancellation: cancellation)
   }
 
   /// Creates a file that waits for earlier members.

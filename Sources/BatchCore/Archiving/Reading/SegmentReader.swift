@@ -14,11 +14,6 @@ struct SegmentReader {
   /// How the last group differs from the index, if the whole group could be decoded.
   private(set) var contradiction: BatchError?
 
-  init(archive: IndexedArchive, loader: FrameLoader) {
-    self.archive = archive
-    self.loader = loader
-  }
-
   /// Visits the members of a group until it finds damage.
   ///
   /// - Parameters:

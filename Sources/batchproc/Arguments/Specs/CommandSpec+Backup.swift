@@ -48,10 +48,7 @@ extension CommandSpec {
         help: "The local directory of the snapshots."),
       OptionSpec(
         .initialize, "init",
-        help:
-          """
-          Begin a set here: create missing parents, and accept that the set of earlier backups is not there.
-          """),
+        help: "Begin a set here: create missing parents, and accept that the set of earlier backups is not there."),
       .setName(default: "backup", help: "The name of the set. The names of its files begin with it."),
       OptionSpec(
         .fullEvery, "full-every", kind: .single(.number(1...1_000_000)), value: "n", default: "7",
@@ -68,9 +65,7 @@ extension CommandSpec {
         help: "Read the archive back before it gets its final name, and compare it with the archived data."),
       OptionSpec(
         .allowEmpty, "allow-empty",
-        help: """
-          Accept sources that are empty, or on another file system than before.
-          """
+        help: "Accept sources that are empty, or on another file system than before."
       ),
       .lockWait,
       OptionSpec(
@@ -102,10 +97,7 @@ extension CommandSpec {
     ] + OptionSpec.sealing + [
       OptionSpec(
         .copyTo, "copy-to", kind: .single(.file), value: "remote",
-        help:
-          """
-          Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.
-          """)
+        help: "Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.")
     ] + OptionSpec.copying,
     shared: Group.common,
     examples: [
@@ -157,17 +149,13 @@ extension CommandSpec {
         .longRows, "long", short: "l", help: "With --list: show mode, owner, size and time, as tar tv does."),
       OptionSpec(
         .compareSnapshots, "diff", kind: .single(.glob), value: "id",
-        help: """
-          Compare the snapshot of this id or time with that of the next argument, or with the newest one.
-          """),
+        help: "Compare the snapshot of this id or time with that of the next argument, or with the newest one."),
       OptionSpec(
         .digests, "digests",
         help: "Print the files of one snapshot as sha256sum does: the newest one, or that of --at."),
       OptionSpec(
         .maxAge, "max-age", kind: .single(.duration), value: "time",
-        help: """
-          For monitoring: end with 4 when the newest snapshot of a set is older than this, or when there is none.
-          """),
+        help: "For monitoring: end with 4 when the newest snapshot of a set is older than this, or when there is none."),
     ] + OptionSpec.opening,
     shared: Group.reading,
     examples: [
@@ -226,9 +214,7 @@ extension CommandSpec {
         help: "Restore the owners of files."),
       OptionSpec(
         .numericOwner, "numeric-owner",
-        help: """
-          Restore owners by their numbers, and ignore their names.
-          """),
+        help: "Restore owners by their numbers, and ignore their names."),
       OptionSpec(
         .keepGoing, "keep-going", help: "Continue after damage, and restore the undamaged files."),
       .maxLevels,
@@ -257,9 +243,7 @@ extension CommandSpec {
       .lockWait,
       OptionSpec(
         .dryRun, "dry-run", short: "n",
-        help: """
-          Print which snapshots would stay and why, and which would be removed. Remove nothing.
-          """),
+        help: "Print which snapshots would stay and why, and which would be removed. Remove nothing."),
     ],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [

@@ -100,9 +100,7 @@ extension CommandSpec {
         help: "Restore the owners that the archive names."),
       OptionSpec(
         .numericOwner, "numeric-owner",
-        help: """
-          Restore owners by their numbers, and ignore their names.
-          """),
+        help: "Restore owners by their numbers, and ignore their names."),
       OptionSpec(
         .attributes, "xattrs", kind: .invertible(initially: true), default: "--xattrs",
         help: "Restore extended attributes and access control lists."),
@@ -129,9 +127,7 @@ extension CommandSpec {
       ), .maxLevels,
       OptionSpec(
         .keepGoing, "keep-going",
-        help: """
-          Go on behind damage, and extract the members that are whole. With an index none of them is lost.
-          """),
+        help: "Go on behind damage, and extract the members that are whole. With an index none of them is lost."),
       .allFormats,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.members, Group.extracting] + Group.readingRun[1...],
