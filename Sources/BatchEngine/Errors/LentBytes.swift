@@ -27,7 +27,8 @@ extension [UInt8] {
     var failure: BatchError?
     self.init(unsafeUninitializedCapacity: count) { room, filled in
       do throws(BatchError) {
-        filled = try fill(UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(room)[..<count]))
+        let bytes = UnsafeMutableRawBufferPointer(room)[..<count]
+        filled = try fill(UnsafeMutableRawBufferPointer(rebasing: bytes))
       } catch {
         failure = error
       }

@@ -48,7 +48,9 @@ extension CommandSpec {
         help: "The local directory of the snapshots."),
       OptionSpec(
         .initialize, "init",
-        help: "Begin a set here: create missing parents, and accept that the set of earlier backups is not there."),
+        help: """
+          Begin a set here: create missing parents, and accept that the set of earlier backups is not there.
+          """),
       .setName(default: "backup", help: "The name of the set. The names of its files begin with it."),
       OptionSpec(
         .fullEvery, "full-every", kind: .single(.number(1...1_000_000)), value: "n", default: "7",
@@ -62,7 +64,9 @@ extension CommandSpec {
         help: "How hard to compress."),
       OptionSpec(
         .verify, "verify", kind: .invertible(initially: true), default: "--verify",
-        help: "Read the archive back before it gets its final name, and compare it with the archived data."),
+        help: """
+          Read the archive back before it gets its final name, and compare it with the archived data.
+          """),
       OptionSpec(
         .allowEmpty, "allow-empty",
         help: "Accept sources that are empty, or on another file system than before."
@@ -77,7 +81,9 @@ extension CommandSpec {
         help: "Run this with /bin/sh first; if it fails, no backup is made (1)."),
       OptionSpec(
         .after, "after", kind: .single(.glob), value: "command",
-        help: "Run this at the end, with the outcome in its environment and as JSON on its standard input."),
+        help: """
+          Run this at the end, with the outcome in its environment and as JSON on its standard input.
+          """),
       OptionSpec(
         .onFailure, "on-failure", kind: .single(.glob), value: "command",
         help: "Run this before --after if the backup failed."),
@@ -97,7 +103,9 @@ extension CommandSpec {
     ] + OptionSpec.sealing + [
       OptionSpec(
         .copyTo, "copy-to", kind: .single(.file), value: "remote",
-        help: "Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.")
+        help: """
+          Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.
+          """)
     ] + OptionSpec.copying,
     shared: Group.common,
     examples: [
@@ -149,13 +157,17 @@ extension CommandSpec {
         .longRows, "long", short: "l", help: "With --list: show mode, owner, size and time, as tar tv does."),
       OptionSpec(
         .compareSnapshots, "diff", kind: .single(.glob), value: "id",
-        help: "Compare the snapshot of this id or time with that of the next argument, or with the newest one."),
+        help: """
+          Compare the snapshot of this id or time with that of the next argument, or with the newest one.
+          """),
       OptionSpec(
         .digests, "digests",
         help: "Print the files of one snapshot as sha256sum does: the newest one, or that of --at."),
       OptionSpec(
         .maxAge, "max-age", kind: .single(.duration), value: "time",
-        help: "For monitoring: end with 4 when the newest snapshot of a set is older than this, or when there is none."),
+        help: """
+          For monitoring: end with 4 when the newest snapshot of a set is older than this, or when there is none.
+          """),
     ] + OptionSpec.opening,
     shared: Group.reading,
     examples: [
@@ -195,7 +207,9 @@ extension CommandSpec {
     own: [
       OptionSpec(
         .copyFrom, "from", kind: .single(.file), value: "remote",
-        help: "The directory of the snapshots, or a remote that 'copy' filled; all operands are globs then."),
+        help: """
+          The directory of the snapshots, or a remote that 'copy' filled; all operands are globs then.
+          """),
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Restore below this directory; the last folder of the path is created."),
@@ -411,7 +425,9 @@ extension CommandSpec.Group {
       counting(.keepYearly, "yearly", "Keep the newest snapshot of this many years."),
       OptionSpec(
         .keepWithin, "keep-within", kind: .single(.span), value: "span",
-        help: "Keep snapshots that are younger than the newest one by less than this, such as 30d or 1y6m."),
+        help: """
+          Keep snapshots that are younger than the newest one by less than this, such as 30d or 1y6m.
+          """),
     ])
 
   private static func counting(_ id: OptionID, _ word: String, _ help: String) -> OptionSpec {

@@ -135,7 +135,9 @@ extension CommandSpec.Group {
         .progress, "progress", kind: .single(.choice(ProgressMode.allCases.map(\.rawValue))),
         value: "mode",
         default: ProgressMode.auto.rawValue,
-        help: "How to show progress on standard error. auto draws a bar on a terminal, and nothing elsewhere."),
+        help: """
+          How to show progress on standard error. auto draws a bar on a terminal, and nothing elsewhere.
+          """),
       OptionSpec(.quiet, "quiet", short: "q", help: "Print neither progress nor summary."),
       OptionSpec(.verbose, "verbose", short: "v", help: "Also name the files that were left out."),
       OptionSpec(

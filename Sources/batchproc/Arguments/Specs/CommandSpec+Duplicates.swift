@@ -35,7 +35,9 @@ extension CommandSpec {
         help: "End names in NUL and do not escape them; end each group in one more NUL."),
       OptionSpec(
         .link, "link", kind: .single(.choice(LinkWord.allCases.map(\.rawValue))), value: "how",
-        help: "Replace copies by hard links to the first file of their group, or share its blocks with them (reflink)."),
+        help: """
+          Replace copies by hard links to the first file of their group, or share its blocks with them (reflink).
+          """),
       OptionSpec(
         .cache, "cache",
         help: "Take digests from the cache of 'batchproc hash --cache', and add those of files that are read."

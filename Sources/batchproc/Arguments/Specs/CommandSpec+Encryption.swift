@@ -11,7 +11,9 @@ extension OptionSpec {
   static let sealing: [OptionSpec] = [
     OptionSpec(
       .encryptTo, "encrypt-to", kind: .repeatable(.glob), value: "recipient",
-      help: "Encrypt for this recipient, age1..., in the format of age. With several recipients each of them can decrypt."),
+      help: """
+        Encrypt for this recipient, age1..., in the format of age. With several recipients each of them can decrypt.
+        """),
     OptionSpec(
       .encryptToFile, "encrypt-to-file", kind: .repeatable(.file), value: "file",
       help: "Encrypt for all recipients of this file, one a line."),

@@ -39,7 +39,9 @@ extension CommandSpec {
           """),
       OptionSpec(
         .cacheVerify, "cache-verify", kind: .single(.number(1...100)), value: "percent",
-        help: "The same as --cache, but read this percentage of the known files again and compare their digests."),
+        help: """
+          The same as --cache, but read this percentage of the known files again and compare their digests.
+          """),
       OptionSpec(.force, "force", help: "Replace an output that exists."),
       OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Follow symbolic links."),
       .plan, .shard,

@@ -127,7 +127,9 @@ extension CommandSpec {
       ), .maxLevels,
       OptionSpec(
         .keepGoing, "keep-going",
-        help: "Go on behind damage, and extract the members that are whole. With an index none of them is lost."),
+        help: """
+          Go on behind damage, and extract the members that are whole. With an index none of them is lost.
+          """),
       .allFormats,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.members, Group.extracting] + Group.readingRun[1...],

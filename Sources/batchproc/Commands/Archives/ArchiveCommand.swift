@@ -47,7 +47,8 @@ struct ArchiveCommand: Command {
     }
     let job = ArchiveJob(options, output: encrypted ?? file ?? session.output) {
       (members) throws(BatchError) in
-      try tell(members)
+      tally.add(members)
+      try session.tell(members)
     }
     let source = try ArchiveSource(tree, options: options)
     var failure: BatchError?
@@ -132,11 +133,6 @@ struct ArchiveCommand: Command {
         verb: "would archive", files: tally.files, bytes: tally.bytes, kinds: tally.kinds,
         others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
     return .exit(cameToNothing(counts) ? .fatal : counts.failed > 0 ? .someFailed : .success)
-  }
-
-  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
-    for member in members where !member.flags.contains(.incomplete) { tally.add(member.kind, member.size) }
-    try session.tell(members, isVerbose: common.verbose)
   }
 
   /// Whether the archive would be empty although there were paths.

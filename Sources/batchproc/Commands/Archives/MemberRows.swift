@@ -163,7 +163,7 @@ extension ArchiveEntry.Kind {
 
 extension Session {
   /// Reports the members that were written to an archive.
-  func tell(_ members: [ArchivedMember], isVerbose: Bool) throws(BatchError) {
+  func tell(_ members: [ArchivedMember]) throws(BatchError) {
     advanced(members.count)
     if let events = reporter as? JSONReporter {
       for member in members {
@@ -175,7 +175,7 @@ extension Session {
           if let digest = member.digest { line.add("sha256", digest.hex) }
         }
       }
-    } else if isVerbose {
+    } else if common.verbose {
       for member in members { diagnostics.print(TerminalText.string(member.path.bytes)) }
     }
   }

@@ -125,7 +125,9 @@ struct BackupCommand: Command {
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
     let set = try self.set()
     let backup = try BackupRun(try sources(), to: set, options: options, in: session.context) {
-      (members) throws(BatchError) in try tell(members)
+      (members) throws(BatchError) in
+      tally.add(members)
+      try session.tell(members)
     }
     for warning in backup.warnings { session.fail(warning, severity: .warning) }
     if let note = backup.note { session.warn(note, as: .note) }
@@ -147,11 +149,6 @@ struct BackupCommand: Command {
     }
     StandardStreams.notify(manager, status: "completing \(backup.header.name.archive)")
     return finish(backup, content, outcome.summary, &report)
-  }
-
-  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
-    for member in members where !member.flags.contains(.incomplete) { tally.add(member.kind, member.size) }
-    try session.tell(members, isVerbose: common.verbose)
   }
 
   /// Reads the archive back, and gives both files their names if that succeeded.

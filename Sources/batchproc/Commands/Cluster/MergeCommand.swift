@@ -156,9 +156,7 @@ struct MergeCommand: Command {
     }
     let joiner = try ArchiveJoiner(choices.options, output: stream, session.context) {
       [tally] members in
-      for member in members where !member.flags.contains(.incomplete) {
-        tally.add(member.kind, member.size)
-      }
+      tally.add(members)
     } refused: { [session] problem in
       refused += 1
       session.reporter.met(problem, severity: .failure)
