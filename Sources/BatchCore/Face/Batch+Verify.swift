@@ -109,9 +109,9 @@ extension Batch {
           return try LiveTree(directory, options: walk, in: SourceContext(run))
         }
         if let directory = options.directory,
-          let advice = try AgainstAdvice(file, directory, memory: memory, by: run.reading)
+          let error = try file.wrongFolder(directory, memory: memory, by: run.reading)
         {
-          throw advice.error
+          throw error
         }
         reader = try VerifyReader(file, live: live, memory: memory, by: run.reading)
       } catch {

@@ -58,7 +58,7 @@ final class ShardTask: Sendable {
 
   init(
     _ plan: ShardPlan, _ shard: ShardPlan.Shard, in folder: PlanFolder, isForced: Bool,
-    environment: (String) -> PathBytes?
+    environment: Environment
   ) {
     self.plan = plan
     self.shard = shard

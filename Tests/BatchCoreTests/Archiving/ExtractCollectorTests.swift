@@ -74,7 +74,7 @@ final class ExtractCollectorTests {
     first.rows += [.failed(try RelativePath("c/lost"), lost), .note(.stop), .failed(nil, lost)]
     _ = try folder.open(Array("c".utf8)[...], creating: true)
     try lane.makeFolder(try order("empty", .directory))
-    first.rows.insert(.deferred(.folder(try order("empty", .directory))), at: 0)
+    first.rows.insert(.deferred(DeferredStep(.folder, try order("empty", .directory))), at: 0)
     run.counters.addBytes(4)
     try collector.collect(first)
     #expect(run.isEnded)

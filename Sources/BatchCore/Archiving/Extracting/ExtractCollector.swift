@@ -247,9 +247,9 @@ package final class ExtractCollector: BatchCollector {
     switch order.entry.kind {
     case .directory:
       try lane.makeFolder(order)
-      return .deferred(.folder(order))
-    case .symbolicLink: return .deferred(.symbolicLink(order))
-    case .hardLink where order.entry.size == 0: return .deferred(.hardLink(order))
+      return .deferred(DeferredStep(.folder, order))
+    case .symbolicLink: return .deferred(DeferredStep(.symbolicLink, order))
+    case .hardLink where order.entry.size == 0: return .deferred(DeferredStep(.hardLink, order))
     case .fifo, .characterDevice, .blockDevice: return try lane.makeNode(order, by: context.commits)
     case .file, .hardLink:
       let made = try lane.make(order) { write throws(BatchError) in

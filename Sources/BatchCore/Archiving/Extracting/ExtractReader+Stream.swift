@@ -42,16 +42,18 @@ extension ExtractReader {
   private func order(
     for entry: ArchiveEntry, _ reader: any MemberReader, _ hand: Hand
   ) throws(BatchError) -> ExtractionOrder? {
-    let claim: ExtractionPlanner.Claim
-    do throws(BatchError) {
-      // A hard link with its own content is created as a file.
-      claim = try planner.claim(entry.path, entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind)
-    } catch {
+    let turn: MemberClaims.Turn
+    // A hard link with its own content is created as a file.
+    switch planner.claim(entry.path, entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind) {
+    case .make(let claimed)?: turn = claimed
+    case .refused(let error)?:
       try hand(.problem(error))
       return nil
-    }
-    guard case .made(let turn) = claim else {
-      if case .passed = claim { try hand(.passed) } else { try hand(.belowRefused) }
+    case .belowRefused?, .superseded?:
+      try hand(.belowRefused)
+      return nil
+    case nil:
+      try hand(.passed)
       return nil
     }
     try reader.count(folders: planner.bytesOfFolders)

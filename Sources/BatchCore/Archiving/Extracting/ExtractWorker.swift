@@ -94,9 +94,10 @@ package final class ExtractWorker: BatchWorker {
       switch order.entry.kind {
       case .directory:
         try lane.makeFolder(order)
-        output.rows.append(.deferred(.folder(order)))
-      case .symbolicLink: output.rows.append(.deferred(.symbolicLink(order)))
-      case .hardLink where order.entry.size == 0: output.rows.append(.deferred(.hardLink(order)))
+        output.rows.append(.deferred(DeferredStep(.folder, order)))
+      case .symbolicLink: output.rows.append(.deferred(DeferredStep(.symbolicLink, order)))
+      case .hardLink where order.entry.size == 0:
+        output.rows.append(.deferred(DeferredStep(.hardLink, order)))
       case .file, .hardLink:
         switch try lane.make(order, fill) {
         case .undoable(let file): output.rows.append(.made(file))

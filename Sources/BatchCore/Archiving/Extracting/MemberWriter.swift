@@ -223,12 +223,11 @@ final class MemberWriter {
   /// The expected content; nil if no digest is known.
   func expectedContent(
     of order: ExtractionOrder, reusing isReused: Bool
-  ) throws(BatchError) -> ExpectedContent? {
+  ) throws(BatchError) -> ContentDigest? {
     guard let digest = order.digest else { return nil }
-    if isReused, let digests { return ExpectedContent(digest, digests, ahead: ahead, cancellation) }
-    let stream = try DigestStream(.sha256)
+    let stream = if isReused, let digests { digests } else { try DigestStream(.sha256) }
     if isReused { digests = stream }
-    return ExpectedContent(digest, stream, ahead: ahead, cancellation)
+    return ContentDigest(stream, ahead: ahead, expecting: digest, cancellation: cancellation)
   }
 
   /// Creates a file that waits for earlier members.
@@ -308,7 +307,7 @@ final class MemberWriter {
     guard !options.isDryRun else {
       if order.turn != .any, try !mayTake(order) { return .kept }
       return order.entry.kind == .hardLink
-        ? .deferred(.contentOfLink(order), file.losses) : .made(file.losses)
+        ? .deferred(DeferredStep(.contentOfLink, order), file.losses) : .made(file.losses)
     }
     // A file that gets no name is removed at once.
     var isNamed = false
@@ -326,7 +325,7 @@ final class MemberWriter {
     try check(failed, order, in: parent)
     isNamed = true
     guard order.entry.kind == .hardLink else { return .made(file.losses) }
-    return .deferred(.contentOfLink(order), file.losses)
+    return .deferred(DeferredStep(.contentOfLink, order), file.losses)
   }
 
   /// Removes a file that this run created, unless another file has its name now.

@@ -67,7 +67,7 @@ struct MemberPage: Sendable {
         let found = MemberFlags(rawValue: raw[Self.place(of: 5, count) + index])
         if found.contains(.digest) { digestCount += 1 }
         guard nanoseconds < 1_000_000_000, found.isSubset(of: flags),
-          ArchiveEntry.Kind(typeflag: raw[Self.place(of: 4, count) + index]) != nil
+          ArchiveEntry.Kind(rawValue: raw[Self.place(of: 4, count) + index]) != nil
         else { return false }
       }
       starts.append(UInt32(truncatingIfNeeded: end))
@@ -103,7 +103,7 @@ struct MemberPage: Sendable {
 
   func row(_ index: Int) -> Row {
     bytes.withUnsafeBytes { raw in
-      guard let kind = ArchiveEntry.Kind(typeflag: raw[Self.place(of: 4, count) + index]) else {
+      guard let kind = ArchiveEntry.Kind(rawValue: raw[Self.place(of: 4, count) + index]) else {
         preconditionFailure("was looked at before")
       }
       return Row(

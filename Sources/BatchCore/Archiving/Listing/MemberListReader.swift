@@ -66,7 +66,7 @@ package struct MemberListReader: BatchReader {
   }
 
   private func isChosen(_ member: ListedMember) -> Bool {
-    planner.chooses(member.path, isDirectory: member.kind == .directory)
+    planner.chooses(member.member.path, isDirectory: member.member.kind == .directory)
   }
 
   // MARK: Members of an index
@@ -127,7 +127,7 @@ package struct MemberListReader: BatchReader {
         do throws(BatchError) {
           let digest = try digest(of: entry, reader, in: context)
           var member = ListedMember(entry, digest: digest, flags: recorded)
-          member.mark = marks?.mark(member.path) ?? .none
+          member.mark = marks?.mark(entry.path) ?? .none
           if isChosen(member) { try context.yield(.member(member)) }
         } catch {
           try context.checkCancellation()
@@ -177,7 +177,7 @@ private struct RecordedFlags {
   /// Skips a member that cannot be read.
   mutating func skip() throws(BatchError) { _ = try next() }
 
-  private mutating func next() throws(BatchError) -> MemberIndex.Member? {
+  private mutating func next() throws(BatchError) -> ArchivedMember? {
     let number = rest.numbers.lowerBound
     if rest.numbers.isEmpty {
       guard number < cursor.index.count else { return nil }

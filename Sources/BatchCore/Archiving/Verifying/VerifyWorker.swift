@@ -148,7 +148,7 @@ package final class VerifyWorker: BatchWorker {
     _ finding: Finding, of member: RecordedPath, in context: WorkerContext, to output: inout Output
   ) throws(BatchError) {
     note(member.path, member.digest, to: &output)
-    guard let comparison, !finding.isSuperseded else {
+    guard let comparison, finding.mark != .superseded else {
       context.finish()
       output.append(row: .finding(finding))
       return
@@ -171,7 +171,7 @@ package final class VerifyWorker: BatchWorker {
   }
 
   private func finding(
-    of member: MemberIndex.Member, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentTools,
+    of member: ArchivedMember, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentTools,
     _ archive: IndexedArchive, in context: WorkerContext
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }

@@ -64,7 +64,7 @@ final class WrittenMembers {
     }
   }
 
-  private func member(_ number: Int) throws(BatchError) -> MemberIndex.Member {
+  private func member(_ number: Int) throws(BatchError) -> ArchivedMember {
     try cursor.slice(number..<(number + 1))[number]
   }
 
@@ -76,7 +76,7 @@ final class WrittenMembers {
   }
 
   private func compare(
-    _ entry: ArchiveEntry, with expected: MemberIndex.Member, in context: ReaderContext<VerifyReader.Item>
+    _ entry: ArchiveEntry, with expected: ArchivedMember, in context: ReaderContext<VerifyReader.Item>
   ) throws(BatchError) {
     guard Self.isSame(entry.path, expected.path, in: container) else {
       throw BatchError(.malformed, "another member is in its place")

@@ -56,6 +56,12 @@ package struct BackupSet: Sendable {
   }
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
+
+  /// The path of the archive of the snapshot with this stamp.
+  package func archive(_ stamp: String, isEncrypted: Bool) -> PathBytes {
+    path(SnapshotName(set: name, stamp: stamp, isEncrypted: isEncrypted).archive)
+  }
+
   private func hidden(_ suffix: String) -> PathBytes {
     path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
   }

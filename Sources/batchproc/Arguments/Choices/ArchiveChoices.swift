@@ -47,8 +47,7 @@ struct ArchiveChoices: Sendable {
   /// Nil for an unencrypted archive.
   let lock: AgeLock?
 
-  /// - Parameter environment: the value of a variable; nil when it is not set.
-  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: Environment) throws {
     guard let target = parsed.bytes(.output) else {
       throw UsageError(
         "Missing expected option '-o <file>'; '-o -' writes to standard output.", in: parsed.command,

@@ -9,7 +9,7 @@ struct CommandLineParser {
   /// Called when a command is run.
   var configuration: () throws(UsageError) -> Configuration = { .empty }
   /// The value of an environment variable; nil when it is not set.
-  let environment: (String) -> PathBytes?
+  let environment: Environment
 
   /// - Parameter arguments: without the name of the program.
   func parse(_ arguments: [PathBytes]) throws(UsageError) -> Request {

@@ -4,6 +4,9 @@ import func CLinux.clinux_argument
 import func Glibc.getenv
 import func Glibc.strlen
 
+/// The value of an environment variable; nil when it is not set.
+typealias Environment = (String) -> PathBytes?
+
 /// Arguments and environment of this process as bytes; Swift's own views repair bytes that are not UTF-8.
 enum ProcessArguments {
   /// The arguments without the name of the program.

@@ -4,16 +4,12 @@ import BatchEngine
 /// `batchproc extract`.
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
-  private let common: CommonOptions
   let session: Session
   private let tally: TransformTally
   private let made = MemberTally()
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
-    self.common = common
     let inputs = ExtractJob.descriptorsOfCollector + choices.descriptorsOfReader
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
       try Session(common, environment: environment, inputs: inputs) { observe($0) }

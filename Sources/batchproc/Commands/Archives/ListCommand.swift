@@ -4,14 +4,10 @@ import BatchEngine
 /// `batchproc list`.
 struct ListCommand: Command {
   private let choices: ReadingChoices
-  private let common: CommonOptions
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
-    self.common = common
     session = try Session(common, environment: environment, inputs: choices.descriptorsOfReader)
   }
 

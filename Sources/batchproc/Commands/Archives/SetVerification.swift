@@ -63,14 +63,13 @@ struct SetVerification {
     let snapshots = Dictionary(content.snapshots.map { ($0.name.stamp, $0) }) { first, _ in first }
     let isEncrypted = Set(content.snapshots.filter(\.name.isEncrypted).map(\.name.stamp))
     for stamp in missing.sorted() where content.archives[stamp] == nil {
-      let path = set.path(
-        SnapshotName(set: set.name, stamp: stamp, isEncrypted: isEncrypted.contains(stamp)).archive)
+      let path = set.archive(stamp, isEncrypted: isEncrypted.contains(stamp))
       fail(BatchError(.malformed, "is missing, and snapshots need it", path: path), &tally)
     }
     for stamp in content.archives.keys.sorted() {
-      let name = SnapshotName(set: set.name, stamp: stamp, isEncrypted: isEncrypted.contains(stamp))
       do throws(BatchError) {
-        try verify(set.path(name.archive), of: snapshots[stamp], in: set, &tally)
+        let path = set.archive(stamp, isEncrypted: isEncrypted.contains(stamp))
+        try verify(path, of: snapshots[stamp], in: set, &tally)
       } catch {
         try session.cancellation.check()
         fail(error, &tally)
@@ -144,6 +143,6 @@ struct SetVerification {
 
   private func fail(_ error: BatchError, _ tally: inout Tally) {
     tally.failed += 1
-    session.reporter.met(Problem(.unreadable, error), severity: .failure)
+    session.fail(error)
   }
 }

@@ -9,20 +9,16 @@ struct DrillCommand: Command {
   private let budget: Duration?
   private let isAgainstLive: Bool
   private let temporary: PathBytes
-  private let common: CommonOptions
   /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     share = parsed.flag(.all) ? 1 : parsed.share(.sample) ?? 0.05
     budget = parsed.duration(.timeBudget).map { .seconds($0) }
     isAgainstLive = parsed.flag(.againstLive)
     temporary = TemporaryFolder.place(environment)
-    self.common = common
     state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
@@ -48,7 +44,7 @@ struct DrillCommand: Command {
     defer { withExtendedLifetime(source) {} }
     let set = source.set
     let content = try source.content()
-    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
+    for error in content.damaged { session.fail(error, severity: .warning) }
     let chosen = try choices.snapshot(of: content, in: session)
     var tally = Tally()
     let drill: Drill
@@ -64,8 +60,7 @@ struct DrillCommand: Command {
       }
     } catch {
       guard error.code == .malformed else { return session.endingBySignal ?? session.ending(after: error) }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      return session.difference(error)
     }
     try session.output.finish()
     summarize(tally, drill, elapsed: ContinuousClock.now - start)
@@ -164,13 +159,10 @@ struct DrillCommand: Command {
   }
 
   private func tell(_ error: BatchError, _ text: String, _ path: PathBytes) {
-    session.reporter.met(
-      Problem(
-        .unreadable,
-        BatchError(
-          .unwritable, "\(text): \(error.message)", path: path, errno: error.errno,
-          remedy: "set TMPDIR to a directory that can hold it")),
-      severity: .failure)
+    session.fail(
+      BatchError(
+        .unwritable, "\(text): \(error.message)", path: path, errno: error.errno,
+        remedy: "set TMPDIR to a directory that can hold it"))
   }
 
   /// - Returns: the files that differ.

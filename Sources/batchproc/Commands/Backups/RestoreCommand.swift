@@ -8,15 +8,12 @@ struct RestoreCommand: Command {
   private let target: PathBytes
   private let strip: Int
   private let extraction: ExtractionOptions
-  private let common: CommonOptions
   let session: Session
   private let tally: TransformTally
   private let made = MemberTally()
 
   /// - Throws: `UsageError` without a target.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     let from = parsed.bytes(.copyFrom)
     guard let directory = from ?? parsed.operands.first else {
       throw UsageError(
@@ -42,7 +39,6 @@ struct RestoreCommand: Command {
     options.isSynced = common.fsync
     options.isDryRun = common.dryRun
     extraction = options
-    self.common = common
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
       try Session(common, environment: environment) { observe($0) }
     }
@@ -55,13 +51,12 @@ struct RestoreCommand: Command {
     defer { withExtendedLifetime(source) {} }
     let set = source.set
     let content = try source.content()
-    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
+    for error in content.damaged { session.fail(error, severity: .warning) }
     let snapshot = try set.opened(choices.snapshot(of: content, in: session), in: context)
     if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
       throw BatchError(
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
-        path: set.path(
-          SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive))
+        path: set.archive(fault, isEncrypted: snapshot.name.isEncrypted))
     }
     var options = extraction
     options.memory = context.options.memory

@@ -21,9 +21,7 @@ struct SnapshotsCommand: Command {
   let session: Session
 
   /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     showsLongRows = parsed.flag(.longRows) || common.verbose
     showsDigests = parsed.flag(.digests)
@@ -70,8 +68,7 @@ struct SnapshotsCommand: Command {
       sources = try SetSource.all(choices, session)
     } catch {
       guard maxAge != nil, error.code == .missing else { throw error }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      return session.difference(error)
     }
     switch question {
     case .which:

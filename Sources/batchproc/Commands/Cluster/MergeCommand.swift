@@ -7,7 +7,6 @@ struct MergeCommand: Command {
   private let folder: PlanFolder
   private let plan: ShardPlan
   private let planned: ParsedCommand
-  private let common: CommonOptions
   /// Nil for standard output.
   private let output: PathBytes?
   /// Whether there are rows to write; for commands that print nothing, only if requested.
@@ -18,7 +17,7 @@ struct MergeCommand: Command {
   private let tally = MemberTally()
   let session: Session
 
-  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: Environment) throws {
     folder = try PlanFolder(
       WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
     plan = try ShardPlan(in: folder)
@@ -30,7 +29,7 @@ struct MergeCommand: Command {
     replacesOutput = parsed.flag(.force) || planned.flag(.force)
     allowsMissing = parsed.flag(.allowMissing)
     removesParts = parsed.flag(.removeParts)
-    common = try CommonOptions(parsed)
+    let common = try CommonOptions(parsed)
     session = try Session(common, environment: environment)
   }
 
@@ -157,9 +156,7 @@ struct MergeCommand: Command {
     }
     let joiner = try ArchiveJoiner(choices.options, output: stream, session.context) {
       [tally] members in
-      for member in members where !member.flags.contains(.incomplete) {
-        tally.add(member.kind, member.size)
-      }
+      tally.add(members)
     } refused: { [session] problem in
       refused += 1
       session.reporter.met(problem, severity: .failure)

@@ -5,15 +5,14 @@ import BatchOutputs
 /// `batchproc plan`.
 struct PlanCommand: Command {
   private let planned: PlannedCommand
-  private let common: CommonOptions
   private let shards: Int
   private let folder: PathBytes
   private let fewestBytes: Int64?
   private let archive: ArchiveChoices?
-  private let environment: (String) -> PathBytes?
+  private let environment: Environment
   let session: Session
 
-  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: @escaping Environment) throws {
     guard let shards = parsed.count(.shards) else {
       throw UsageError("Missing expected option '--shards <n>'", in: parsed.command)
     }
@@ -26,7 +25,7 @@ struct PlanCommand: Command {
     fewestBytes = parsed.size(.fewestShardBytes)
     planned = try PlannedCommand(parsed.operands, in: parsed.command, environment: environment)
     let command = planned.parsed.command
-    common = try CommonOptions(
+    let common = try CommonOptions(
       ParsedCommand(
         command: command,
         given: planned.parsed.given + parsed.given.filter { PlannedCommand.free.contains($0.id) },

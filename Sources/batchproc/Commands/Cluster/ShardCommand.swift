@@ -9,7 +9,7 @@ struct ShardCommand: Command {
   let session: Session
 
   /// Runs the command line of a shard.
-  static func run(_ own: ParsedCommand, _ environment: @escaping (String) -> PathBytes?) throws
+  static func run(_ own: ParsedCommand, _ environment: @escaping Environment) throws
     -> Ending
   {
     guard let given = own.bytes(.plan) else {
@@ -60,7 +60,7 @@ struct ShardCommand: Command {
 
   /// The number of the task.
   private static func index(
-    _ environment: (String) -> PathBytes?, _ command: CommandSpec
+    _ environment: Environment, _ command: CommandSpec
   ) throws(UsageError) -> Int {
     for (name, first) in [
       ("SLURM_ARRAY_TASK_ID", 0), ("JOB_COMPLETION_INDEX", 0), ("PARALLEL_SEQ", 1),
@@ -80,7 +80,7 @@ struct ShardCommand: Command {
 
   private init(
     _ task: ShardTask, _ parsed: ParsedCommand, _ common: CommonOptions,
-    _ environment: @escaping (String) -> PathBytes?
+    _ environment: @escaping Environment
   ) throws {
     self.task = task
     self.parsed = parsed

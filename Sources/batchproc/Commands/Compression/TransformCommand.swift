@@ -6,7 +6,6 @@ import Synchronization
 /// `batchproc compress` and `batchproc decompress`.
 struct TransformCommand: Command {
   private let choices: TransformChoices
-  private let common: CommonOptions
   private let compresses: Bool
   private let operands: [PathBytes]
   private let naming: OutputNaming
@@ -18,7 +17,7 @@ struct TransformCommand: Command {
 
   init(
     _ parsed: ParsedCommand, choices: TransformChoices, common: CommonOptions,
-    environment: (String) -> PathBytes?, task: ShardTask? = nil
+    environment: Environment, task: ShardTask? = nil
   ) throws {
     self.task = task
     if common.json, !common.dryRun, choices.writesToStdout || parsed.operands.contains("-") {
@@ -28,7 +27,6 @@ struct TransformCommand: Command {
         in: parsed.command)
     }
     self.choices = choices
-    self.common = common
     let compresses = parsed.command.id == .compress
     self.compresses = compresses
     operands = parsed.operands
@@ -73,9 +71,7 @@ struct TransformCommand: Command {
     if let directory { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let total =
-      operands.isRepeatable
-      ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let total = operands.total(walk)
     let tree = session.context.tree(operands.counted, options: walk)
     if !compresses, choices.writesToStdout {
       guard common.dryRun else { return writeContents(of: tree, total: total, operands) }

@@ -4,7 +4,6 @@ import BatchEngine
 /// `batchproc check`.
 struct CheckCommand: Command {
   private let options: CheckOptions
-  private let common: CommonOptions
   private let manifests: [PathBytes]
   /// Whether files with correct digests get rows.
   private let showsMatches: Bool
@@ -14,11 +13,10 @@ struct CheckCommand: Command {
 
   /// - Parameter showsMatches: whether files with correct digests get rows; nil if the options decide.
   init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?,
+    _ parsed: ParsedCommand, common: CommonOptions, environment: Environment,
     task: ShardTask? = nil, showsMatches: Bool? = nil
   ) throws(BatchError) {
     options = CheckOptions(parsed)
-    self.common = common
     self.task = task
     self.showsMatches = showsMatches ?? !common.quiet
     manifests = parsed.operands

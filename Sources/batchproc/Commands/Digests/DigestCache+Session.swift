@@ -3,7 +3,7 @@ import BatchEngine
 
 extension DigestCache {
   /// The folder of caches; nil when the environment does not define one.
-  static func folder(environment: (String) -> PathBytes?) -> PathBytes? {
+  static func folder(environment: Environment) -> PathBytes? {
     let home = environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".cache".utf8) : nil }
     return environment("XDG_CACHE_HOME").flatMap { $0.isAbsolute ? $0 : nil } ?? home
   }

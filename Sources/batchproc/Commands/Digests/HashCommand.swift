@@ -6,17 +6,13 @@ import Dispatch
 /// `batchproc hash`.
 struct HashCommand: Command {
   private let options: HashOptions
-  private let common: CommonOptions
   private let operands: [PathBytes]
   /// The folder of caches; nil when the environment does not define one.
   private let cacheFolder: PathBytes?
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws(BatchError) {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
     options = HashOptions(parsed)
-    self.common = common
     operands = parsed.operands
     cacheFolder = DigestCache.folder(environment: environment)
     session = try Session(common, environment: environment)
@@ -41,8 +37,7 @@ struct HashCommand: Command {
       if !header.isEmpty, !common.dryRun { try results.stream.write(header) }
     }
     let source = session.context.tree(operands.counted, options: walk)
-    let total =
-      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let total = operands.total(walk)
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would hash", isNULEnded: options.endsRowsInNUL)
       return listing.run(over: source, total: total)

@@ -4,11 +4,11 @@ import BatchEngine
 /// `batchproc config`.
 struct ConfigCommand {
   private let parsed: ParsedCommand
-  private let environment: (String) -> PathBytes?
+  private let environment: Environment
   private let output: StandardOutput
   private let events: JSONReporter?
 
-  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) {
+  init(_ parsed: ParsedCommand, environment: @escaping Environment) {
     self.parsed = parsed
     self.environment = environment
     let filter = StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil

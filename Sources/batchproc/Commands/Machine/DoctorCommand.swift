@@ -7,7 +7,7 @@ struct DoctorCommand {
   private let isJSON: Bool
   private let devices: PathBytes?
 
-  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) {
+  init(_ parsed: ParsedCommand, environment: Environment) {
     folder = parsed.operands.first ?? "."
     isJSON = parsed.flag(.json)
     devices = SavedDevices.path(environment: environment)

@@ -6,7 +6,7 @@ extension ScheduleText {
   ///
   /// - Throws: `UsageError` for options that a schedule cannot contain, and for those that `backup` would refuse.
   init(
-    _ parsed: ParsedCommand, program: PathBytes, environment: @escaping (String) -> PathBytes?
+    _ parsed: ParsedCommand, program: PathBytes, environment: @escaping Environment
   ) throws(UsageError) {
     let own: Set<OptionID> = [.cron, .systemd, .startAt, .profile, .writeTo, .enable]
     let replacesFiles = parsed.bytes(.writeTo) != nil || parsed.flag(.enable)
@@ -82,7 +82,7 @@ extension ScheduleText {
 
   /// Parses the line as the run will.
   private static func backup(
-    _ words: [PathBytes], in outer: CommandSpec, _ environment: @escaping (String) -> PathBytes?
+    _ words: [PathBytes], in outer: CommandSpec, _ environment: @escaping Environment
   ) throws(UsageError) -> ParsedCommand {
     let parser = CommandLineParser(
       configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
@@ -94,7 +94,7 @@ extension ScheduleText {
   }
 
   /// The folder of the user's configuration, if there is one.
-  private static func userFolder(_ environment: (String) -> PathBytes?) -> PathBytes? {
+  private static func userFolder(_ environment: Environment) -> PathBytes? {
     let folder =
       environment("XDG_CONFIG_HOME").flatMap { $0.isAbsolute ? $0 : nil }
       ?? environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".config".utf8) : nil }

@@ -2,10 +2,7 @@ import BatchEngine
 
 /// The selected members of one group of frames.
 struct SegmentPlan: Sendable {
-  struct Choice: Sendable {
-    let number: Int
-    let disposition: Disposition
-  }
+  typealias Choice = (number: Int, disposition: Disposition)
 
   /// What is done with a member.
   enum Disposition: Sendable {

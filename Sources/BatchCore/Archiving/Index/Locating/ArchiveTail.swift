@@ -30,7 +30,7 @@ struct ArchiveTail {
   /// Where the tail begins in the archive.
   let offset: UInt64
   /// All frames before it.
-  let frames: [FramePlace]
+  let frames: [MemberIndex.Frame]
   /// The most bytes of an index in one part, if the format allows several parts.
   var partSize = Self.largestPart
   /// Bytes of the index that are passed at once.
@@ -126,7 +126,7 @@ struct ArchiveTail {
   private func writeZstd(_ output: ([UInt8]) throws(BatchError) -> Void) throws(BatchError) {
     var entries: [UInt8] = []
     for frame in frames {
-      entries.appendLittleEndian(UInt32(clamping: frame.size))
+      entries.appendLittleEndian(UInt32(clamping: frame.compressedSize))
       entries.appendLittleEndian(UInt32(clamping: frame.plainSize))
     }
     var count = frames.count
