@@ -8,7 +8,7 @@ package struct CompressSource: BatchSource {
   let options: OutputOptions
   let format: CompressionFormat
   let level: Int
-  package let asked: AskedItems<CompressItem>? = AskedItems()
+  package let asked: AskedItems<CompressItem>? = AskedItems(isOrdered: false)
   private let blockThreshold: Int64
   /// Whether larger files are refused instead of being cut into blocks.
   private let isWhole: Bool
