@@ -1,7 +1,7 @@
 import BatchEngine
 
 extension Batch {
-  /// How members become files.
+  /// Which members are extracted, and how.
   public struct ExtractOptions: Sendable {
     public var settings = Settings()
     /// Patterns of the members that are meant, as gitignore(5) has them, with wildcards that match slashes; none means all. A
@@ -11,26 +11,8 @@ extension Batch {
     public var filter: PathFilter?
     /// How many leading names of each path are dropped, 0 or more.
     public var strippedNames = 0
-    /// What a member may replace; a file that stays counts as failed.
-    public var replacing = Replacing.never
-    /// Gives files to the owners that the archive names: by default where the process is the superuser's.
-    public var restoresOwners = StandardStreams.isRoot
-    /// Goes by the numbers of owners, also where their names are known.
-    public var usesNumericOwners = false
-    public var restoresAttributes = true
-    /// Sets setuid, setgid and sticky bits, capabilities, and attributes that the system gives a meaning to.
-    public var restoresPrivileges = false
-    public var makesDevices = false
-    /// Refuses symbolic links that are absolute or lead out of the folder. Nothing is written through a link in any case.
-    public var refusesUnsafeLinks = false
-    /// Extracts undamaged members behind a damaged place too.
-    public var keepsGoing = false
-    /// Bytes of content at most; nil for any number.
-    public var mostOutput: UInt64?
-    /// How many times as large as the archive the content may be, 1 or more; nil for any number.
-    public var mostRatio: UInt64?
-    /// Brings all to the disk before the call returns.
-    public var isSynced = true
+    /// How they become files.
+    public var extraction = ExtractionOptions()
 
     /// All members; nothing that exists is replaced.
     public init() {}
@@ -48,7 +30,7 @@ extension Batch {
     public internal(set) var isDamaged = false
     /// Whether the extraction ended before the archive did.
     public internal(set) var isCutShort = false
-    /// How many members were made without rights that ``ExtractOptions/restoresPrivileges`` grants.
+    /// How many members were made without rights that ``ExtractionOptions/restoresPrivileges`` grants.
     public internal(set) var withoutPrivileges = 0
     /// Patterns that no member matches.
     public internal(set) var unmatched: [PathBytes] = []
@@ -64,11 +46,11 @@ extension Batch {
     }
 
     mutating func add(_ extraction: Extraction) {
-      isDamaged = extraction.isDamaged
-      isCutShort = extraction.isCutShort
+      isDamaged = extraction.archive.isDamaged
+      isCutShort = extraction.archive.isCutShort
       withoutPrivileges = extraction.madeSafe
-      unmatched = extraction.unmatched.map(\.glob)
-      remarks = extraction.remarks
+      unmatched = extraction.archive.unmatched.map(\.glob)
+      remarks = extraction.archive.remarks
     }
   }
 
@@ -108,28 +90,5 @@ extension Batch {
         if let failure = extraction.failure { throw failure }
       }
     }
-  }
-}
-
-extension Batch.ExtractOptions {
-  /// The same in the terms of the job.
-  fileprivate var extraction: ExtractionOptions {
-    var extraction = ExtractionOptions()
-    extraction.overwriting =
-      switch replacing {
-      case .never: .never
-      case .older: .newer
-      case .always: .always
-      }
-    extraction.restoresOwner = restoresOwners
-    extraction.usesNumericOwner = usesNumericOwners
-    extraction.restoresAttributes = restoresAttributes
-    extraction.restoresPrivileges = restoresPrivileges
-    extraction.makesDevices = makesDevices
-    extraction.refusesUnsafeLinks = refusesUnsafeLinks
-    extraction.keepsGoing = keepsGoing
-    extraction.limits = ArchiveLimits(maximumOutput: mostOutput, maximumRatio: mostRatio)
-    extraction.isSynced = isSynced
-    return extraction
   }
 }

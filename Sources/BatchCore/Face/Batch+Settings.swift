@@ -27,16 +27,6 @@ extension Batch {
     /// Operations at once are found, and the other limits are those of the command.
     public init() {}
   }
-
-  /// What an output may replace.
-  public enum Replacing: Sendable, Hashable {
-    /// Nothing. The source of an output that exists counts as failed, or as skipped where the output has its time.
-    case never
-    /// A file that is older than what it is made from.
-    case older
-    /// Every file.
-    case always
-  }
 }
 
 extension Batch.Settings {

@@ -75,7 +75,7 @@ import Testing
   @Test func replacesAsTheCommandAndItsOptionsSay() throws {
     #expect(try choices("-f").replacing == .always)
     #expect(try choices("--no-replace").replacing == .never)
-    func decompressing(_ arguments: String...) throws -> OutputOptions.Replacing {
+    func decompressing(_ arguments: String...) throws -> Replacing {
       try TransformChoices(parsed(paths(["decompress", "x"] + arguments))).replacing
     }
     #expect(try decompressing() == .never)

@@ -30,7 +30,7 @@ struct TransformChoices: Sendable {
   let suffix: PathBytes
   let outputDirectory: PathBytes?
   let removesSource: Bool
-  let replacing: OutputOptions.Replacing
+  let replacing: Replacing
   let compressesAll: Bool
   /// Copies files without a compressed output to the output directory.
   let copiesOthers: Bool

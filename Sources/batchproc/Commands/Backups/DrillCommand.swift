@@ -126,7 +126,6 @@ struct DrillCommand: Command {
     var options = ExtractionOptions()
     options.keepsGoing = true
     options.isSynced = false
-    options.restoresOwner = StandardStreams.isRoot
     options.usesNumericOwner = true
     options.restoresPrivileges = true
     options.pathLimits = common.pathLimits
