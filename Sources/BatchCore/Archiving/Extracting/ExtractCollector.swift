@@ -302,7 +302,7 @@ package final class ExtractCollector: BatchCollector {
       return try settle(order, verdict)
     } catch {
       try fail(error.at(order.entry.path))
-      if order.turn != .any { try makeWay(for: order) }
+      if order.wait != .nothing { try makeWay(for: order) }
       noteUnmade(order.place)
     }
   }

@@ -248,10 +248,10 @@ final class MemberWriter {
   /// - Returns: nil if the existing file is as new.
   func begin(_ order: ExtractionOrder) throws(BatchError) -> GrowingFile? {
     guard !options.isDryRun else {
-      if order.turn == .any, try !mayTake(order) { return nil }
+      if order.wait == .nothing, try !mayTake(order) { return nil }
       return GrowingFile(file: nil, path: [], content: try expectedContent(of: order, reusing: false))
     }
-    guard order.turn == .any else { return try beginWaiting(order) }
+    guard order.wait == .nothing else { return try beginWaiting(order) }
     guard try mayTake(order, in: try parent(of: order.place)) else { return nil }
     return try begin(order, in: order.place.parent)
   }
@@ -305,7 +305,7 @@ final class MemberWriter {
     _ file: StagedFile, as order: ExtractionOrder, by right: CommitRight
   ) throws(BatchError) -> ExtractionResult {
     guard !options.isDryRun else {
-      if order.turn != .any, try !mayTake(order) { return .kept }
+      if order.wait != .nothing, try !mayTake(order) { return .kept }
       return order.entry.kind == .hardLink
         ? .deferred(DeferredStep(.contentOfLink, order), file.losses) : .made(file.losses)
     }
@@ -314,7 +314,7 @@ final class MemberWriter {
     defer { if !isNamed { folder.area.remove(file.name, unlinking: true) } }
     let parent = try parent(of: order.place)
     // An earlier member of this run may have created the existing file.
-    if order.turn != .any, try !mayTake(order, in: parent) { return .kept }
+    if order.wait != .nothing, try !mayTake(order, in: parent) { return .kept }
     let staging = file.folder == order.place.parent ? parent : try folder.open(file.folder, creating: false)
     let failed = TemporaryFile.rename(
       file.name, in: staging, to: order.place.name, in: parent, replacing: options.replacing != .never,

@@ -66,7 +66,7 @@ extension ExtractionOptions {
     limits = ArchiveLimits(
       maximumOutput: parsed.size(.maxOutput).map { UInt64(clamping: $0) },
       maximumRatio: parsed.count(.maxRatio).map { UInt64(clamping: $0) })
-    pathLimits = common.pathLimits
+    pathLimits = common.walk.limits
     isSynced = common.fsync
   }
 }

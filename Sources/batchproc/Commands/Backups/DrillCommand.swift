@@ -128,7 +128,7 @@ struct DrillCommand: Command {
     options.isSynced = false
     options.usesNumericOwner = true
     options.restoresPrivileges = true
-    options.pathLimits = common.pathLimits
+    options.pathLimits = common.walk.limits
     options.memory = session.context.options.memory
     // Other files that cannot be restored are reported by the comparison.
     let refusals = OutputRefusals()
