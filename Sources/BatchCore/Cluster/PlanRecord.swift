@@ -36,16 +36,8 @@ enum PlanRecord {
   }
 
   struct PlannedEntry: Equatable {
-    let mode: UInt32
-    let inode: UInt64
-    let linkCount: UInt64
-    let owner: UInt32
-    let group: UInt32
-    let size: Int64
-    let allocated: Int64
-    let modified: FileStatus.Time
-    let statusChanged: FileStatus.Time
-    let device: UInt64
+    /// Without its device.
+    let status: FileStatus
     /// The device; nil if it is that of the folder.
     let home: UInt64?
     let followsLinks: Bool
@@ -108,25 +100,23 @@ enum PlanRecord {
 
   private static func entry(_ fields: inout PlanFields) throws(BatchError) -> PlannedEntry {
     let mode: UInt32 = try fields.number()
-    let inode: UInt64 = try fields.number()
+    let identity = FileIdentity(device: 0, inode: try fields.number())
     let linkCount: UInt64 = try fields.number()
     let owner: UInt32 = try fields.number()
     let group: UInt32 = try fields.number()
     let size: Int64 = try fields.number()
     let allocated: Int64 = try fields.number()
-    let modified = try fields.time(try fields.number(), try fields.number())
-    let statusChanged = try fields.time(try fields.number(), try fields.number())
-    let device: UInt64 = try fields.number()
+    let status = FileStatus(
+      identity: identity, mode: mode, linkCount: linkCount, owner: owner, group: group, size: size,
+      modified: try fields.time(try fields.number(), try fields.number()),
+      statusChanged: try fields.time(try fields.number(), try fields.number()), allocated: allocated,
+      device: try fields.number())
     let home: UInt64? = try fields.optionalNumber()
     let follows: Int = try fields.number()
-    guard FileStatus.Kind(mode: mode) != .unknown, follows == 0 || follows == 1 else {
+    guard status.kind != .unknown, follows == 0 || follows == 1 else {
       throw invalid
     }
-    return PlannedEntry(
-      mode: mode, inode: inode, linkCount: linkCount, owner: owner, group: group, size: size,
-      allocated: allocated, modified: modified, statusChanged: statusChanged, device: device,
-      home: home,
-      followsLinks: follows == 1)
+    return PlannedEntry(status: status, home: home, followsLinks: follows == 1)
   }
 
   private static func row(_ fields: inout PlanFields) throws(BatchError) -> ManifestEntry {
@@ -149,7 +139,7 @@ enum PlanRecord {
 
   /// A name never leads out of its folder; the empty one is the folder itself.
   private static func isName(_ name: ArraySlice<UInt8>, of entry: PlannedEntry) -> Bool {
-    if name.isEmpty { return FileStatus.Kind(mode: entry.mode) == .directory }
+    if name.isEmpty { return entry.status.kind == .directory }
     if name.contains(UInt8(ascii: "/")) { return false }
     return !name.isDots
   }

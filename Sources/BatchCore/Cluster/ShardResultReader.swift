@@ -92,9 +92,9 @@ package final class ShardResultReader {
 
   private static func outcome(_ fields: JSONFields) throws(BatchError) -> ShardOutcome {
     var outcome = ShardOutcome()
-    for (key, path) in ShardOutcome.counts { outcome[keyPath: path] = try fields.number(key) }
+    for (key, path) in ShardOutcome.numbers { outcome[keyPath: path] = try fields.number(key) }
     outcome.findings = try fields.numbers(after: "found_")
-    outcome.byteCount = try fields.number("bytes")
+    outcome.counts.byteCount = try fields.number("bytes")
     outcome.milliseconds = try fields.number("milliseconds")
     outcome.status = try fields.number("status")
     outcome.node = try fields.text("node")

@@ -70,7 +70,7 @@ extension Batch {
       }
       var outputs = OutputOptions(
         naming: OutputNaming(.adding(suffix: suffix), directory: options.outputDirectory))
-      outputs.replacing = options.replacing.ofOutputs
+      outputs.replacing = options.replacing
       outputs.removesSource = options.removesSources
       outputs.isSynced = options.isSynced
       outputs.compressesAll = options.compressesAll
@@ -105,7 +105,7 @@ extension Batch {
     try await BatchCall.perform(options.settings, progress, WrittenFiles(decompressed: true)) {
       (call) throws(BatchError) in
       var outputs = OutputOptions(naming: OutputNaming(.decompressing, directory: options.outputDirectory))
-      outputs.replacing = options.replacing.ofOutputs
+      outputs.replacing = options.replacing
       outputs.removesSource = options.removesSources
       outputs.isSynced = options.isSynced
       let run = try call.makeRun(paths.first, outputs: &outputs)
@@ -136,16 +136,6 @@ struct NoStream: ResultStream {
   }
 
   func finish() {}
-}
-
-extension Batch.Replacing {
-  var ofOutputs: OutputOptions.Replacing {
-    switch self {
-    case .never: .never
-    case .older: .older
-    case .always: .always
-    }
-  }
 }
 
 extension [PathBytes] {

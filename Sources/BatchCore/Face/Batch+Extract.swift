@@ -1,7 +1,7 @@
 import BatchEngine
 
 extension Batch {
-  /// How an archive is extracted.
+  /// Which members are extracted, and how.
   public struct ExtractOptions: Sendable {
     public var settings = Settings()
     /// Patterns of the members to extract, in the syntax of gitignore(5), but wildcards also match slashes. Without patterns
@@ -11,26 +11,8 @@ extension Batch {
     public var filter: PathFilter?
     /// How many leading names of each path are dropped, 0 or more.
     public var strippedNames = 0
-    /// Which existing files a member may replace; a member whose file is kept counts as failed.
-    public var replacing = Replacing.never
-    /// Gives files to the owners in the archive; by default only if the process belongs to the superuser.
-    public var restoresOwners = StandardStreams.isRoot
-    /// Uses the numbers of owners even if their names are known.
-    public var usesNumericOwners = false
-    public var restoresAttributes = true
-    /// Also sets setuid, setgid and sticky bits, capabilities, and attributes with a meaning for the system.
-    public var restoresPrivileges = false
-    public var makesDevices = false
-    /// Refuses symbolic links that are absolute or lead out of the folder. Nothing is written through a link in any case.
-    public var refusesUnsafeLinks = false
-    /// Also extracts undamaged members after a damaged place.
-    public var keepsGoing = false
-    /// The largest total size of the contents in bytes; nil for no limit.
-    public var mostOutput: UInt64?
-    /// The largest ratio of the total size of the contents to the size of the archive, 1 or more; nil for no limit.
-    public var mostRatio: UInt64?
-    /// Syncs all files to the disk before the call returns.
-    public var isSynced = true
+    /// How they become files.
+    public var extraction = ExtractionOptions()
 
     /// The defaults: all members are extracted; no existing file is replaced.
     public init() {}
@@ -48,8 +30,7 @@ extension Batch {
     public internal(set) var isDamaged = false
     /// Whether the extraction ended before the archive did.
     public internal(set) var isCutShort = false
-    /// How many members were created without privileges in the archive, because ``ExtractOptions/restoresPrivileges`` is not
-    /// set.
+    /// How many members were made without rights that ``ExtractionOptions/restoresPrivileges`` grants.
     public internal(set) var withoutPrivileges = 0
     /// Patterns that no member matches.
     public internal(set) var unmatched: [PathBytes] = []
@@ -65,11 +46,11 @@ extension Batch {
     }
 
     mutating func add(_ extraction: Extraction) {
-      isDamaged = extraction.isDamaged
-      isCutShort = extraction.isCutShort
+      isDamaged = extraction.archive.isDamaged
+      isCutShort = extraction.archive.isCutShort
       withoutPrivileges = extraction.madeSafe
-      unmatched = extraction.unmatched.map(\.glob)
-      remarks = extraction.remarks
+      unmatched = extraction.archive.unmatched.map(\.glob)
+      remarks = extraction.archive.remarks
     }
   }
 
@@ -110,28 +91,5 @@ extension Batch {
         if let failure = extraction.failure { throw failure }
       }
     }
-  }
-}
-
-extension Batch.ExtractOptions {
-  /// The same options as options of the job.
-  fileprivate var extraction: ExtractionOptions {
-    var extraction = ExtractionOptions()
-    extraction.overwriting =
-      switch replacing {
-      case .never: .never
-      case .older: .newer
-      case .always: .always
-      }
-    extraction.restoresOwner = restoresOwners
-    extraction.usesNumericOwner = usesNumericOwners
-    extraction.restoresAttributes = restoresAttributes
-    extraction.restoresPrivileges = restoresPrivileges
-    extraction.makesDevices = makesDevices
-    extraction.refusesUnsafeLinks = refusesUnsafeLinks
-    extraction.keepsGoing = keepsGoing
-    extraction.limits = ArchiveLimits(maximumOutput: mostOutput, maximumRatio: mostRatio)
-    extraction.isSynced = isSynced
-    return extraction
   }
 }

@@ -30,16 +30,6 @@ extension Batch {
     /// The defaults: the run finds the number of operations, and the other limits are those of the command.
     public init() {}
   }
-
-  /// Which existing files an output may replace.
-  public enum Replacing: Sendable, Hashable {
-    /// None. If an output exists, its source counts as failed, or as skipped if the output has the source's time.
-    case never
-    /// A file that is older than its source.
-    case older
-    /// Every file.
-    case always
-  }
 }
 
 extension Batch.Settings {

@@ -50,7 +50,7 @@ extension Batch {
       var outputs = OutputOptions(
         naming: OutputNaming(.adding(suffix: options.suffix), directory: options.outputDirectory),
         recognizing: OutputOptions.Recognition(length: 1) { _ in true })
-      outputs.replacing = options.replacing.ofOutputs
+      outputs.replacing = options.replacing
       outputs.isSynced = options.isSynced
       outputs.compressesAll = true
       let run = try call.makeRun(paths.first, outputs: &outputs)

@@ -24,6 +24,8 @@ final class Session: Sendable {
   let outputs: OutputOptions?
   /// Operations at once that the options and the machine allow.
   let width: Int
+  /// The folder of caches; nil when the environment does not define one.
+  let caches: PathBytes?
   private let resumes: Bool
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
@@ -65,6 +67,7 @@ final class Session: Sendable {
   ) throws(BatchError) {
     self.common = common
     temporary = TemporaryFolder.place(environment)
+    caches = userFolder("XDG_CACHE_HOME", or: ".cache", environment)
     self.resumes = resumes
     let traits = TerminalTraits(isTerminal: StandardStreams.isTerminal(.error), environment: environment)
     diagnostics = Diagnostics(
@@ -75,7 +78,8 @@ final class Session: Sendable {
     common.qos.apply()
     let cancellation = Cancellation()
     let output = StandardOutput(
-      cancellation: cancellation, filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil)
+      cancellation: cancellation,
+      filter: StandardStreams.isTerminal(.output) ? TerminalText.escapeControls : nil)
     self.output = output
     recorder = common.report.map { RunRecorder(Invocation($0.command)) }
     let measures = (common.verbose || common.report != nil) && !common.dryRun

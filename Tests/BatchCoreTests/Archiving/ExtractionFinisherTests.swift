@@ -87,7 +87,7 @@ struct ExtractionFinisherTests {
     let before = try status("old")
     let root = try status("")
     var options = ExtractionOptions()
-    if overwrites { options.overwriting = .always }
+    if overwrites { options.replacing = .always }
     let steps = try [
       DeferredStep(.folder, order("old", .directory)), DeferredStep(.folder, order(".", .directory)),
     ]

@@ -4,7 +4,7 @@ import BatchEngine
 extension ExtractCollector {
   /// Removes the file that an earlier member created under the name of a member, after creating the links that refer to that file.
   func makeWay(for order: ExtractionOrder) throws(BatchError) {
-    guard order.turn == .replaces, !order.isLinkToItself else { return }
+    guard order.wait == .replaces, !order.isLinkToItself else { return }
     let place = order.place
     let links = steps.take(of: place) { !$0.isFolder }
     var first: DeferredStep?

@@ -44,13 +44,13 @@ package final class ExtractCollector: BatchCollector {
     defer { lane.closeFolder() }
     if context.cancellation.isCancelled { return try collectMade(output) }
     for row in output.rows {
-      if extraction.isCutShort {
+      if extraction.archive.isCutShort {
         discard(row)
       } else {
         try add(row)
       }
     }
-    if extraction.isCutShort { context.end() }
+    if extraction.archive.isCutShort { context.end() }
   }
 
   /// Collects the files that already have their names. Files with temporary names are removed with the rows, because an earlier member may
@@ -58,7 +58,7 @@ package final class ExtractCollector: BatchCollector {
   private func collectMade(_ output: ExtractedChunk) throws(BatchError) {
     for row in output.rows {
       guard case .made = row else { continue }
-      if extraction.isCutShort { discard(row) } else { try add(row) }
+      if extraction.archive.isCutShort { discard(row) } else { try add(row) }
     }
   }
 
@@ -95,7 +95,7 @@ package final class ExtractCollector: BatchCollector {
       try fail(error)
     case .lost(let places, let count, let error):
       for place in places { noteUnmade(place) }
-      extraction.isDamaged = true
+      extraction.archive.isDamaged = true
       for _ in 0..<count { context.counters.addFailed() }
       context.report(Problem(.unreadable, error), severity: .failure)
     case .belowRefused: context.counters.addFailed()
@@ -115,11 +115,11 @@ package final class ExtractCollector: BatchCollector {
     let last = steps.takeAll()
     let finisher = finisher()
     try finisher.makeLinks(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
-    try finisher.describeFolders(last, removingEmpty: extraction.isCutShort) {
+    try finisher.describeFolders(last, removingEmpty: extraction.archive.isCutShort) {
       (order, verdict) throws(BatchError) in try settle(order, verdict)
     }
     // After links and folders were counted too.
-    if extraction.isCutShort { context.counters.end(bytes: byteCount) }
+    if extraction.archive.isCutShort { context.counters.end(bytes: byteCount) }
     if options.isSynced, !options.isDryRun {
       do throws(BatchError) {
         try folder.sync()
@@ -151,7 +151,7 @@ package final class ExtractCollector: BatchCollector {
     case .failed(let error):
       noteUnmade(order.place)
       try fail(error)
-    case .kept where options.acceptsEqual && options.overwriting == .never:
+    case .kept where options.acceptsEqual && options.replacing == .never:
       context.counters.addSkipped(.upToDate)
       try report(ExtractionReport(order, .upToDate))
     case .kept:
@@ -185,7 +185,7 @@ package final class ExtractCollector: BatchCollector {
     }
     // Every following file would fail in the same way.
     if error.isOutOfSpace { throw error }
-    if error.code == .malformed { extraction.isDamaged = true }
+    if error.code == .malformed { extraction.archive.isDamaged = true }
     context.report(Problem(.unreadable, error))
   }
 
@@ -302,7 +302,7 @@ package final class ExtractCollector: BatchCollector {
       return try settle(order, verdict)
     } catch {
       try fail(error.at(order.entry.path))
-      if order.turn != .any { try makeWay(for: order) }
+      if order.wait != .nothing { try makeWay(for: order) }
       noteUnmade(order.place)
     }
   }

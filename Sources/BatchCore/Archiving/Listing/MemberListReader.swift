@@ -20,7 +20,7 @@ package struct MemberListReader: BatchReader {
   private let reader: (any MemberReader)?
   private let digests: DigestStream?
   private let marksMembers: Bool
-  private let end: ArchiveEnd
+  package let end = ArchiveEnd()
 
   /// - Parameters:
   ///   - selection: which members are listed; `globs` are its patterns, for messages.
@@ -29,23 +29,21 @@ package struct MemberListReader: BatchReader {
   ///   - usesIndex: whether an index is used; otherwise the members are those that any reader finds.
   ///   - memory: memory for the index, in bytes.
   ///   - marks: whether superseded members are marked.
-  ///   - end: receives how the archive ended.
   ///   - right: the right to read it.
   /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, selection: MemberSelection = .all, globs: [PathBytes] = [], details: Bool,
     digests: Bool, usesIndex: Bool = true,
     limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, marks: Bool = false,
-    end: ArchiveEnd, by right: ReadingRight
+    by right: ReadingRight
   ) throws(BatchError) {
     planner = ExtractionPlanner(selection, globs: globs)
-    self.end = end
     marksMembers = marks
     let open = try OpenArchive(archive, checks: digests && !details, memory: memory, by: right)
     self.archive = open
     index = usesIndex ? open.index?.index : nil
     let isListed = index != nil && !details
-    if isListed || open.index == nil { end.note(remarks: open.remarks) }
+    if isListed || open.index == nil { end.note { $0.remarks += open.remarks } }
     reader = isListed ? nil : try open.reader(limits: limits)
     self.digests = digests && !isListed ? try DigestStream(.sha256) : nil
   }
@@ -62,7 +60,7 @@ package struct MemberListReader: BatchReader {
     } else if let index {
       try readSlices(of: index, in: context)
     }
-    if !end.isCutShort { end.note(unmatched: planner.unmatched) }
+    end.note { if !$0.isCutShort { $0.unmatched = planner.unmatched } }
   }
 
   private func isChosen(_ member: ListedMember) -> Bool {
@@ -121,7 +119,7 @@ package struct MemberListReader: BatchReader {
             recorded = found
           } else {
             flags = nil
-            end.note(remarks: ["the archive is not what its index says"])
+            end.note { $0.remarks.append("the archive is not what its index says") }
           }
         }
         do throws(BatchError) {
@@ -142,7 +140,7 @@ package struct MemberListReader: BatchReader {
       end.cutShort()
       try context.yield(.problem(lost.at(archive.file.path)))
     }
-    end.note(remarks: reader.harmlessRemarks)
+    end.note { $0.remarks += reader.harmlessRemarks }
   }
 
   private func digest(

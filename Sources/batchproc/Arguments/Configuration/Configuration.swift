@@ -112,11 +112,7 @@ struct Configuration: Sendable {
     ["HOOK", "SET", "DIR", "STATUS", "OUTCOME", "SNAPSHOT"].map { "BATCHPROC_" + $0 })
 
   private static func personal(_ environment: Environment) -> PathBytes? {
-    if let folder = environment("XDG_CONFIG_HOME"), folder.isAbsolute {
-      return folder.appending("batchproc/config".utf8)
-    }
-    guard let home = environment("HOME"), home.isAbsolute else { return nil }
-    return home.appending(".config/batchproc/config".utf8)
+    userFolder("XDG_CONFIG_HOME", or: ".config", environment)?.appending("batchproc/config".utf8)
   }
 
   private static func content(

@@ -20,8 +20,8 @@ struct ArchiveCommand: Command {
     self.choices = choices
     operands = parsed.operands
     session = try Session(
-      common, environment: environment, stride: choices.format.stride(count: common.stride),
-      laneMemory: try choices.format.memoryOfLane(level: choices.level))
+      common, environment: environment, stride: choices.options.format.stride(count: common.stride),
+      laneMemory: try choices.options.memoryOfLane())
   }
 
   /// - Throws: an error before the run begins.

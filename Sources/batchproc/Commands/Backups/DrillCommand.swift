@@ -126,10 +126,9 @@ struct DrillCommand: Command {
     var options = ExtractionOptions()
     options.keepsGoing = true
     options.isSynced = false
-    options.restoresOwner = StandardStreams.isRoot
     options.usesNumericOwner = true
     options.restoresPrivileges = true
-    options.pathLimits = common.pathLimits
+    options.pathLimits = common.walk.limits
     options.memory = session.context.options.memory
     // Other files that cannot be restored are reported by the comparison.
     let refusals = OutputRefusals()

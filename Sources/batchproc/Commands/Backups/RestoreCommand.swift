@@ -26,17 +26,10 @@ struct RestoreCommand: Command {
     }
     self.target = target
     strip = parsed.count(.stripComponents) ?? 0
-    var options = ExtractionOptions()
-    let overwriting = parsed.given.last { [.overwrite, .force].contains($0.id) }
-    options.overwriting = overwriting?.id == .force ? .always : parsed.choice(.overwrite) ?? .never
+    var options = ExtractionOptions(parsed, common: common, isRoot: StandardStreams.isRoot)
     options.acceptsEqual = true
-    options.restoresOwner = parsed.flag(.sameOwner, initially: StandardStreams.isRoot)
-    options.usesNumericOwner = parsed.flag(.numericOwner)
     options.restoresPrivileges = true
-    options.pathLimits = common.pathLimits
     options.makesDevices = StandardStreams.isRoot
-    options.keepsGoing = parsed.flag(.keepGoing)
-    options.isSynced = common.fsync
     options.isDryRun = common.dryRun
     extraction = options
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
@@ -111,7 +104,7 @@ struct RestoreCommand: Command {
     guard let extraction = outcome.result else { return .exit(.fatal) }
     if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }
-    for remark in extraction.remarks { session.warn(BatchError(.malformed, remark)) }
+    for remark in extraction.archive.remarks { session.warn(BatchError(.malformed, remark)) }
     for glob in unmatched { tally.met(glob.problem("nothing in the snapshot matches"), severity: .failure) }
     let counts = session.context.counters.snapshot
     session.reporter.summary(
@@ -120,13 +113,12 @@ struct RestoreCommand: Command {
         verb: "\(common.dryRun ? "would restore" : "restored") \(snapshot.name.stamp):", files: made.files,
         bytes: made.bytes, kinds: made.kinds,
         others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
-    let hasBadOutput = refusal != nil || tally.current.spoilt > 0
-    if extraction.failure != nil || hasBadOutput || extraction.isDamaged || extraction.isCutShort {
+    let hasBadOutput = refusal != nil || extraction.failure != nil || tally.current.spoilt > 0
+    if hasBadOutput || extraction.archive.isDamaged || extraction.archive.isCutShort {
       return .exit(.outputIncomplete)
     }
     if counts.done + counts.skipped == 0, counts.failed > 0 { return .exit(.fatal) }
-    if counts.isNothing, !unmatched.isEmpty { return .exit(.fatal) }
     return .exit(
-      counts.failed > 0 || extraction.misdescribed > 0 || !unmatched.isEmpty ? .someFailed : .success)
+      ExitStatus(counts, hasUnmatched: !unmatched.isEmpty, isIncomplete: extraction.misdescribed > 0))
   }
 }

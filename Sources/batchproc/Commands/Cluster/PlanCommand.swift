@@ -33,13 +33,13 @@ struct PlanCommand: Command {
     if [.compress, .decompress].contains(command.id) { _ = try TransformChoices(planned.parsed) }
     archive =
       command.id == .archive ? try ArchiveChoices(planned.parsed, environment: environment) : nil
-    if let archive, !archive.format.isJoinable {
+    if let archive, !archive.options.format.isJoinable {
       throw UsageError(
-        "An archive of the format '\(archive.format.name)' cannot be divided; those of the tar family can.",
+        "An archive of the format '\(archive.options.format.name)' cannot be divided; those of the tar family can.",
         in: parsed.command)
     }
     session = try Session(
-      common, environment: environment, stride: archive?.format.stride(count: common.stride))
+      common, environment: environment, stride: archive?.options.format.stride(count: common.stride))
   }
 
   /// - Throws: an error before the run begins.
@@ -61,8 +61,8 @@ struct PlanCommand: Command {
     if let output {
       fixed.append(.init(id: .output, value: .bytes(WorkingFolder.absolute(output))))
     }
-    if let latest = archive?.latestTime { fixed.append(.init(id: .mtime, value: .time(latest))) }
-    for (id, moment) in [(OptionID.olderThan, common.age.before), (.newerThan, common.age.after)] {
+    if let latest = archive?.options.latestTime { fixed.append(.init(id: .mtime, value: .time(latest))) }
+    for (id, moment) in [(OptionID.olderThan, common.walk.age.before), (.newerThan, common.walk.age.after)] {
       if let moment { fixed.append(.init(id: id, value: .time(moment.seconds))) }
     }
     let lists = common.fileLists.map {
@@ -84,9 +84,7 @@ struct PlanCommand: Command {
     } else if id == .test {
       tally = try maker.walk(tree, joinsNames: false, context.cancellation)
     } else {
-      let hash = HashOptions(planned.parsed)
-      _ = try ManifestWriter(
-        hash.format, algorithms: hash.digestAlgorithms, zero: hash.endsRowsInNUL)
+      _ = try HashOptions(planned.parsed).writer()
       tally = try maker.walk(tree, joinsNames: false, context.cancellation)
     }
     guard tally.missing == 0 || tally.missing < operands.count || tally.items > tally.problems

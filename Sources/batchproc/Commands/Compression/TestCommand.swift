@@ -51,7 +51,7 @@ struct TestCommand: Command {
       if let error = finding.error {
         try result.write(Problem(.unreadable, error), severity: .failure)
       }
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     return ShardTask.Processed(
       summary: summary, ending: finish(summary, counts), findings: counts.findings)

@@ -8,9 +8,9 @@ struct TransformCommand: Command {
   private let choices: TransformChoices
   private let compresses: Bool
   private let operands: [PathBytes]
-  private let naming: OutputNaming
   private let options: OutputOptions
   let session: Session
+  private var naming: OutputNaming { options.naming }
   private let tally: TransformTally
   /// The shard of a plan that is processed; nil without one.
   private let task: ShardTask?
@@ -30,15 +30,8 @@ struct TransformCommand: Command {
     let compresses = parsed.command.id == .compress
     self.compresses = compresses
     operands = parsed.operands
-    naming = OutputNaming(
-      compresses ? .adding(suffix: choices.suffix) : .decompressing, directory: choices.outputDirectory)
-    var options = OutputOptions(naming: naming)
-    options.replacing = choices.replacing
-    options.removesSource = choices.removesSource
-    options.writesToStream = choices.writesToStdout
+    var options = choices.outputs
     options.isSynced = common.fsync
-    options.compressesAll = choices.compressesAll
-    options.copiesOthers = choices.copiesOthers
     options.isDryRun = common.dryRun
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
@@ -84,22 +77,13 @@ struct TransformCommand: Command {
     let outcome: RunOutcome<TransformCounts>
     if compresses {
       let source = try CompressSource(
-        tree, operandCount: known?.count, format: choices.format, level: choices.level,
-        options: options,
+        tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
-      let job = CompressJob(
-        of: source, output: session.output
-      ) { (report) throws(BatchError) in
-        try tell(report)
-      }
+      let job = CompressJob(of: source, output: session.output, report: tell)
       outcome = session.run(job, over: source, total: total)
     } else {
       let source = DecompressSource(tree, operands: known, naming: naming)
-      let job = DecompressJob(
-        options, decoding: decoding, output: session.output
-      ) { (report) throws(BatchError) in
-        try tell(report)
-      }
+      let job = DecompressJob(options, decoding: decoding, output: session.output, report: tell)
       outcome = session.run(job, over: source, total: total)
     }
     return finish(outcome)
@@ -115,7 +99,7 @@ struct TransformCommand: Command {
     let record: TransformCollector.Report = { (report) throws(BatchError) in
       try tell(report)
       try result.write(rows: report.receipt)
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
@@ -143,7 +127,7 @@ struct TransformCommand: Command {
   /// - Throws: `invalid` when compressed data would go to a terminal.
   private func checkStreams() throws(BatchError) {
     guard operands.contains("-") || choices.writesToStdout, !common.dryRun else { return }
-    guard compresses, choices.replacing != .always, StandardStreams.isTerminal(.output) else {
+    guard compresses, options.replacing != .always, StandardStreams.isTerminal(.output) else {
       return
     }
     throw BatchError(
@@ -209,7 +193,7 @@ struct TransformCommand: Command {
   private func finish(_ outcome: RunOutcome<TransformCounts>) -> Ending {
     let summary = outcome.summary
     let refusal = tally.refusal(
-      of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
+      of: naming.directory ?? (operands.count == 1 ? operands.first : nil))
     if summary.stopped != nil { tally.passOn() }
     if let ending = session.endingBeforeSummary(summary) { return ending }
     if let refusal { session.reporter.fatal(refusal) }
@@ -250,7 +234,7 @@ extension TransformCommand {
   /// Reports files that a run left out but the user may have meant.
   private func advise(_ outputs: TransformCounts) {
     let left = outputs.notSmaller + outputs.compressedAlready
-    if let directory = choices.outputDirectory, compresses, left > 0, !choices.copiesOthers {
+    if let directory = naming.directory, compresses, left > 0, !options.copiesOthers {
       let text =
         "\(ByteCount.files(left)) got no output here; --copy-others copies what does not get smaller"
       session.warn(BatchError(.special, text, path: directory), as: .note)

@@ -81,7 +81,7 @@ struct CheckCommand: Command {
       }
       try result.write(rows: chunk.rows.bytes)
       session.advanced(chunk.count)
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     let outcome = session.run(job, over: source, total: task.count)
     let tally = outcome.result ?? CheckTally()
@@ -116,13 +116,5 @@ extension CheckTally {
       (differs, "different"), (missing, "missing"), (unreadable, "unreadable"), (ignored, "ignored"),
       ByteCount.tally(malformed, "malformed row"), ByteCount.tally(text, "other line"),
     ]
-  }
-}
-
-extension CheckOptions {
-  /// How manifests are read.
-  var reading: ManifestReader.Options {
-    ManifestReader.Options(
-      zero: endsRowsInNUL, algorithm: algorithm.flatMap(DigestAlgorithm.init(rawValue:)))
   }
 }

@@ -10,17 +10,16 @@ struct DuplicatesCommand: Command {
   /// Nil if groups are only printed.
   private let linking: DuplicateLinking?
   private let operands: [PathBytes]
-  private let cacheFolder: PathBytes?
   let session: Session
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
     form = parsed.choice(.format) ?? .text
     endsNamesInNUL = parsed.flag(.zero)
     usesCache = parsed.flag(.cache)
-    let mode: LinkMode? = parsed.choice(.link).map { (word: LinkWord) in word == .hard ? .hard : .reflink }
-    linking = mode.map { DuplicateLinking(mode: $0, common: common, endsNamesInNUL: parsed.flag(.zero)) }
+    linking = parsed.choice(.link).map {
+      DuplicateLinking(mode: $0, common: common, endsNamesInNUL: parsed.flag(.zero))
+    }
     operands = parsed.operands
-    cacheFolder = DigestCache.folder(environment: environment)
     session = try Session(common, environment: environment)
   }
 
@@ -36,7 +35,7 @@ struct DuplicatesCommand: Command {
       return DryRun(session: session, verb: "would compare", isNULEnded: endsNamesInNUL)
         .run(over: tree, total: total)
     }
-    let cache = usesCache ? session.cache(in: cacheFolder, verifiedShare: 0) : nil
+    let cache = usesCache ? session.cache(verifiedShare: 0) : nil
     let source = DuplicateSource(tree, operandCount: operands.isRepeatable ? operands.count : .max)
     let surplus = Surplus()
     let job = DuplicateJob(

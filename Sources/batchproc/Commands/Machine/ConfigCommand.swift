@@ -11,7 +11,7 @@ struct ConfigCommand {
   init(_ parsed: ParsedCommand, environment: @escaping Environment) {
     self.parsed = parsed
     self.environment = environment
-    let filter = StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil
+    let filter = StandardStreams.isTerminal(.output) ? TerminalText.escapeControls : nil
     output = StandardOutput(cancellation: Cancellation(), filter: filter)
     events = parsed.flag(.json) ? JSONReporter.onStandardOutput() : nil
   }

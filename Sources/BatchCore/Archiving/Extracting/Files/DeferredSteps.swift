@@ -40,7 +40,7 @@ struct DeferredSteps: Sendable {
     let endsInPlace: Bool
     let place: Place
     let linkPlace: Place?
-    let turn: MemberClaims.Turn
+    let wait: MemberClaims.Wait
   }
 
   private(set) var folders = FolderTree()
@@ -103,7 +103,7 @@ struct DeferredSteps: Sendable {
     var entry = stored.entry
     let place = path(of: stored.place)
     if stored.endsInPlace { entry.path = PathBytes(entry.path.bytes + place.bytes) }
-    var order = ExtractionOrder(entry: entry, place: place, turn: stored.turn)
+    var order = ExtractionOrder(entry: entry, place: place, wait: stored.wait)
     order.linkPlace = stored.linkPlace.map { path(of: $0) }
     return DeferredStep(stored.kind, order)
   }
@@ -123,7 +123,7 @@ struct DeferredSteps: Sendable {
       kind: step.kind, entry: entry, endsInPlace: endsInPlace,
       place: step.isFolder
         ? Place(folder: folders.insert(place[...]), name: []) : self.place(of: order.place),
-      linkPlace: order.linkPlace.map { self.place(of: $0) }, turn: order.turn)
+      linkPlace: order.linkPlace.map { self.place(of: $0) }, wait: order.wait)
   }
 
   private mutating func place(of path: RelativePath) -> Place {

@@ -85,10 +85,10 @@ extension MemberSelection {
   ///
   /// - Returns: nil for a member whose path is empty after stripping.
   /// - Throws: `invalid` for a member that is refused.
-  func order(for entry: ArchiveEntry, turn: MemberClaims.Turn) throws(BatchError) -> ExtractionOrder? {
+  func order(for entry: ArchiveEntry, wait: MemberClaims.Wait) throws(BatchError) -> ExtractionOrder? {
     let path = try RelativePath(entry.path)
     guard let place = self.place(of: path) else { return nil }
-    var order = ExtractionOrder(entry: entry, place: place, turn: turn)
+    var order = ExtractionOrder(entry: entry, place: place, wait: wait)
     if entry.kind == .hardLink {
       let target = try Self.target(of: entry)
       guard let linkPlace = self.place(of: target) else {

@@ -6,7 +6,7 @@ struct SegmentPlan: Sendable {
 
   /// What is done with a member.
   enum Disposition: Sendable {
-    case make(MemberClaims.Turn)
+    case make(MemberClaims.Wait)
     /// A later member has its name.
     case superseded
     case refused(BatchError)

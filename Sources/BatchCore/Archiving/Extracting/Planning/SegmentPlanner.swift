@@ -40,7 +40,7 @@ struct SegmentPlanner {
         plain += min(member.size, UInt64.max - plain)
         try limits.check(plain: plain, compressed: archive.file.size ?? 0)
         guard claims else {
-          choices.append((number, .make(.any)))
+          choices.append((number, .make(.nothing)))
           continue
         }
         guard let disposition = planner.claim(member.path, member.kind) else { continue }
