@@ -168,11 +168,11 @@ class Program:
             os.makedirs(os.path.join(work, folder), mode=0o700)
         self.count = 0
 
-    def run(self, *arguments):
+    def run(self, *arguments, stdin=os.devnull):
         self.count += 1
         started = time.monotonic()
-        with open(self.work + "/output", "w+b") as output, open(self.work + "/message", "w+b") as message:
-            process = subprocess.Popen([self.binary, *arguments], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
+        with (open(self.work + "/output", "w+b") as output, open(self.work + "/message", "w+b") as message, open(stdin, "rb") as given):
+            process = subprocess.Popen([self.binary, *arguments], cwd=self.work, env=self.environment, stdin=given,
                                        stdout=output, stderr=message, umask=0o22)
             signal.signal(signal.SIGALRM, lambda *_: process.kill())
             signal.setitimer(signal.ITIMER_REAL, SECONDS)
@@ -193,8 +193,8 @@ class Program:
                 faults.append("memory")
             return Ending(code, faults, output.read(50_000_000), text, seconds, usage.ru_maxrss << 10)
 
-    def must(self, *arguments):
-        done = self.run(*arguments)
+    def must(self, *arguments, stdin=os.devnull):
+        done = self.run(*arguments, stdin=stdin)
         if done.status:
             raise RuntimeError(f"{arguments} ended with {done.status}: {done.message.decode()}")
         return done
@@ -249,10 +249,10 @@ class Kind:
         """What may be made right behind the edits."""
         return [None]
 
-    def run(self, allowed, *arguments):
+    def run(self, allowed, *arguments, stdin=os.devnull):
         """Runs the program, and adds what no run may show to `self.wrong`."""
-        done = self.program.run(*arguments)
-        self.commands.append(arguments)
+        done = self.program.run(*arguments, stdin=stdin)
+        self.commands.append(arguments if stdin == os.devnull else (*arguments, "<", stdin))
         self.wrong += done.faults
         if not done.faults and done.status not in allowed:
             self.wrong.append(f"status {done.status}")
@@ -285,6 +285,13 @@ def remove(path):
             shutil.rmtree(path)
 
 
+class Pipe:
+    """A file that cannot be sought in, for zipfile."""
+
+    def __init__(self, file):
+        self.write, self.flush = file.write, file.flush
+
+
 class Archives(Kind):
     # What each holds to: zip and 7z have a checksum of contents alone, cpio and a foreign tar have none.
     def prepare(self):
@@ -315,11 +322,20 @@ class Archives(Kind):
             for name in ("a", "d/b", "d/e/c"):
                 archive.write(f"{source}/{name}", name)
         self.add("stock.zip", CONTENTS, [])
+        # Of a zip that is written into a pipe the sizes follow the contents.
+        with open(self.path("stream.zip"), "wb") as file, zipfile.ZipFile(Pipe(file), "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in ("a", "d/b", "d/e/c"):
+                archive.write(f"{source}/{name}", name)
+        self.add("stream.zip", CONTENTS, [])
 
     def add(self, name, level, options):
         self.files[name], self.level[name], self.options[name] = read(self.path(name)), level, options
         self.program.must("extract", "-q", *options, "-C", self.target(), self.path(name))
         self.original[name] = tree(self.path("box/in"), level == ALL)
+        # What comes by standard input is the same, or refused.
+        done = self.program.run("extract", "-q", *options, "-C", self.target(), "-", stdin=self.path(name))
+        if done.status == 0 and tree(self.path("box/in"), level == ALL) != self.original[name]:
+            raise RuntimeError(f"{name} on standard input ends with 0 and another content")
 
     def repairs(self, name):
         if name.endswith(".tar"):
@@ -342,7 +358,8 @@ class Archives(Kind):
         options, limits = self.options[name], ["--max-memory", "64M"]
         more = random.choice(([], [], [], ["--keep-going"], ["-j", "1"], ["-p", "--devices"]))
         target = self.target()
-        extracted = self.run((0, 1, 3, 5), "extract", "-q", "--max-output", "100M", *limits, *more, *options, "-C", target, path)
+        place, stdin = ("-", path) if random.random() < 0.25 else (path, os.devnull)
+        extracted = self.run((0, 1, 3, 5), "extract", "-q", "--max-output", "100M", *limits, *more, *options, "-C", target, place, stdin=stdin)
         self.outside()
         if extracted == 0 and not repaired and self.level[name] != UNCHECKED:
             there = tree(target, self.level[name] == ALL)
@@ -351,7 +368,8 @@ class Archives(Kind):
             if is_other:
                 self.wrong.append("0 with another content")
         verified = self.run((0, 1, 3, 4), "verify", "-q", *limits, *options, path)
-        if verified == 0 and extracted not in (0, 3):
+        # Some formats cannot be read from standard input.
+        if verified == 0 and extracted not in (0, 3) and place == path:
             self.wrong.append(f"verify 0, extract {extracted}")
         if random.random() < 0.4:
             self.run((0, 1, 3, 4, 5), *random.choice((

@@ -25,9 +25,7 @@ func fuzzCompressedStreams(_ start: UnsafePointer<UInt8>, _ count: Int) {
   precondition(hasty == nil || hasty == pieces, "haste accepts something else")
   guard let pieces else { return }
   let stock = StockDecoder.content(of: input, format, largest: Int(largest))
-  // libarchive refuses some files that compress(1) and gzip take.
-  precondition(
-    stock == pieces || format == .lzw && stock == nil, "the library of the format does not accept this")
+  precondition(stock == pieces, "the library of the format does not accept this")
 }
 
 private func decoder(of format: CompressionFormat) -> (bounded: StreamDecoder, free: StreamDecoder)? {

@@ -152,11 +152,19 @@ package final class ShardResultReader {
 
   /// The problem of a piece.
   func problem(_ place: Place) throws(BatchError) -> (Problem, Severity) {
-    let fields = try JSONFields(try read(place.content).dropLast())
+    let line = try read(place.content).dropLast()
+    do throws(BatchError) {
+      return try Self.problem(try JSONFields(line))
+    } catch {
+      throw error.at(path)
+    }
+  }
+
+  private static func problem(_ fields: JSONFields) throws(BatchError) -> (Problem, Severity) {
     guard let event = Problem.Event(rawValue: try fields.text("event")),
       let code = BatchError.Code(rawValue: try fields.text("code")),
       let severity = Severity(rawValue: try fields.text("severity"))
-    else { throw BatchError(.malformed, "has a problem that is not valid", path: path) }
+    else { throw BatchError(.malformed, "has a problem that is not valid") }
     let named = fields.has("path") || fields.has("path_hex")
     var remedy: Remedy?
     if fields.has("advice") { remedy = .advice(try fields.text("advice")) }

@@ -12,6 +12,7 @@ import Testing
       attributes: [ExtendedAttribute(name: Array("user.a".utf8), value: [0, 1])],
       dataMap: [0..<4096, 8192..<8193])
     entry.hasTime = false
+    entry.hasSize = false
     return entry
   }
 

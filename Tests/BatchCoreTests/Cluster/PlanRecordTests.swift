@@ -147,6 +147,55 @@ struct ShardPlanTests {
     }
   }
 
+  @Test("keeps a second range of a shard, which stands behind the first ranges of all")
+  func further() throws {
+    let digest = try DigestStream(.sha256).finish()
+    var shard = ShardPlan.Shard(
+      index: 0, offset: 0, length: 10, entries: 1, bytes: 5, cost: 6, digest: digest, folder: [0xff])
+    shard.further = ShardPlan.Further(range: 10..<17, digest: digest)
+    func lines(_ range: Range<UInt64>) throws -> [UInt8] {
+      shard.further = ShardPlan.Further(range: range, digest: digest)
+      return try ShardPlan.finished(
+        ShardPlan.lines(
+          version: "1", command: "archive", workingFolder: "/", arguments: [], asked: 1, operandCount: 1,
+          filtered: 0,
+          shards: [shard]))
+    }
+    let plan = try ShardPlan(lines(10..<17))
+    #expect(plan.shards[0].ranges.map(\.range) == [0..<10, 10..<17] && plan.shards[0].folder == [0xff])
+    #expect(plan.bytes == 5)
+    for wrong in [9..<17, 11..<17, 10..<(1 << 63 + 1)] as [Range<UInt64>] {
+      #expect(throws: BatchError.self) { try ShardPlan(lines(wrong)) }
+    }
+  }
+
+  @Test("names the folder where it is missing, and its file where it is damaged or of another version")
+  func errors() throws {
+    let t = try TreeFixture()
+    let folder = try PlanFolder(t.path(""), calls: LinuxCalls())
+    func error() -> BatchError? {
+      do {
+        try ShardPlan(in: folder).require(version: "2", in: folder)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(error()?.code == .missing && error()?.path == folder.path)
+    try t.file("plan.json", "{}\n")
+    #expect(error()?.code == .unwritable && error()?.path == folder.path(of: "plan.json"))
+    try t.file("plan.json", Self.lines())
+    #expect(error()?.message == "the plan is one of version 1, and this is version 2")
+    try t.file(
+      "plan.json", Self.lines { $0[0] = $0[0].replacing(#""version":"1""#, with: #""version":"2""#) })
+    #expect(error() == nil)
+    try t.remove("plan.json")
+    try t.folder("plan.json")
+    #expect(error()?.path == folder.path(of: "plan.json"))
+    let misplaced = try Self.lines { $0.append($0[1]) }
+    #expect { try ShardPlan(misplaced) } throws: { "\($0)".contains("has a misplaced line") }
+  }
+
   @Test("is refused when a byte of it is another one, or is missing")
   func damaged() throws {
     let content = try Self.lines()

@@ -76,6 +76,25 @@ struct StreamDecoderTests {
     }
   }
 
+  @Test(
+    "refuses a compressed block of zstd without bytes, and takes an empty raw one", arguments: [nil, 1, 12])
+  func zstdEmptyBlock(piece: Int?) throws {
+    // The block, and a last one with three bytes; with the size in the header, and with a window in its place.
+    for start: [UInt8] in [[0x20, 3], [0, 0x58]] {
+      for (block, isRight) in [([4, 0, 0], false), ([0, 0, 0], true)] as [([UInt8], Bool)] {
+        let frame = [0x28, 0xb5, 0x2f, 0xfd] + start + block + [0x19, 0, 0, 97, 98, 99]
+        #expect(try CompressionFormat.zst.damage(of: frame, piece: piece)?.kind == (isRight ? nil : .corrupt))
+      }
+    }
+  }
+
+  @Test("passes skippable frames of zstd in pieces of any size", arguments: [nil, 1, 3, 7])
+  func zstdSkippable(piece: Int?) throws {
+    let skippable: [UInt8] = [0x50, 0x2a, 0x4d, 0x18, 5, 0, 0, 0, 4, 0, 0, 4, 0]
+    let file = try skippable + CompressionFormat.zst.compressed([1, 2]) + skippable
+    #expect(try CompressionFormat.zst.damage(of: file, piece: piece) == nil)
+  }
+
   @Test("takes zeros behind gzip members, as from tapes, and nothing behind them")
   func gzipPadding() throws {
     let file = try CompressionFormat.gz.compressed(text)

@@ -290,8 +290,9 @@ package final class ExtractCollector: BatchCollector {
   }
 
   private func end(_ error: BatchError?) throws(BatchError) {
-    guard let order = growingOrder, let file = growing.take() else { return }
+    guard var order = growingOrder, let file = growing.take() else { return }
     defer { drop() }
+    if !order.entry.hasSize { (order.entry.size, order.entry.hasSize) = (file.end, true) }
     do throws(BatchError) {
       if let error { throw error }
       let staged = try lane.end(file, order)

@@ -23,7 +23,9 @@ extension ExtractReader {
         guard planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
         guard let order = try order(for: entry, reader, hand) else { continue }
         let hasContent = (entry.kind == .file || entry.kind == .hardLink) && entry.size > 0
-        if !hasContent {
+        if !entry.hasSize {
+          damage = try handUnsized(order, reader, in: context, hand)
+        } else if !hasContent {
           try hand(.member(order, []))
         } else if entry.dataMap == nil, entry.size <= Self.largestContent {
           damage = try handMember(order, reader, in: context, hand)
@@ -98,6 +100,51 @@ extension ExtractReader {
     return nil
   }
 
+  /// A file whose size follows its content: small ones are yielded with their size.
+  ///
+  /// - Returns: why its content cannot be read.
+  private func handUnsized(
+    _ order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
+    _ hand: Hand
+  ) throws(BatchError) -> BatchError? {
+    var order = order
+    var bytes: [UInt8] = []
+    var isBegun = false
+    do throws(BatchError) {
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        let isSmall = UInt64(bytes.count) + UInt64(piece.count) <= Self.largestContent
+        if !isBegun, isSmall, offset == UInt64(bytes.count) { return bytes.append(contentsOf: piece) }
+        if !isBegun {
+          isBegun = true
+          try hand(.begin(order))
+          try withBytes(of: bytes) { (raw) throws(BatchError) in try handPieces(of: raw, at: 0, hand) }
+          bytes = []
+        }
+        try handPieces(of: piece, at: offset, hand)
+      }
+    } catch {
+      try rethrow(error, in: context)
+      let named = error.at(order.entry.path)
+      try hand(isBegun ? .end(named) : .lost(order, named))
+      return error
+    }
+    (order.entry.size, order.entry.hasSize) = (UInt64(bytes.count), true)
+    try hand(isBegun ? .end(nil) : .member(order, bytes))
+    return nil
+  }
+
+  private func handPieces(
+    of bytes: UnsafeRawBufferPointer, at offset: UInt64, _ hand: Hand
+  ) throws(BatchError) {
+    var start = 0
+    while start < bytes.count {
+      let end = start + min(Self.largestPiece, bytes.count - start)
+      try hand(
+        .piece(Array(UnsafeRawBufferPointer(rebasing: bytes[start..<end])), offset: offset + UInt64(start)))
+      start = end
+    }
+  }
+
   /// - Returns: why its content cannot be read.
   private func handPieces(
     of order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
@@ -106,13 +153,7 @@ extension ExtractReader {
     try hand(.begin(order))
     do throws(BatchError) {
       try reader.readContent { (bytes, offset) throws(BatchError) in
-        var start = 0
-        while start < bytes.count {
-          let end = start + min(Self.largestPiece, bytes.count - start)
-          let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
-          try hand(.piece(Array(piece), offset: offset + UInt64(start)))
-          start = end
-        }
+        try handPieces(of: bytes, at: offset, hand)
       }
     } catch {
       try rethrow(error, in: context)

@@ -15,7 +15,8 @@ extension MemberWriter {
     let name = order.place.name
     switch order.entry.kind {
     case .file:
-      guard status.kind == .regular, UInt64(exactly: status.size) == order.entry.size else { return false }
+      guard status.kind == .regular, order.entry.hasSize, UInt64(exactly: status.size) == order.entry.size
+      else { return false }
       guard let digest = order.digest else { return status.modified == order.entry.modified }
       return try content(of: name, in: parent) == digest
     case .hardLink:

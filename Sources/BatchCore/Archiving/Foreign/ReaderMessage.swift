@@ -146,7 +146,7 @@ extension [UInt8] {
   }
 
   fileprivate mutating func append(_ entry: ArchiveEntry) {
-    self += [entry.kind.rawValue, entry.hasTime ? 1 : 0]
+    self += [entry.kind.rawValue, (entry.hasTime ? 1 : 0) | (entry.hasSize ? 0 : 2)]
     for number in [entry.size, UInt64(bitPattern: entry.modified.seconds)] { appendLittleEndian(number) }
     for number in [
       UInt32(bitPattern: entry.modified.nanoseconds), entry.mode, entry.owner, entry.group, entry.deviceMajor,
@@ -204,8 +204,9 @@ extension LittleEndianReader {
   }
 
   fileprivate mutating func entry() -> ArchiveEntry? {
-    guard let kind = number(UInt8.self).flatMap({ ArchiveEntry.Kind(rawValue: $0) }), let hasTime = flag(),
-      let size = number(UInt64.self), size <= Int64.max, let seconds = number(Int64.self)
+    guard let kind = number(UInt8.self).flatMap({ ArchiveEntry.Kind(rawValue: $0) }),
+      let flags = number(UInt8.self), flags < 4, let size = number(UInt64.self), size <= Int64.max,
+      let seconds = number(Int64.self)
     else { return nil }
     var numbers: [UInt32] = []
     for _ in 0..<6 {
@@ -221,7 +222,8 @@ extension LittleEndianReader {
       ownerName: owner, groupName: group,
       modified: FileStatus.Time(seconds: seconds, nanoseconds: Int32(numbers[0])),
       deviceMajor: numbers[4], deviceMinor: numbers[5])
-    entry.hasTime = hasTime
+    entry.hasTime = flags & 1 == 1
+    entry.hasSize = flags & 2 == 0
     if isLink {
       guard let target = self.path() else { return nil }
       entry.linkTarget = target

@@ -59,7 +59,7 @@ struct CpioHeader {
     }
     // The large ASCII format of afio.
     if bytes.starts(with: "070727".utf8) {
-      guard let mode = number(29..<35, 8), let size = number(99..<115, 16), let name = number(80..<84, 16)
+      guard let mode = number(31..<37, 8), let size = number(99..<115, 16), let name = number(86..<90, 16)
       else { return nil }
       return (mode, size, name, 116)
     }

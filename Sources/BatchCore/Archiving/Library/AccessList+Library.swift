@@ -20,14 +20,18 @@ extension AccessList {
 
   /// Adds the lines to an entry, with users and groups by number.
   ///
-  /// - Returns: false for a list with an unknown tag.
+  /// - Returns: false, with no line added, for a list with an unknown tag, or with a number that libarchive cannot hold: it would write 0,
+  ///   which is root.
   func add(to entry: OpaquePointer, type: Int32) -> Bool {
+    var rows: [(rights: Int32, tag: Int32, id: Int32)] = []
     for line in lines {
-      guard let tag = Self.tags.first(where: { $0.kernel == line.tag })?.library else { return false }
-      let id = Self.isNamed(line) ? Int32(truncatingIfNeeded: line.id) : -1
+      guard let tag = Self.tags.first(where: { $0.kernel == line.tag })?.library,
+        let id = Self.isNamed(line) ? Int32(exactly: line.id) : -1
+      else { return false }
       // Read, write and execute have the same bits in both formats.
-      archive_entry_acl_add_entry(entry, type, Int32(line.rights), tag, id, nil)
+      rows.append((Int32(line.rights), tag, id))
     }
+    for row in rows { archive_entry_acl_add_entry(entry, type, row.rights, row.tag, row.id, nil) }
     return true
   }
 

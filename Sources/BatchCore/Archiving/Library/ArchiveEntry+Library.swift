@@ -32,6 +32,7 @@ extension ArchiveEntry {
       deviceMajor: UInt32(truncatingIfNeeded: archive_entry_rdevmajor(entry)),
       deviceMinor: UInt32(truncatingIfNeeded: archive_entry_rdevminor(entry)),
       attributes: attributes, dataMap: Self.dataMap(of: entry))
+    hasSize = kind != .file || archive_entry_size_is_set(entry) != 0
     // libarchive clamps times that are out of range.
     hasTime = -Int64.max < seconds && seconds < .max
   }

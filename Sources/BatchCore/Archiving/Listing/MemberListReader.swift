@@ -112,7 +112,7 @@ package struct MemberListReader: BatchReader {
         // Damage between members has no entry in the index.
         if error.path != nil { try flags?.skip() }
         try context.yield(.problem(error.path == nil ? error.at(archive.file.path) : error))
-      case .entry(let entry):
+      case .entry(var entry):
         var recorded = MemberFlags()
         if flags != nil {
           if let found = try flags?.next(entry) {
@@ -123,7 +123,7 @@ package struct MemberListReader: BatchReader {
           }
         }
         do throws(BatchError) {
-          let digest = try digest(of: entry, reader, in: context)
+          let digest = try digest(of: &entry, reader, in: context)
           var member = ListedMember(entry, digest: digest, flags: recorded)
           member.mark = marks?.mark(entry.path) ?? .none
           if isChosen(member) { try context.yield(.member(member)) }
@@ -143,16 +143,27 @@ package struct MemberListReader: BatchReader {
     end.note { $0.remarks += reader.harmlessRemarks }
   }
 
+  /// - Parameter entry: gets its size, where that follows the content.
+  /// - Returns: nil if it is not requested.
   private func digest(
-    of entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+    of entry: inout ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
   ) throws(BatchError) -> Digest? {
-    guard let digests, entry.kind == .file else { return nil }
-    let content = ContentDigest(digests, cancellation: archive.file.cancellation)
-    try reader.readContent { (piece, offset) throws(BatchError) in
-      try context.checkCancellation()
-      try content.add(piece, at: offset)
+    guard entry.kind == .file, digests != nil || !entry.hasSize else { return nil }
+    let content = digests.map { ContentDigest($0, cancellation: archive.file.cancellation) }
+    var end: UInt64 = 0
+    do throws(BatchError) {
+      try reader.readContent { (piece, offset) throws(BatchError) in
+        try context.checkCancellation()
+        try content?.add(piece, at: offset)
+        end = offset + UInt64(piece.count)
+      }
+    } catch {
+      // An encrypted member is still listed.
+      guard error.code == .unsupported, digests == nil else { throw error }
+      return nil
     }
-    return try content.finish(size: entry.size)
+    if !entry.hasSize { (entry.size, entry.hasSize) = (end, true) }
+    return try content?.finish(size: entry.size)
   }
 }
 

@@ -13,6 +13,8 @@ package struct ArchiveEntry: Sendable, Hashable {
   package var kind: Kind
   /// Bytes of content, holes included; 0 for a member without content.
   package var size: UInt64 = 0
+  /// False for a file whose size follows its content, as in a zip that was written as a stream; then ``size`` is 0.
+  package var hasSize = true
   /// The 12 permission bits.
   package var mode: UInt32 = 0o644
   /// `UInt32.max` if the archive has no owner or an impossible one.

@@ -2,7 +2,7 @@ import BatchEngine
 
 /// A selected member, and its place below the target.
 struct ExtractionOrder: Sendable {
-  let entry: ArchiveEntry
+  var entry: ArchiveEntry
   let place: RelativePath
   /// The place of the first name of a hard link.
   var linkPlace: RelativePath?

@@ -8,11 +8,7 @@ final class ZstdFrameDecoder: FrameDecoder {
   private let context: OpaquePointer
   private let windowLog: Int
   private var start = FrameStart()
-  /// The bytes of the frame's header so far, and how many bytes of content were decoded. They are compared here, because libzstd
-  /// does not compare the content with the size in the header if the last block is empty.
-  private var header: [UInt8] = []
-  private var plainCount: UInt64 = 0
-  private static let longestHeader = 18
+  private var check = ZstdFrameCheck()
 
   /// - Throws: `.invalid` for a window that libzstd does not support.
   init(windowLog: Int) throws(BatchError) {
@@ -42,8 +38,7 @@ final class ZstdFrameDecoder: FrameDecoder {
   func begin() {
     ZSTD_DCtx_reset(context, ZSTD_reset_session_only)
     start = FrameStart()
-    header.removeAll(keepingCapacity: true)
-    plainCount = 0
+    check = ZstdFrameCheck()
   }
 
   func step(
@@ -65,13 +60,10 @@ final class ZstdFrameDecoder: FrameDecoder {
       throw .failed(BatchError(.invalid, "the zstd frame needs the dictionary that it was made with"))
     default: throw .corrupt
     }
-    start.pass(UnsafeRawBufferPointer(rebasing: input.prefix(source.pos)))
-    header += input.prefix(min(source.pos, Self.longestHeader - header.count))
-    plainCount += UInt64(target.pos)
-    if result == 0 {
-      // The two largest numbers mean that the size is unknown.
-      let size = ZSTD_getFrameContentSize(header, header.count)
-      guard size == plainCount || size >= UInt64(bitPattern: -2) else { throw .corrupt }
+    let consumed = UnsafeRawBufferPointer(rebasing: input.prefix(source.pos))
+    start.pass(consumed)
+    guard check.pass(consumed, produced: target.pos), result != 0 || check.hasContentSize else {
+      throw .corrupt
     }
     return FrameStep(consumed: source.pos, produced: target.pos, isEnd: result == 0)
   }

@@ -2,8 +2,6 @@ import BatchEngine
 
 /// Finds the frames of a zstd file from the headers of frames and blocks, RFC 8878.
 struct ZstdFrameScanner {
-  /// The longest header of a frame in bytes, its magic number included.
-  private static let longestHeader = 18
   /// A limit, because very short frames could take more memory than the file takes on the disk.
   private static let mostFrames = 1 << 16
 
@@ -35,14 +33,14 @@ struct ZstdFrameScanner {
   private func frame(
     at offset: UInt64, _ read: PartReader, needsContentSize: Bool = true
   ) throws(BatchError) -> (end: UInt64, content: UInt64)? {
-    let start = try bytes(Self.longestHeader, at: offset, read)
+    let start = try bytes(ZstdFrameHeader.longest, at: offset, read)
     guard start.count >= 8 else { return nil }
     let magic = number(start[..<4])
     if CompressionFormat.isSkippable(UInt32(magic)) {
       return checked(offset + 8 + number(start[4..<8])).map { ($0, 0) }
     }
     guard magic == UInt64(ZstdCodec.magic),
-      let header = Header(start, needsContentSize: needsContentSize)
+      let header = ZstdFrameHeader(start), let content = header.contentSize ?? (needsContentSize ? nil : 0)
     else { return nil }
     var offset = offset + UInt64(header.length)
     while true {
@@ -51,7 +49,8 @@ struct ZstdFrameScanner {
       let block = number(start[...])
       let length: UInt64
       switch block >> 1 & 3 {
-      case 0, 2: length = block >> 3
+      case 0: length = block >> 3
+      case 2 where block >> 3 > 0: length = block >> 3
       case 1: length = 1
       default: return nil
       }
@@ -59,28 +58,7 @@ struct ZstdFrameScanner {
       offset = end
       if block & 1 == 1 { break }
     }
-    return checked(offset + (header.hasChecksum ? 4 : 0)).map { ($0, header.contentSize) }
-  }
-
-  /// The fields of a frame header.
-  private struct Header {
-    let length: Int
-    let contentSize: UInt64
-    let hasChecksum: Bool
-
-    /// - Returns: nil if it is truncated or does not store the size.
-    init?(_ bytes: [UInt8], needsContentSize: Bool) {
-      let descriptor = bytes[4]
-      let isSingleSegment = descriptor >> 5 & 1 == 1
-      let sizeLength = [isSingleSegment ? 1 : 0, 2, 4, 8][Int(descriptor >> 6)]
-      let dictionaryLength = [0, 1, 2, 4][Int(descriptor & 3)]
-      let start = 5 + (isSingleSegment ? 0 : 1) + dictionaryLength
-      guard sizeLength > 0 || !needsContentSize, bytes.count >= start + sizeLength else { return nil }
-      let size = number(bytes[start..<(start + sizeLength)])
-      length = start + sizeLength
-      contentSize = sizeLength == 2 ? size + 256 : size
-      hasChecksum = descriptor >> 2 & 1 == 1
-    }
+    return checked(offset + (header.hasChecksum ? 4 : 0)).map { ($0, content) }
   }
 
   private func checked(_ end: UInt64) -> UInt64? { end <= size ? end : nil }

@@ -1,0 +1,37 @@
+/// The fields of a frame header, RFC 8878 section 3.1.1.1.
+struct ZstdFrameHeader {
+  /// The longest header in bytes, its magic number included.
+  static let longest = 18
+  /// As many bytes tell how long a header is.
+  static let shortest = 5
+
+  /// In bytes, the magic number included.
+  let length: Int
+  /// Of the whole frame in bytes, nil when it is not stored.
+  let contentSize: UInt64?
+  let hasChecksum: Bool
+
+  /// - Parameter bytes: from the magic number on, which is not looked at.
+  /// - Returns: nil if the header is truncated.
+  init?(_ bytes: [UInt8]) {
+    guard bytes.count >= Self.shortest else { return nil }
+    let descriptor = bytes[4]
+    let sizeLength = Self.sizeLength(descriptor)
+    length = Self.length(descriptor)
+    guard bytes.count >= length else { return nil }
+    let size = bytes[(length - sizeLength)..<length].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    // A size of two bytes is stored less 256.
+    contentSize = sizeLength == 0 ? nil : sizeLength == 2 ? size + 256 : size
+    hasChecksum = descriptor >> 2 & 1 == 1
+  }
+
+  /// Of the header, by its byte behind the magic number.
+  static func length(_ descriptor: UInt8) -> Int {
+    let windowLength = descriptor >> 5 & 1 == 1 ? 0 : 1
+    return shortest + windowLength + [0, 1, 2, 4][Int(descriptor & 3)] + sizeLength(descriptor)
+  }
+
+  private static func sizeLength(_ descriptor: UInt8) -> Int {
+    [descriptor >> 5 & 1 == 1 ? 1 : 0, 2, 4, 8][Int(descriptor >> 6)]
+  }
+}

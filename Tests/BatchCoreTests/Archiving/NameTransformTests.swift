@@ -1,0 +1,32 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+@Suite("A rule for names")
+struct NameTransformTests {
+  private static let names = [
+    "abc", "baaac", "aaa", "x", "b", "dir/file.txt", "a1b22c333", "aXbXcXdXeXfXgXhXiXjXkXlXm",
+  ]
+
+  @Test(
+    "replaces what sed replaces, also where a match is empty",
+    arguments: [
+      "s/x*/-/g", "s/x*/-/2", "s/a*/X/g", "s/a*/X/2", "s/a*/X/2g", "s/b*/<&>/g", "s/$/!/", "s/^/!/g",
+      "s/X/_/12", "s/X/_/10g",
+      #"s/\([a-z]\)\([0-9]*\)/\2\1/g"#, "s/[0-9]*$/N/", "s/./&&/3", #"s/b\|$/Z/g"#, "s,/,_,", "s/A/_/gi",
+      #"s/\(a*\)*/X/g"#,
+    ])
+  func likeSed(rule: String) throws {
+    let made = try Outcome(
+      shell: "sed -e '\(rule.replacing("gi", with: "gI"))'",
+      input: Array((Self.names.joined(separator: "\n") + "\n").utf8))
+    try #require(made.status == 0, "\(made.errorText)")
+    let transformer = try NameTransformer([NameTransform(PathBytes(rule))])
+    for (name, expected) in zip(Self.names, made.rows) {
+      let found = try transformer.name(PathBytes(name), as: .symbolicLink)
+      #expect(found == PathBytes(expected), "\(name)")
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import BatchCore
+
+@Suite("A moment in the local time zone")
+struct LocalTimeTests {
+  /// Days around the ends of years of each kind, by date(1): year, month, day, hour, and the ISO year and week.
+  @Test("has the periods that date(1) prints")
+  func periods() throws {
+    let moments = stride(from: Int64(0), to: 4_102_444_800, by: 86_400 * 3 + 7_777).filter {
+      ($0 / 86_400 + 15) % 365 < 40
+    }
+    try #require(moments.count > 500)
+    let made = try Outcome(
+      shell: "date -f - '+%Y %m %d %H %G %V'", input: Array(moments.map { "@\($0)\n" }.joined().utf8),
+      environment: ProcessInfo.processInfo.environment["TZ"].map { ["TZ": $0] } ?? [:])
+    let lines = made.text.split(separator: "\n")
+    try #require(made.status == 0 && lines.count == moments.count, "\(made.errorText)")
+    for (moment, line) in zip(moments, lines) {
+      let numbers = line.split(separator: " ").compactMap { Int($0) }
+      let time = LocalTime(moment)
+      let day = [numbers[0] - 1900, numbers[1] - 1, numbers[2]]
+      #expect(time.period(of: .hourly) == day + [numbers[3]])
+      #expect(time.period(of: .daily) == day)
+      #expect(time.period(of: .monthly) == Array(day[..<2]))
+      #expect(time.period(of: .yearly) == [day[0]])
+      #expect(time.period(of: .weekly) == [numbers[4], numbers[5] - 1], "\(line)")
+      #expect(time.period(of: .last).isEmpty)
+    }
+  }
+
+  @Test("less a span is the day of the calendar before it, also where a month is shorter")
+  func spans() {
+    // Noon in UTC of 31 March 2024, which is that day in the zones from -11 to +11.
+    let noon: Int64 = 1_711_886_400
+    func before(_ span: Retention.Span) -> [Int] {
+      LocalTime(LocalTime(noon).seconds(before: span)).period(of: .daily)
+    }
+    let day = LocalTime(noon).period(of: .daily)
+    #expect(before(Retention.Span()) == day)
+    #expect(before(Retention.Span(years: 1)) == [day[0] - 1, day[1], day[2]])
+    #expect(before(Retention.Span(months: 1)) == [124, 2, 2], "30 and 31 February are days of March")
+    #expect(before(Retention.Span(days: 31)) == [124, 1, 29])
+    #expect(before(Retention.Span(hours: 48)) == [124, 2, 29])
+  }
+}
