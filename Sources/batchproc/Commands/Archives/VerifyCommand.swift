@@ -3,14 +3,14 @@ import BatchEngine
 
 /// `batchproc verify`.
 struct VerifyCommand: Command {
-  private let path: PathBytes
+  let path: PathBytes
   /// The folder to compare the archive with.
   private let directory: PathBytes?
   private let readsAllFormats: Bool
-  private let keys: AgeKeys?
-  private let name: PathBytes?
-  private let patience: SetLock.Patience
-  private let share: ReadShare?
+  let keys: AgeKeys?
+  let name: PathBytes?
+  let patience: SetLock.Patience
+  let share: ReadShare?
   let session: Session
   /// The differences that are counted, in the order of the summary.
   private static let classes: [Difference.Class] = [.missing, .new, .type, .modified, .metadata, .touched]
@@ -20,7 +20,7 @@ struct VerifyCommand: Command {
     path = parsed.operands.first ?? "-"
     directory = parsed.bytes(.against)
     readsAllFormats = parsed.flag(.allFormats)
-    keys = try EncryptionChoices.keys(parsed)
+    let keys = try EncryptionChoices.keys(parsed)
     name = parsed.bytes(.setName)
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     share = try Self.share(parsed)
@@ -30,6 +30,7 @@ struct VerifyCommand: Command {
     }
     session = try Session(
       common, environment: environment, inputs: readsAllFormats ? ForeignReaderProgram.descriptors : 0)
+    self.keys = session.keys(keys)
   }
 
   /// - Throws: `UsageError` for an invalid share.
@@ -53,10 +54,7 @@ struct VerifyCommand: Command {
   func run() throws(BatchError) -> Ending {
     if let error = SetHint.file(path, in: session.context) {
       guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }
-      return try SetVerification(
-        session: session, directory: path, name: name, keys: session.keys(keys), patience: patience,
-        share: share
-      ).run()
+      return try verifySets()
     }
     guard share == nil, name == nil else {
       throw BatchError(.invalid, "--share and --name are for a directory of snapshots", path: path)
@@ -66,7 +64,7 @@ struct VerifyCommand: Command {
     let archive: ArchiveFile
     do throws(BatchError) {
       archive = try ArchiveFile(
-        path, foreignReader: session.foreignReader(readsAllFormats), keys: session.keys(keys),
+        path, foreignReader: session.foreignReader(readsAllFormats), keys: keys,
         in: SourceContext(session.context))
     } catch {
       // A damaged header looks like a file for another recipient.

@@ -8,7 +8,6 @@ struct DrillCommand: Command {
   private let share: Double
   private let budget: Duration?
   private let isAgainstLive: Bool
-  private let temporary: PathBytes
   /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
@@ -18,7 +17,6 @@ struct DrillCommand: Command {
     share = parsed.flag(.all) ? 1 : parsed.share(.sample) ?? 0.05
     budget = parsed.duration(.timeBudget).map { .seconds($0) }
     isAgainstLive = parsed.flag(.againstLive)
-    temporary = TemporaryFolder.place(environment)
     state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
@@ -95,7 +93,7 @@ struct DrillCommand: Command {
   private func restore(
     _ portion: Drill.Portion, of drill: Drill, _ tally: inout Tally
   ) throws(BatchError) {
-    let folder = try TemporaryFolder(in: temporary, for: "drill", calls: session.context.calls)
+    let folder = try TemporaryFolder(in: session.temporary, for: "drill", calls: session.context.calls)
     let undrilled = try extract(portion, of: drill, into: folder.path, &tally)
     // If there was no space, the run ends.
     let damaged =
@@ -142,7 +140,7 @@ struct DrillCommand: Command {
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }
       tally.isWithoutRoom = true
-      tell(stopped, "\(ByteCount.files(portion.entries.count)) could not be drilled", temporary)
+      tell(stopped, "\(ByteCount.files(portion.entries.count)) could not be drilled", session.temporary)
       return Set(portion.entries.map(\.path))
     }
     if let failure = restored.result?.failure { throw failure }

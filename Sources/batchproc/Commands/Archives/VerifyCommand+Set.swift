@@ -2,15 +2,8 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// Verifies all archives of the sets in a directory, or a share of them: `batchproc verify SET`.
-struct SetVerification {
-  let session: Session
-  let directory: PathBytes
-  let name: PathBytes?
-  let keys: AgeKeys?
-  let patience: SetLock.Patience
-  let share: ReadShare?
-
+// Verifies all archives of the sets in a directory, or a share of them: `batchproc verify SET`.
+extension VerifyCommand {
   private struct Tally {
     var archives = 0
     var members = 0
@@ -20,12 +13,12 @@ struct SetVerification {
   }
 
   /// - Throws: an error before the run begins.
-  func run() throws(BatchError) -> Ending {
-    let all = try BackupSet.names(in: directory, calls: session.context.calls)
+  func verifySets() throws(BatchError) -> Ending {
+    let all = try BackupSet.names(in: path, calls: session.context.calls)
     let names = name.map { [$0] } ?? all
     var tally = Tally()
     for name in names {
-      var set = try BackupSet(in: directory, named: name, session.context)
+      var set = try BackupSet(in: path, named: name, session.context)
       set.keys = keys
       let lock = try set.lockForReading(patience, in: session.context)
       defer { withExtendedLifetime(lock) {} }
