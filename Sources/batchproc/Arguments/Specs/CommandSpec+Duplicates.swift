@@ -34,7 +34,7 @@ extension CommandSpec {
         .zero, "zero", short: "z",
         help: "End names in NUL and do not escape them; end each group in one more NUL."),
       OptionSpec(
-        .link, "link", kind: .single(.choice(DuplicateLinking.modes)), value: "how",
+        .link, "link", kind: .single(.choice(LinkMode.allCases.map(\.rawValue))), value: "how",
         help: """
           Replace copies by hard links to the first file of their group, or share its blocks with them (reflink).
           """),

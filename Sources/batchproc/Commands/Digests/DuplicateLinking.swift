@@ -3,8 +3,6 @@ import BatchEngine
 
 /// Links the copies that `duplicates --link` found, and reports the result.
 struct DuplicateLinking: Sendable {
-  static let modes = LinkMode.allCases.map(\.rawValue)
-
   let mode: LinkMode
   let common: CommonOptions
   let endsNamesInNUL: Bool
