@@ -144,16 +144,26 @@ class Faults:
         return status, problems
 
     def may_end(self):
-        """Whether libdispatch could not look at its own threads, which ends a program (SIGILL)."""
-        return self.has(r'"/proc/\d+/stat"')
+        """Whether libdispatch could not look at its own threads, or wake one, which ends a program (SIGILL)."""
+        return self.has(r'"/proc/\d+/stat"|write\(\d+, "\\1(\\0){7}", 8')
 
     def is_reached(self):
         return True
 
     def has(self, pattern):
         """Whether a call with such a text has failed; the same turn of several threads fails."""
+        begun = {}
         with open(self.trace, encoding="utf-8", errors="replace") as lines:
-            return any("(INJECTED)" in line and re.search(pattern, line) for line in lines)
+            for line in lines:
+                thread, _, call = line.partition(" ")
+                if call.endswith("<unfinished ...>\n"):
+                    begun[thread] = call
+                elif "(INJECTED)" in call:
+                    # Where another thread made a call meanwhile, the beginning stands in a line of its own.
+                    whole = begun.get(thread, "") + call if " resumed>" in call else call
+                    if re.search(pattern, whole):
+                        return True
+        return False
 
     def left(self):
         for folder, folders, names in os.walk(self.program.root):
