@@ -4,7 +4,7 @@
 usage: scripts/run-tests.py [--filter REGEX] [--jobs N]
 
 Each runner is a process that runs some suites one test at a time, so that no test sees what another one changes of its
-process (limits, signals, descriptors); one runner more works at once than there are processors, since tests wait now
+process (limits, signals, descriptors); two runners more work at once than there are processors, since tests wait now
 and then. Output comes as each ends. The slowest 20 tests, the whole time and the verdict on all tests come last. Ends with 1 when a test failed.
 """
 
@@ -126,7 +126,7 @@ class Run:
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--filter", default="")
-    options.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 1)
+    options.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) + 2)
     options = options.parse_args()
     try:
         with open(TIMES, encoding="utf-8") as file:

@@ -2,16 +2,6 @@ import BatchEngine
 
 /// How a run writes one output for each source.
 package struct OutputOptions: Sendable {
-  /// What an output of the same name may replace.
-  package enum Replacing: Sendable, Hashable {
-    /// No file; an output with the time of its source is up to date.
-    case never
-    /// An output that is older than its source.
-    case older
-    /// Every file, even one that is up to date or newer.
-    case always
-  }
-
   /// How an output of an earlier run is recognized; an older file is replaced only if it is one.
   package struct Recognition: Sendable {
     /// How many of the first bytes of a file are examined; 1 or more.
@@ -26,6 +16,7 @@ package struct OutputOptions: Sendable {
 
   package var naming: OutputNaming
   let recognition: Recognition
+  /// What an output of the same name may replace.
   package var replacing = Replacing.older
   /// Removes a source after its output is verified and on the disk.
   package var removesSource = false

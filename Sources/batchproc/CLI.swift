@@ -23,10 +23,8 @@ enum CLI {
     }
   }
 
-  /// - Parameters:
-  ///   - arguments: without the name of the program.
-  ///   - environment: the value of a variable; nil when it is not set.
-  static func run(_ arguments: [PathBytes], environment: @escaping (String) -> PathBytes?) -> Ending {
+  /// - Parameter arguments: without the name of the program.
+  static func run(_ arguments: [PathBytes], environment: @escaping Environment) -> Ending {
     let diagnostics = Diagnostics(
       descriptor: STDERR_FILENO, usesColor: false,
       usesPriorities: StandardStreams.isJournal(environment("JOURNAL_STREAM")))
@@ -43,7 +41,7 @@ enum CLI {
   /// Runs profiles one after the other; a failure does not prevent the next one, but a signal does.
   private static func dispatch(
     _ runs: [(profile: String, command: ParsedCommand)], _ arguments: [PathBytes],
-    _ environment: @escaping (String) -> PathBytes?, _ diagnostics: Diagnostics
+    _ environment: @escaping Environment, _ diagnostics: Diagnostics
   ) -> Ending {
     var worst = ExitStatus.success
     for (profile, command) in runs {
@@ -78,7 +76,7 @@ enum CLI {
   }
 
   private static func dispatch(
-    _ request: Request, _ arguments: [PathBytes], _ environment: @escaping (String) -> PathBytes?,
+    _ request: Request, _ arguments: [PathBytes], _ environment: @escaping Environment,
     _ diagnostics: Diagnostics
   ) throws -> Ending {
     let help = HelpText(table: .standard)
@@ -101,7 +99,7 @@ enum CLI {
   }
 
   private static func run(
-    _ parsed: ParsedCommand, _ environment: @escaping (String) -> PathBytes?
+    _ parsed: ParsedCommand, _ environment: @escaping Environment
   ) throws -> Ending {
     try ThreadFiles.require()
     if parsed.given.contains(where: { $0.id == .plan || $0.id == .shard }) {

@@ -11,9 +11,8 @@ func fuzzArchiveIndex(_ start: UnsafePointer<UInt8>, _ count: Int) {
     for index in 0..<page.count {
       let row = page.row(index)
       let member = ArchivedMember(
-        path: page.path(index), kind: row.kind, size: row.size, modified: row.modified, digest: nil,
-        flags: row.flags, offset: row.offset, header: HeaderChecksum(size: row.headerSize, check: 0),
-        identity: nil)
+        path: page.path(index), kind: row.kind, size: row.size, modified: row.modified,
+        flags: row.flags, offset: row.offset, header: HeaderChecksum(size: row.headerSize, check: 0))
       builder.add(member, frame: UInt32(row.frame))
     }
     precondition(builder.take() == input, "another page")

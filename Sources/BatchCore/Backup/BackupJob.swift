@@ -116,7 +116,7 @@ package final class BackupWorker: BatchWorker {
       }
       try worker.process(item, in: context, into: &rows)
     case .check(let record, let item, let entry, let before, let line):
-      guard let digest = try digests.digest(of: record, in: context) else { return }
+      guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
       guard digest != before.digest else {
         var kept = KeptRows()
         kept.append(before, line: line)

@@ -32,7 +32,7 @@ package struct BackupListJob: BatchJob {
         guard let entry else { return }
         add(entry, context, &output)
       case .check(let record, _, let entry, let before, _):
-        guard let digest = try digests.digest(of: record, in: context) else { return }
+        guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
         if digest == before.digest { context.skip(.upToDate) } else { add(entry, context, &output) }
       }
     }
@@ -50,13 +50,15 @@ package struct BackupListJob: BatchJob {
 }
 
 extension DigestStream {
-  /// The digest of a file, which is not counted; nil if it cannot be read, which has been reported.
-  func digest(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> Digest? {
+  /// The digest of a file, which is not counted, and its status then; nil if it cannot be read, which has been reported.
+  func digest(
+    of record: FileRecord, in context: WorkerContext
+  ) throws(BatchError) -> (digest: Digest, status: FileStatus)? {
     let outcome = try context.read(record, isCounted: false) {
       reset()
     } consume: { (piece) throws(BatchError) in
       try update(piece)
     }
-    return outcome == nil ? nil : try finish()
+    return try outcome.map { (outcome) throws(BatchError) in (try finish(), outcome.status) }
   }
 }

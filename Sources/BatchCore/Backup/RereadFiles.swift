@@ -79,7 +79,7 @@ struct RereadFiles: Sendable {
     func makeWorker(in context: WorkerContext) throws(BatchError) -> FunctionWorker<Item, [PathBytes]> {
       let digests = try DigestStream(.sha256)
       return FunctionWorker { [counters] (item, context, output) throws(BatchError) in
-        let digest = try digests.digest(of: item.record, in: context)
+        let digest = try digests.digest(of: item.record, in: context)?.digest
         counters.addBytes(Int(clamping: item.record.status.size))
         if digest != item.digest { output.append(item.record.path) }
       }

@@ -103,9 +103,9 @@ package final class ArchiveJoiner {
     if let frame = held, Int(number) == numbers.count {
       held = nil
       var (kept, made) = (members, ArchiveFrame?.none)
-      let unusable = missing.isEmpty ? [] : members.indices.filter { isDangling(members[$0]) }
+      let unusable = members.danglingLinks(to: missing)
       if !unusable.isEmpty {
-        for index in unusable { refuse(members[index].path) }
+        for index in unusable { refused(.dangling(members[index].path)) }
         let whole = ArchiveFrame(
           bytes: try frame.file.read(frame.content), plainSize: frame.plainSize)
         guard whole.check == frame.check else { throw Self.invalidFrame }
@@ -124,21 +124,6 @@ package final class ArchiveJoiner {
     }
     for member in members { try archive.adopt(member, frame: place) }
     report(members)
-  }
-
-  private func isDangling(_ member: ArchivedMember) -> Bool {
-    guard member.kind == .hardLink, let identity = member.identity else { return false }
-    return missing.contains(identity)
-  }
-
-  private func refuse(_ path: PathBytes) {
-    refused(
-      Problem(
-        .unreadable,
-        BatchError(
-          .unreadable, "is one more name of a file that could not be archived under its first one",
-          path: path
-        )))
   }
 }
 

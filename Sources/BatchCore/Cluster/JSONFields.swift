@@ -86,7 +86,7 @@ struct JSONFields {
 }
 
 extension JSONLine {
-  /// Adds bytes as text, or in hexadecimal digits as the member `key_hex` where they are no UTF-8.
+  /// Adds bytes as text, or in hexadecimal digits as the member `key_hex` if they are not UTF-8.
   mutating func add(_ key: String, bytes content: [UInt8]) {
     if let text = String(validating: content, as: UTF8.self) { return add(key, text) }
     add(

@@ -44,17 +44,7 @@ package struct PlanFolder: Sendable {
       guard let size = Int(exactly: try calls.status(of: raw).size), size <= limit else {
         throw BatchError(.malformed, "is larger than \(limit) bytes")
       }
-      var content = [UInt8](repeating: 0, count: size)
-      var position = 0
-      while position < size {
-        let count = content.withUnsafeMutableBytes {
-          calls.read(raw, into: UnsafeMutableRawBufferPointer(rebasing: $0[position...]), at: position)
-        }
-        guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
-        if count == 0 { break }
-        position += count
-      }
-      return Array(content[..<position])
+      return try [UInt8](upTo: size) { (room) throws(BatchError) in try calls.fill(room, from: raw, at: 0) }
     } catch {
       throw error.at(path(of: name))
     }

@@ -173,15 +173,11 @@ package final class PlanMaker {
       while next < further.count, further[next].first < range.1.offset {
         try run.cancellation.check()
         let name = further[next]
-        var bytes = [UInt8](repeating: 0, count: name.length)
         let raw = source.raw
-        let count = bytes.withUnsafeMutableBytes {
-          run.calls.read(raw, into: $0, at: Int(clamping: name.offset))
+        let bytes = try [UInt8](upTo: name.length) { (room) throws(BatchError) in
+          try run.calls.fill(room, from: raw, at: name.offset, path: aside.target)
         }
-        guard count == name.length else {
-          throw .syscall(
-            "read back", errno: Int32(truncatingIfNeeded: -min(0, count)), path: aside.target)
-        }
+        guard bytes.count == name.length else { throw .syscall("read back", errno: 0, path: aside.target) }
         try withBytes(of: bytes) { (raw) throws(BatchError) in
           try digest.update(raw)
           try file.write(raw)

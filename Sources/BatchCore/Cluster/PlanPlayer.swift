@@ -158,11 +158,8 @@ package final class PlanPlayer {
   ) throws(BatchError) -> FileRecord {
     guard let directory else { throw PlanRecord.invalid }
     let home = entry.home.map { devices.here($0) ?? $0 } ?? device
-    let status = FileStatus(
-      identity: FileIdentity(device: home, inode: entry.inode), mode: entry.mode,
-      linkCount: entry.linkCount, owner: entry.owner, group: entry.group, size: entry.size,
-      modified: entry.modified, statusChanged: entry.statusChanged, allocated: entry.allocated,
-      device: entry.device)
+    var status = entry.status
+    status.identity = FileIdentity(device: home, inode: status.identity.inode)
     return FileRecord(
       directory: directory, names: NameArena(name: name), nameOffset: 0, status: status,
       followsLinks: entry.followsLinks, isPlanned: true)

@@ -7,13 +7,13 @@ import BatchEngine
 /// |---|---|
 /// | `D` | a folder, whose entries follow: device, inode or `-`, depth, length of the operand, time of modification in seconds and nanoseconds or `- -`; then the path before the names |
 /// | `P` | the first path of the file that follows, which is a further name of it |
-/// | `F` | an entry: mode, inode, links, owner, group, size, allocated bytes, time of modification, time of status, device that it stands for, device that it lies on or `-` for that of the folder, whether links may be followed; then the name, empty for the folder itself |
+/// | `F` | an entry: mode, inode, links, owner, group, size, allocated bytes, time of modification, status change time, number of the device if the entry is one, device of its file system or `-` for that of the folder, whether links may be followed; then the name, empty for the folder itself |
 /// | `V` | the file that follows may have the output of another one beside it; no fields |
 /// | `M` | a manifest, whose lines follow: its path |
 /// | `R` | a row of it: the number of the line, whether the algorithm was guessed, how many digests, each as algorithm and digits; then the name |
 /// | `X` | a row that is not valid: the number of the line; then the reason |
-/// | `T` | a line that is no row, in the same way |
-/// | `E` | a path that could not be looked at: event, code, error number, kind or `-`, whether it has a path, length of the message; then the message and the path |
+/// | `T` | a line that is not a row, with the fields of `X` |
+/// | `E` | a path that could not be examined: event, code, error number, kind or `-`, whether it has a path, length of the message; then the message and the path |
 enum PlanRecord {
   case folder(PlannedFolder)
   case firstPath(PathBytes)
@@ -36,16 +36,8 @@ enum PlanRecord {
   }
 
   struct PlannedEntry: Equatable {
-    let mode: UInt32
-    let inode: UInt64
-    let linkCount: UInt64
-    let owner: UInt32
-    let group: UInt32
-    let size: Int64
-    let allocated: Int64
-    let modified: FileStatus.Time
-    let statusChanged: FileStatus.Time
-    let device: UInt64
+    /// Without its device.
+    let status: FileStatus
     /// The device; nil if it is that of the folder.
     let home: UInt64?
     let followsLinks: Bool
@@ -108,25 +100,23 @@ enum PlanRecord {
 
   private static func entry(_ fields: inout PlanFields) throws(BatchError) -> PlannedEntry {
     let mode: UInt32 = try fields.number()
-    let inode: UInt64 = try fields.number()
+    let identity = FileIdentity(device: 0, inode: try fields.number())
     let linkCount: UInt64 = try fields.number()
     let owner: UInt32 = try fields.number()
     let group: UInt32 = try fields.number()
     let size: Int64 = try fields.number()
     let allocated: Int64 = try fields.number()
-    let modified = try fields.time(try fields.number(), try fields.number())
-    let statusChanged = try fields.time(try fields.number(), try fields.number())
-    let device: UInt64 = try fields.number()
+    let status = FileStatus(
+      identity: identity, mode: mode, linkCount: linkCount, owner: owner, group: group, size: size,
+      modified: try fields.time(try fields.number(), try fields.number()),
+      statusChanged: try fields.time(try fields.number(), try fields.number()), allocated: allocated,
+      device: try fields.number())
     let home: UInt64? = try fields.optionalNumber()
     let follows: Int = try fields.number()
-    guard FileStatus.Kind(mode: mode) != .unknown, follows == 0 || follows == 1 else {
+    guard status.kind != .unknown, follows == 0 || follows == 1 else {
       throw invalid
     }
-    return PlannedEntry(
-      mode: mode, inode: inode, linkCount: linkCount, owner: owner, group: group, size: size,
-      allocated: allocated, modified: modified, statusChanged: statusChanged, device: device,
-      home: home,
-      followsLinks: follows == 1)
+    return PlannedEntry(status: status, home: home, followsLinks: follows == 1)
   }
 
   private static func row(_ fields: inout PlanFields) throws(BatchError) -> ManifestEntry {
@@ -149,7 +139,7 @@ enum PlanRecord {
 
   /// A name never leads out of its folder; the empty one is the folder itself.
   private static func isName(_ name: ArraySlice<UInt8>, of entry: PlannedEntry) -> Bool {
-    if name.isEmpty { return FileStatus.Kind(mode: entry.mode) == .directory }
+    if name.isEmpty { return entry.status.kind == .directory }
     if name.contains(UInt8(ascii: "/")) { return false }
     return !name.isDots
   }
@@ -172,7 +162,7 @@ enum PlanRecord {
   static var invalid: BatchError { BatchError(.malformed, "has an entry that is not valid") }
 }
 
-/// The fields of a record, each with a blank behind it.
+/// The fields of a record, each with a blank after it.
 struct PlanFields {
   /// The fields that were not read yet.
   private(set) var rest: ArraySlice<UInt8>

@@ -48,15 +48,15 @@ enum ShardMembers {
     bytes.appendLittleEndian(UInt32(clamping: members.count))
     for member in members {
       let identity = member.identity.map(planned)
-      bytes.append(member.kind.typeFlag)
+      bytes.append(member.kind.rawValue)
       bytes.append(member.flags.rawValue)
       bytes.append((member.digest == nil ? 0 : hasDigest) | (identity == nil ? 0 : hasIdentity))
       bytes.appendLittleEndian(member.size)
       bytes.appendLittleEndian(member.modified.seconds)
       bytes.appendLittleEndian(member.modified.nanoseconds)
       bytes.appendLittleEndian(member.offset)
-      bytes.appendLittleEndian(member.header.size)
-      bytes.appendLittleEndian(member.header.check)
+      bytes.appendLittleEndian(member.header?.size ?? 0)
+      bytes.appendLittleEndian(member.header?.check ?? 0)
       bytes.appendLittleEndian(identity?.device ?? 0)
       bytes.appendLittleEndian(identity?.inode ?? 0)
       bytes.appendLittleEndian(UInt32(clamping: member.path.bytes.count))
@@ -85,7 +85,7 @@ enum ShardMembers {
   }
 
   private static func member(_ reader: inout LittleEndianReader) -> ArchivedMember? {
-    guard let kind = reader.number(UInt8.self).flatMap({ ArchiveEntry.Kind(typeflag: $0) }),
+    guard let kind = reader.number(UInt8.self).flatMap({ ArchiveEntry.Kind(rawValue: $0) }),
       let flags = reader.number(UInt8.self).map({ MemberFlags(rawValue: $0) }),
       flags.isSubset(of: .all),
       let has = reader.number(UInt8.self), let size = reader.number(UInt64.self),

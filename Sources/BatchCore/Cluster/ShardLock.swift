@@ -43,11 +43,11 @@ package final class ShardLock: Sendable {
       throw BatchError(
         .locked, "another task runs shard \(shard)", path: folder.path(of: name))
     }
-    note(ShardOutcome(), error: nil, isForced: true)
+    note(Counters.Snapshot(), error: nil, isForced: true)
   }
 
   /// Records the progress of the task, at most once a second, and finally why it failed.
-  package func note(_ counts: ShardOutcome, error: String?, isForced: Bool = false) {
+  package func note(_ counts: Counters.Snapshot, error: String?, isForced: Bool = false) {
     let now = ContinuousClock.now
     let isDue = written.withLock { written in
       guard isForced || written.map({ now - $0 >= Self.interval }) ?? true else { return false }
@@ -101,9 +101,9 @@ package struct ShardState: Sendable {
       if let result = try ShardResultReader.open(shard, of: plan, in: folder) {
         phase = .done
         node = result.outcome.node
-        files = result.outcome.seen
-        failed = result.outcome.failed
-        bytes = result.outcome.byteCount
+        files = result.outcome.counts.seen
+        failed = result.outcome.counts.failed
+        bytes = result.outcome.counts.byteCount
         milliseconds = result.outcome.milliseconds
         return
       }

@@ -4,17 +4,9 @@ import Synchronization
 
 /// The outcome of a shard.
 package struct ShardOutcome: Sendable, Hashable {
-  package var seen = 0
-  package var done = 0
-  package var failed = 0
-  package var skipped = 0
-  package var changed = 0
-  package var missing = 0
-  /// Paths that are missing or could not be read; also counted as failed.
-  package var unavailable = 0
+  package var counts: Counters.Snapshot
   /// Paths that need no work, such as those whose outputs are up to date; also counted as skipped.
   package var needless = 0
-  package var byteCount: Int64 = 0
   /// Other counts of the command, by its own names.
   package var findings: [String: Int] = [:]
   /// The duration of the run, in milliseconds.
@@ -24,42 +16,33 @@ package struct ShardOutcome: Sendable, Hashable {
   /// The name of the machine on which it ran.
   package var node = ""
 
-  package init() {}
-
-  package init(_ counts: Counters.Snapshot) {
-    seen = counts.seen
-    done = counts.done
-    failed = counts.failed
-    skipped = counts.skipped
-    changed = counts.changed
-    missing = counts.missing
-    unavailable = counts.unavailable
-    byteCount = counts.byteCount
+  package init(_ counts: Counters.Snapshot = Counters.Snapshot()) {
+    self.counts = counts
   }
 
   /// The counts of paths, by their names in the lines of a result.
-  static var counts: [(key: String, path: WritableKeyPath<ShardOutcome, Int>)] {
+  static var numbers: [(key: String, path: WritableKeyPath<ShardOutcome, Int>)] {
     [
-      ("seen", \.seen), ("done", \.done), ("failed", \.failed), ("skipped", \.skipped),
-      ("changed", \.changed), ("missing", \.missing), ("unavailable", \.unavailable),
-      ("needless", \.needless),
+      ("seen", \.counts.seen), ("done", \.counts.done), ("failed", \.counts.failed),
+      ("skipped", \.counts.skipped), ("changed", \.counts.changed), ("missing", \.counts.missing),
+      ("unavailable", \.counts.unavailable), ("needless", \.needless),
     ]
   }
 
   /// Whether the counts add up, and no number is negative.
   var isSound: Bool {
-    let numbers = Self.counts.map { self[keyPath: $0.path] } + findings.values
-    guard numbers.allSatisfy({ (0...(1 << 48)).contains($0) }), byteCount >= 0, milliseconds >= 0
+    let numbers = Self.numbers.map { self[keyPath: $0.path] } + findings.values
+    guard numbers.allSatisfy({ (0...(1 << 48)).contains($0) }), counts.byteCount >= 0, milliseconds >= 0
     else {
       return false
     }
-    return seen == done + failed + skipped
+    return counts.seen == counts.done + counts.failed + counts.skipped
   }
 
   package mutating func add(_ other: ShardOutcome) {
-    for (_, path) in Self.counts { self[keyPath: path] += other[keyPath: path] }
+    for (_, path) in Self.numbers { self[keyPath: path] += other[keyPath: path] }
     findings.merge(other.findings) { $0 + min($1, .max - $0) }
-    byteCount += min(other.byteCount, .max - byteCount)
+    counts.byteCount += min(other.counts.byteCount, .max - counts.byteCount)
     milliseconds = max(milliseconds, other.milliseconds)
   }
 }
@@ -159,11 +142,11 @@ package final class ShardResultWriter: Sendable {
   /// - Throws: `invalid` when another result already has the name.
   package func finish(_ outcome: ShardOutcome) throws(BatchError) {
     var end = JSONLine("counts")
-    for (key, path) in ShardOutcome.counts { end.add(key, outcome[keyPath: path]) }
+    for (key, path) in ShardOutcome.numbers { end.add(key, outcome[keyPath: path]) }
     for (key, number) in outcome.findings.sorted(by: { $0.key < $1.key }) {
       end.add("found_" + key, number)
     }
-    end.add("bytes", outcome.byteCount)
+    end.add("bytes", outcome.counts.byteCount)
     end.add("milliseconds", outcome.milliseconds)
     end.add("status", outcome.status)
     end.add("node", outcome.node)

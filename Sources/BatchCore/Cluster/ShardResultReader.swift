@@ -92,9 +92,9 @@ package final class ShardResultReader {
 
   private static func outcome(_ fields: JSONFields) throws(BatchError) -> ShardOutcome {
     var outcome = ShardOutcome()
-    for (key, path) in ShardOutcome.counts { outcome[keyPath: path] = try fields.number(key) }
+    for (key, path) in ShardOutcome.numbers { outcome[keyPath: path] = try fields.number(key) }
     outcome.findings = try fields.numbers(after: "found_")
-    outcome.byteCount = try fields.number("bytes")
+    outcome.counts.byteCount = try fields.number("bytes")
     outcome.milliseconds = try fields.number("milliseconds")
     outcome.status = try fields.number("status")
     outcome.node = try fields.text("node")
@@ -183,17 +183,10 @@ package final class ShardResultReader {
   ) throws(BatchError) -> [UInt8] {
     let length = range.upperBound - range.lowerBound
     guard length <= largestPiece, range.upperBound <= UInt64(Int64.max) else { throw cut }
-    var bytes = [UInt8](repeating: 0, count: Int(length))
-    var done = 0
-    while done < bytes.count {
-      let place = Int(range.lowerBound) + done
-      let count = bytes.withUnsafeMutableBytes {
-        calls.read(raw, into: UnsafeMutableRawBufferPointer(rebasing: $0[done...]), at: place)
-      }
-      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
-      guard count > 0 else { throw cut }
-      done += count
+    let bytes = try [UInt8](upTo: Int(length)) { (room) throws(BatchError) in
+      try calls.fill(room, from: raw, at: range.lowerBound)
     }
+    guard bytes.count == Int(length) else { throw cut }
     return bytes
   }
 

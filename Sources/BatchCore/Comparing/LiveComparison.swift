@@ -106,15 +106,9 @@ final class LiveComparison {
     let file = FileRecord(
       directory: home, names: NameArena(name: place.name.bytes), nameOffset: 0, status: found.status,
       followsLinks: false)
-    let digests = try stream(algorithm)
-    let outcome = try context.read(file, isCounted: false) {
-      digests.reset()
-    } consume: { (piece) throws(BatchError) in
-      try digests.update(piece)
-    }
-    guard let outcome else { return nil }
-    if !countsBytes { context.count(bytes: -Int(clamping: outcome.status.size)) }
-    return (try digests.finish(), outcome.status)
+    guard let found = try stream(algorithm).digest(of: file, in: context) else { return nil }
+    if !countsBytes { context.count(bytes: -Int(clamping: found.status.size)) }
+    return found
   }
 
   private func stream(_ algorithm: DigestAlgorithm) throws(BatchError) -> DigestStream {

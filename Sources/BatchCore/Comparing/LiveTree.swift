@@ -62,7 +62,7 @@ package final class LiveTree: Sendable {
       }
       return Found(status: status, target: target, attributes: attributes, folder: folder.identity)
     } catch {
-      // A link or a file is in the place of a folder, so the path below it does not exist.
+      // A folder was replaced by a link or a file, so the path below it does not exist.
       if error.isNotFound || error.isNoFolder { return nil }
       throw error.recoded(.unreadable).at(path(of: place))
     }

@@ -15,7 +15,7 @@ package struct CompressJob: BatchJob {
   private let output: any ResultStream
   private let asked: AskedItems<CompressItem>?
   private let report: TransformCollector.Report
-  /// Makes the outputs in the place of the codec; nil to compress.
+  /// Makes the outputs instead of the codec; nil to compress.
   private let transform: TransformContext.Body?
 
   /// - Parameters:
@@ -28,7 +28,7 @@ package struct CompressJob: BatchJob {
     self.init(of: source, output: output, commits: LinuxCommitCalls(), report: report)
   }
 
-  /// - Parameter transform: makes outputs of whole files in the place of the codec.
+  /// - Parameter transform: makes the outputs of whole files instead of the codec.
   init(
     of source: CompressSource, output: any ResultStream, commits: any CommitCalls = LinuxCommitCalls(),
     transform: TransformContext.Body? = nil, report: @escaping TransformCollector.Report

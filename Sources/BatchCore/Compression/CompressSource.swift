@@ -8,9 +8,9 @@ package struct CompressSource: BatchSource {
   let options: OutputOptions
   let format: CompressionFormat
   let level: Int
-  package let asked: AskedItems<CompressItem>? = AskedItems()
+  package let asked: AskedItems<CompressItem>? = AskedItems(isOrdered: false)
   private let blockThreshold: Int64
-  /// Whether larger files are refused, and not cut into blocks.
+  /// Whether larger files are refused instead of being cut into blocks.
   private let isWhole: Bool
   private let cancellation: Cancellation
   private var large: LargeFile?
@@ -21,8 +21,8 @@ package struct CompressSource: BatchSource {
   private let folders: OutputFolders
 
   /// - Parameters:
-  ///   - operandCount: nil where it is not known; more than one can lead to one output.
-  ///   - limit: files from this size on are refused, and the others are not cut into blocks; nil cuts large ones.
+  ///   - operandCount: the number of operands; nil if unknown. Several operands can lead to one output.
+  ///   - limit: files from this size on are refused, and no file is cut into blocks; nil cuts large files into blocks.
   /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: OutputOptions,

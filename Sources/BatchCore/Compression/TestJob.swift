@@ -68,7 +68,7 @@ package struct TestJob: BatchJob {
     do throws(BatchError) {
       return try decode()
     } catch {
-      // What one file asks for, such as a window of gigabytes, is no reason to leave out the others.
+      // If one file needs a resource that is refused, such as a window of gigabytes, the other files are still tested.
       guard error.code != .cancelled else { throw error }
       context.report(Problem(.unreadable, error.at(path)))
       return .unreadable

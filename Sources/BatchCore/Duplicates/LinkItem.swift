@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// How copies share the space of one file.
-package enum LinkMode: Sendable, Hashable {
+package enum LinkMode: String, Sendable, CaseIterable {
   /// As names of one file.
   case hard
   /// As separate files that share blocks.

@@ -191,15 +191,6 @@ package final class AgeFile: Sendable {
   }
 
   private static func bytes(at offset: UInt64, count: Int, _ reading: Reading) throws(BatchError) -> [UInt8] {
-    var failure: BatchError?
-    let bytes = [UInt8](unsafeUninitializedCapacity: count) { room, filled in
-      do throws(BatchError) {
-        filled = try reading(offset, UnsafeMutableRawBufferPointer(room))
-      } catch {
-        failure = error
-      }
-    }
-    if let failure { throw failure }
-    return bytes
+    try [UInt8](upTo: count) { (room) throws(BatchError) in try reading(offset, room) }
   }
 }

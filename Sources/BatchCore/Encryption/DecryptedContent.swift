@@ -28,21 +28,14 @@ package final class DecryptedContent {
       self.stream = stream
       return
     }
-    let opened: Descriptor
-    do throws(BatchError) {
-      opened = try run.calls.openFile(path, followingLast: true)
-    } catch {
-      throw error.at(path)
-    }
+    let opened = try run.calls.openFile(path, followingLast: true)
     let status = try run.calls.status(of: opened)
     guard status.kind != .directory else {
       throw BatchError(.special, "is a directory, and no encrypted file", path: path)
     }
     let (raw, calls) = (opened.raw, run.calls)
     let reading: AgeFile.Reading = { (offset, room) throws(BatchError) in
-      let count = SparseReading.fill(room, from: raw, at: offset, mayHaveHoles: false, calls: calls)
-      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
-      return count
+      try calls.fill(room, from: raw, at: offset, path: path)
     }
     let stream: AgeStream
     if status.kind == .regular {
@@ -71,18 +64,10 @@ package final class DecryptedContent {
   package func next() throws(BatchError) -> [UInt8] {
     if let stream { return try stream.next { (piece) throws(BatchError) in Array(piece) } }
     guard let content, position < content.size else { return [] }
-    var failure: BatchError?
     let from = position
-    let piece = [UInt8](
-      unsafeUninitializedCapacity: Int(min(UInt64(Self.pieceSize), content.size - from))
-    ) { room, count in
-      do throws(BatchError) {
-        count = try content.read(at: from, into: UnsafeMutableRawBufferPointer(room))
-      } catch {
-        failure = error
-      }
+    let piece = try [UInt8](upTo: Int(min(UInt64(Self.pieceSize), content.size - from))) {
+      (room) throws(BatchError) in try content.read(at: from, into: room)
     }
-    if let failure { throw failure }
     position += UInt64(piece.count)
     return piece
   }

@@ -5,22 +5,22 @@ extension Batch {
   /// How an archive is written.
   public struct ArchiveOptions: Sendable {
     public var settings = Settings()
-    /// Which paths are archived.
+    /// Selects the files and folders that are archived.
     public var walk = WalkOptions()
-    /// Nil goes by the suffix of the archive.
+    /// The format; nil derives it from the suffix of the archive.
     public var format: ArchiveFormat?
     /// One of the levels of the format; nil for its default.
     public var level: Int?
     /// Whether a file that has the name of the archive is replaced.
     public var replacesArchive = false
-    /// Makes equal trees into equal archives: owner and group 0 without names, no later time than ``latestTime``.
+    /// Equal trees become equal archives: owner and group are 0 without names, and no time is later than ``latestTime``.
     public var isReproducible = false
-    /// Later times are set back to this one, in seconds since 1970; nil keeps them.
+    /// Times that are later than this one, in seconds since 1970, are replaced by it; nil keeps all times.
     public var latestTime: Int64?
-    /// Brings the archive to the disk before it gets its name.
+    /// Syncs the archive to the disk before it gets its name.
     public var isSynced = true
 
-    /// The format that the name of the archive says, at its default level.
+    /// The defaults: the format of the archive's suffix, at its default level.
     public init() {}
   }
 
@@ -32,7 +32,7 @@ extension Batch {
     public internal(set) var others = 0
     /// Bytes of the contents.
     public internal(set) var bytes: UInt64 = 0
-    /// Bytes of the archive. Nil where there is none: the task was cancelled, or none of the paths could be archived.
+    /// Bytes of the archive. Nil if no archive was made, because the task was cancelled or none of the paths could be archived.
     public internal(set) var size: Int64?
 
     init() {}
@@ -43,17 +43,17 @@ extension Batch {
     }
   }
 
-  /// Puts what is below some paths into an archive, under the paths as they are given, without a leading slash.
+  /// Archives files and trees. The members have the given paths, without a leading slash.
   ///
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - paths: of files and folders.
-  ///   - archive: appears when it is complete. Its folder is made where it is missing.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns; nil for none, which saves the walk that counts.
-  /// - Throws: `invalid` where the format is not known or does not have the level, and where the name of the archive is taken;
-  ///   `exhausted` where the machine does not allow a run; `unwritable` where the archive cannot be written.
+  ///   - paths: the files and folders.
+  ///   - archive: the path of the archive, which appears when it is complete. A missing folder is created.
+  ///   - options: how the archive is written, and the resources that the call may use.
+  ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  /// - Throws: `invalid` if the format is unknown or does not have the level, or if the archive exists already; `exhausted` if
+  ///   the machine does not allow a run; `unwritable` if the archive cannot be written.
   public static func archive(
     _ paths: [PathBytes], to archive: PathBytes, _ options: ArchiveOptions = ArchiveOptions(),
     progress: Progress? = nil

@@ -4,22 +4,22 @@ extension Batch {
   /// How the entries of manifests are checked.
   public struct CheckOptions: Sendable {
     public var settings = Settings()
-    /// Which entries are checked, by their names and what the files are.
+    /// Selects the entries that are checked, by their names and by the properties of the files.
     public var selection = WalkOptions()
     /// Where relative names begin; nil for the working directory.
     public var directory: PathBytes?
-    /// That of rows that do not say of which algorithm they are; nil goes by the length of the digest.
+    /// The algorithm of rows that do not name one; nil derives it from the length of the digest.
     public var algorithm: DigestAlgorithm?
-    /// Passes over files that are missing.
+    /// Ignores missing files.
     public var ignoresMissing = false
-    /// Passes over rows that are not valid.
+    /// Ignores rows that are not valid.
     public var ignoresMalformed = false
 
-    /// All entries, in the working directory.
+    /// The defaults: all entries are checked, relative to the working directory.
     public init() {}
   }
 
-  /// The entries of manifests by what was found.
+  /// The entries of manifests, by result.
   public struct CheckedFiles: Sendable {
     private var tally = CheckTally()
     /// Files that have another digest than the recorded one, in the order of the manifests, at most ``Settings/mostListed``.
@@ -32,13 +32,14 @@ extension Batch {
     public var matches: Int { tally.matches }
     /// How many files have another digest.
     public var different: Int { tally.differs }
-    /// How many files are missing, and were not to be passed over.
+    /// How many files are missing; 0 if ``CheckOptions/ignoresMissing`` is set.
     public var missing: Int { tally.missing }
     /// How many files could not be read.
     public var unreadable: Int { tally.unreadable }
-    /// How many rows are not valid, and were not to be passed over.
+    /// How many rows are not valid; 0 if ``CheckOptions/ignoresMalformed`` is set.
     public var malformed: Int { tally.malformed }
-    /// Whether all manifests were read to their ends, there is a file with the recorded digest, and nothing else was found.
+    /// Whether all manifests were read to their ends, at least one file has the recorded digest, and there are no other
+    /// results.
     public var isVerified: Bool {
       isAtEnd && tally.matches > 0 && tally.differs + tally.missing + tally.unreadable + tally.malformed == 0
         && tally.unreadableManifests == 0
@@ -57,11 +58,11 @@ extension Batch {
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - manifests: in any form that ``hash(_:_:progress:each:)`` and the stock tools write.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns.
-  /// - Returns: what was found. Manifests and files that cannot be read are among the failures.
-  /// - Throws: `exhausted` where the machine does not allow a run.
+  ///   - manifests: paths of manifests in any form that ``hash(_:_:progress:each:)`` or the stock tools write.
+  ///   - options: how the files are checked, and the resources that the call may use.
+  ///   - progress: receives states until the call returns.
+  /// - Returns: the results. Manifests and files that cannot be read are among the failures.
+  /// - Throws: `exhausted` if the machine does not allow a run.
   public static func check(
     _ manifests: [PathBytes], _ options: CheckOptions = CheckOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<CheckedFiles> {

@@ -5,60 +5,60 @@ extension Batch {
   /// How files are compressed.
   public struct CompressOptions: Sendable {
     public var settings = Settings()
-    /// Which files below the paths are compressed.
+    /// Selects the files below the paths that are compressed.
     public var walk = WalkOptions()
     /// One of ``CompressionFormat/writable``.
     public var format = CompressionFormat.gz
     /// One of the levels of the format; nil for its default.
     public var level: Int?
-    /// What is added to the names; nil for the suffix of the format. Without a slash.
+    /// The suffix that is added to the names, without a slash; nil for the suffix of the format.
     public var suffix: PathBytes?
-    /// Where the paths are mirrored to; nil puts each output beside its source. It is made where it is missing.
+    /// The folder below which the paths are mirrored, created if it is missing; nil puts each output beside its source.
     public var outputDirectory: PathBytes?
     public var replacing = Replacing.older
     /// Removes a source after its output was read back and compared with it, and is on the disk.
     public var removesSources = false
-    /// Brings outputs to the disk before they get their names.
+    /// Syncs outputs to the disk before they get their names.
     public var isSynced = true
-    /// Writes an output also where it is not smaller than its source, and of files that are compressed already.
+    /// Also writes outputs that are not smaller than their sources, and outputs of files that are compressed already.
     public var compressesAll = false
-    /// Copies what gets no compressed output to ``outputDirectory``.
+    /// Copies the sources without a compressed output to ``outputDirectory``.
     public var copiesOthers = false
 
-    /// `gz` at its default level, beside the sources, which stay.
+    /// The defaults: `gz` at its default level, beside the sources, which stay.
     public init() {}
   }
 
   /// How files are decompressed.
   public struct DecompressOptions: Sendable {
     public var settings = Settings()
-    /// Which files below the paths are decompressed, of those that have a suffix of a format that is known.
+    /// Selects the files below the paths that are decompressed. Files without the suffix of a known format are ignored.
     public var walk = WalkOptions()
-    /// As ``CompressOptions/outputDirectory``.
+    /// The same as ``CompressOptions/outputDirectory``.
     public var outputDirectory: PathBytes?
     public var replacing = Replacing.never
     /// Removes a source when its content is on the disk.
     public var removesSources = false
-    /// Brings outputs to the disk before they get their names.
+    /// Syncs outputs to the disk before they get their names.
     public var isSynced = true
-    /// Bytes that one file may become; nil for any number.
+    /// The largest decompressed size of one file in bytes; nil for no limit.
     public var mostOutput: UInt64?
 
-    /// Outputs stand beside the sources, which stay; nothing is replaced.
+    /// The defaults: outputs beside the sources, which stay; no file is replaced.
     public init() {}
   }
 
-  /// Compresses the files below some paths, one output for each.
+  /// Compresses files, and all files below folders; each gets one output.
   ///
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - paths: of files and folders.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns; nil for none, which saves the walk that counts.
-  /// - Returns: the counts, and the outputs, each of which is complete.
-  /// - Throws: `invalid` for a level or suffix that cannot be, `exhausted` where the machine does not allow a run, `unwritable`
-  ///   where the folder of the outputs cannot be made.
+  ///   - paths: the files and folders.
+  ///   - options: how the outputs are made, and the resources that the call may use.
+  ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  /// - Returns: the counts and the complete outputs.
+  /// - Throws: `invalid` for a level or suffix that is not possible, `exhausted` if the machine does not allow a run,
+  ///   `unwritable` if the folder of the outputs cannot be created.
   public static func compress(
     _ paths: [PathBytes], _ options: CompressOptions = CompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
@@ -70,7 +70,7 @@ extension Batch {
       }
       var outputs = OutputOptions(
         naming: OutputNaming(.adding(suffix: suffix), directory: options.outputDirectory))
-      outputs.replacing = options.replacing.ofOutputs
+      outputs.replacing = options.replacing
       outputs.removesSource = options.removesSources
       outputs.isSynced = options.isSynced
       outputs.compressesAll = options.compressesAll
@@ -89,23 +89,23 @@ extension Batch {
     }
   }
 
-  /// Decompresses the files below some paths whose names have a suffix that is known, one output for each.
+  /// Decompresses files with a known suffix, also below folders; each gets one output.
   ///
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - paths: of files and folders.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns; nil for none, which saves the walk that counts.
-  /// - Returns: the counts, and the outputs, each of which is complete. Damaged files are among the failures.
-  /// - Throws: `exhausted` where the machine does not allow a run, `unwritable` where the folder of the outputs cannot be made.
+  ///   - paths: the files and folders.
+  ///   - options: how the outputs are made, and the resources that the call may use.
+  ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  /// - Returns: the counts and the complete outputs. Damaged files are among the failures.
+  /// - Throws: `exhausted` if the machine does not allow a run, `unwritable` if the folder of the outputs cannot be created.
   public static func decompress(
     _ paths: [PathBytes], _ options: DecompressOptions = DecompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
     try await BatchCall.perform(options.settings, progress, WrittenFiles(decompressed: true)) {
       (call) throws(BatchError) in
       var outputs = OutputOptions(naming: OutputNaming(.decompressing, directory: options.outputDirectory))
-      outputs.replacing = options.replacing.ofOutputs
+      outputs.replacing = options.replacing
       outputs.removesSource = options.removesSources
       outputs.isSynced = options.isSynced
       let run = try call.makeRun(paths.first, outputs: &outputs)
@@ -119,7 +119,7 @@ extension Batch {
     }
   }
 
-  /// What a run reads that writes an output for each source: its own outputs are left out.
+  /// The sources of a run that writes one output for each source; outputs of the run are excluded.
   static func tree(
     _ paths: [PathBytes], _ walk: WalkOptions, _ naming: OutputNaming, _ run: RunContext
   ) throws(BatchError) -> (paths: [PathBytes], walk: WalkOptions) {
@@ -129,7 +129,7 @@ extension Batch {
   }
 }
 
-/// Standard output, of which no call makes use.
+/// A stream in place of standard output, which no call uses.
 struct NoStream: ResultStream {
   func write(_ bytes: [UInt8]) throws(BatchError) {
     throw BatchError(.invalid, "a call of the library writes to no stream")
@@ -138,23 +138,14 @@ struct NoStream: ResultStream {
   func finish() {}
 }
 
-extension Batch.Replacing {
-  var ofOutputs: OutputOptions.Replacing {
-    switch self {
-    case .never: .never
-    case .older: .older
-    case .always: .always
-    }
-  }
-}
-
 extension [PathBytes] {
-  /// The same without a path that means standard input.
+  /// The same paths; a path that means standard input is changed to the file of that name.
   var asFiles: [PathBytes] { map { $0 == "-" ? "./-" : $0 } }
 }
 
 extension WalkOptions {
-  /// What the walk of a call is in any case: without temporary files, and with help only where that is worth its price.
+  /// The same options with the settings of every call: temporary files are excluded, and folders are read ahead only if that is
+  /// faster.
   var ofCall: WalkOptions {
     var walk = self
     walk.skipsTemporaries = true

@@ -1,38 +1,20 @@
 import BatchEngine
 
 extension Batch {
-  /// How members become files.
+  /// Which members are extracted, and how.
   public struct ExtractOptions: Sendable {
     public var settings = Settings()
-    /// Patterns of the members that are meant, as gitignore(5) has them, with wildcards that match slashes; none means all. A
-    /// folder that matches stands for all that is in it.
+    /// Patterns of the members to extract, in the syntax of gitignore(5), but wildcards also match slashes. Without patterns
+    /// all members are extracted. A folder that matches is extracted with all its contents.
     public var patterns: [PathBytes] = []
-    /// What is left out of these; nil for nothing.
+    /// Excludes some of these members; nil excludes none.
     public var filter: PathFilter?
     /// How many leading names of each path are dropped, 0 or more.
     public var strippedNames = 0
-    /// What a member may replace; a file that stays counts as failed.
-    public var replacing = Replacing.never
-    /// Gives files to the owners that the archive names: by default where the process is the superuser's.
-    public var restoresOwners = StandardStreams.isRoot
-    /// Goes by the numbers of owners, also where their names are known.
-    public var usesNumericOwners = false
-    public var restoresAttributes = true
-    /// Sets setuid, setgid and sticky bits, capabilities, and attributes that the system gives a meaning to.
-    public var restoresPrivileges = false
-    public var makesDevices = false
-    /// Refuses symbolic links that are absolute or lead out of the folder. Nothing is written through a link in any case.
-    public var refusesUnsafeLinks = false
-    /// Extracts undamaged members behind a damaged place too.
-    public var keepsGoing = false
-    /// Bytes of content at most; nil for any number.
-    public var mostOutput: UInt64?
-    /// How many times as large as the archive the content may be, 1 or more; nil for any number.
-    public var mostRatio: UInt64?
-    /// Brings all to the disk before the call returns.
-    public var isSynced = true
+    /// How they become files.
+    public var extraction = ExtractionOptions()
 
-    /// All members; nothing that exists is replaced.
+    /// The defaults: all members are extracted; no existing file is replaced.
     public init() {}
   }
 
@@ -48,11 +30,11 @@ extension Batch {
     public internal(set) var isDamaged = false
     /// Whether the extraction ended before the archive did.
     public internal(set) var isCutShort = false
-    /// How many members were made without rights that ``ExtractOptions/restoresPrivileges`` grants.
+    /// How many members were made without rights that ``ExtractionOptions/restoresPrivileges`` grants.
     public internal(set) var withoutPrivileges = 0
     /// Patterns that no member matches.
     public internal(set) var unmatched: [PathBytes] = []
-    /// What is odd about the archive, in sentences.
+    /// Remarks about the archive, in sentences.
     public internal(set) var remarks: [String] = []
 
     init() {}
@@ -64,11 +46,11 @@ extension Batch {
     }
 
     mutating func add(_ extraction: Extraction) {
-      isDamaged = extraction.isDamaged
-      isCutShort = extraction.isCutShort
+      isDamaged = extraction.archive.isDamaged
+      isCutShort = extraction.archive.isCutShort
       withoutPrivileges = extraction.madeSafe
-      unmatched = extraction.unmatched.map(\.glob)
-      remarks = extraction.remarks
+      unmatched = extraction.archive.unmatched.map(\.glob)
+      remarks = extraction.archive.remarks
     }
   }
 
@@ -77,11 +59,12 @@ extension Batch {
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - archive: of a file.
-  ///   - folder: where the members go; it is made where it is missing, and nothing is made outside.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns; totals only where the archive has an index and all of it is meant.
-  /// - Returns: what was extracted. What is damaged is among the failures.
+  ///   - archive: the path of the archive.
+  ///   - folder: the target folder, created if it is missing. Nothing is created outside of it.
+  ///   - options: how the archive is extracted, and the resources that the call may use.
+  ///   - progress: receives states until the call returns. They have totals only if the archive has an index and all members
+  ///     are extracted.
+  /// - Returns: the counts of the extracted members. Damaged members are among the failures.
   /// - Throws: `malformed` if the file is not an archive, `unsupported` if it is encrypted, `invalid` for a pattern that can never
   ///   match, `exhausted` if the machine does not allow a run, `unwritable` if the folder cannot be written to.
   public static func extract(
@@ -108,28 +91,5 @@ extension Batch {
         if let failure = extraction.failure { throw failure }
       }
     }
-  }
-}
-
-extension Batch.ExtractOptions {
-  /// The same in the terms of the job.
-  fileprivate var extraction: ExtractionOptions {
-    var extraction = ExtractionOptions()
-    extraction.overwriting =
-      switch replacing {
-      case .never: .never
-      case .older: .newer
-      case .always: .always
-      }
-    extraction.restoresOwner = restoresOwners
-    extraction.usesNumericOwner = usesNumericOwners
-    extraction.restoresAttributes = restoresAttributes
-    extraction.restoresPrivileges = restoresPrivileges
-    extraction.makesDevices = makesDevices
-    extraction.refusesUnsafeLinks = refusesUnsafeLinks
-    extraction.keepsGoing = keepsGoing
-    extraction.limits = ArchiveLimits(maximumOutput: mostOutput, maximumRatio: mostRatio)
-    extraction.isSynced = isSynced
-    return extraction
   }
 }

@@ -5,36 +5,36 @@ extension Batch {
   /// How files are hashed.
   public struct HashOptions: Sendable {
     public var settings = Settings()
-    /// Which files below the paths are hashed.
+    /// Selects the files below the paths that are hashed.
     public var walk = WalkOptions()
-    /// One or more; a file is read once for all.
+    /// One or more algorithms; each file is read only once.
     public var algorithms: [DigestAlgorithm] = [.sha256]
-    /// The file that the rows are written to; nil for none. It appears when all rows are there, and not at all where no file
+    /// The file to which the rows are written; nil for none. It appears when all rows are written, and not at all if no file
     /// could be hashed or the task was cancelled.
     public var manifest: PathBytes?
     /// The form of the rows of ``manifest``.
     public var format = ManifestFormat.gnu
     /// Whether a file that has the name of ``manifest`` is replaced.
     public var replacesManifest = false
-    /// Brings the manifest to the disk before it gets its name.
+    /// Syncs the manifest to the disk before it gets its name.
     public var isSynced = true
 
-    /// SHA-256, and no manifest.
+    /// The defaults: SHA-256, and no manifest.
     public init() {}
   }
 
-  /// Takes the digests of the files below some paths.
+  /// Computes the digests of files, and of all files below folders.
   ///
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - paths: of files and folders.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns; nil for none, which saves the walk that counts.
-  ///   - each: gets the files in the order of the tree, one call at a time, on a thread of the run. The run waits for it, in the
-  ///     end; so it may be slow, and must not wait for the call.
-  /// - Throws: `invalid` for no algorithm, for one that the form of the manifest has no place for, and where the name of the manifest
-  ///   is taken; `exhausted` where the machine does not allow a run; `unwritable` where the manifest cannot be written.
+  ///   - paths: the files and folders.
+  ///   - options: which digests are computed, and the resources that the call may use.
+  ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the files in the order of the tree, one call at a time, on a thread of the run. It may be slow, because
+  ///     the run waits for it when too many results are pending; it must not wait for the end of the call.
+  /// - Throws: `invalid` if there is no algorithm, if the form of the manifest does not support one, or if the manifest exists
+  ///   already; `exhausted` if the machine does not allow a run; `unwritable` if the manifest cannot be written.
   public static func hash(
     _ paths: [PathBytes], _ options: HashOptions = HashOptions(), progress: Progress? = nil,
     each: (@Sendable (HashedFile) -> Void)? = nil

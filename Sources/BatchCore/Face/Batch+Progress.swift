@@ -2,7 +2,7 @@ import BatchEngine
 import Synchronization
 
 extension Batch {
-  /// How far a call is, as an asynchronous sequence that ends with the call.
+  /// The progress of a call, as an asynchronous sequence that ends when the call ends.
   ///
   /// ```swift
   /// let progress = Batch.Progress()
@@ -11,21 +11,23 @@ extension Batch {
   /// print(try await report.written)
   /// ```
   ///
-  /// It never holds up the run: a state that was not taken before the next one is dropped. The last state is that of the end.
-  /// One object is for one call and for one task that iterates. Where it is not handed to a call, the sequence does not end.
+  /// It never delays the run: a state that was not read before the next one is dropped. The last state is that at the end of
+  /// the call. Use each object for one call and one iterating task. If the object is never passed to a call, its sequence does
+  /// not end.
   public final class Progress: AsyncSequence, Sendable {
     /// The state of a run at one moment.
     public struct Snapshot: Sendable, Hashable {
       /// Files, or members of an archive, that are done, failed or skipped.
       public internal(set) var files = 0
-      /// How many of these there were at the last checkpoint, each with what was made of it under its name; 0 without
+      /// How many of these there were at the last checkpoint, when all their outputs had their names; 0 without
       /// ``Settings/operationsPerCheckpoint``.
       public internal(set) var safeFiles = 0
-      /// Bytes that were read.
+      /// Bytes that were read so far.
       public internal(set) var bytes: Int64 = 0
-      /// How many there are altogether; nil until they are counted, which is done beside the run, and where they cannot be.
+      /// The total number of files or members. They are counted during the run; nil until that is finished, and nil if they
+      /// cannot be counted.
       public internal(set) var totalFiles: Int?
-      /// How many bytes there are to read; nil as with ``totalFiles``.
+      /// The total number of bytes to read; nil as with ``totalFiles``.
       public internal(set) var totalBytes: Int64?
     }
 
@@ -39,7 +41,7 @@ extension Batch {
     private let interval: Int
     private let state = Mutex(State())
 
-    /// - Parameter interval: from one state to the next, 1 ms or more. Nothing comes where nothing has changed.
+    /// - Parameter interval: the time between two states, 1 ms or more. If nothing has changed, there is no new state.
     public init(every interval: Duration = .milliseconds(200)) {
       let milliseconds = interval / .milliseconds(1)
       // Longer than any run.
@@ -47,10 +49,10 @@ extension Batch {
       (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Gives the states that come from now on; to be called once.
+    /// Returns the states from now on; to be called once.
     public func makeAsyncIterator() -> AsyncStream<Snapshot>.Iterator { stream.makeAsyncIterator() }
 
-    /// Looks from time to time, on a queue of its own, until ``end(with:)``.
+    /// Takes a state from time to time, on its own queue, until ``end(with:)``.
     func begin(_ look: @escaping @Sendable () -> Snapshot) {
       let sampler = ProgressSampler(everyMilliseconds: interval) { [weak self] _ in self?.give(look()) }
       state.withLock { $0.sampler = sampler }
@@ -58,9 +60,9 @@ extension Batch {
 
     /// Ends the sequence.
     ///
-    /// - Parameter last: nil where the run did not begin.
+    /// - Parameter last: the last state; nil if the run did not begin.
     func end(with last: Snapshot?) {
-      // When it has stopped, no look overtakes the last state.
+      // After the sampler has stopped, it cannot add a state after the last one.
       state.withLock { $0.sampler.take() }?.stop()
       if let last { give(last) }
       continuation.finish()
@@ -79,7 +81,7 @@ extension Batch {
 extension Batch.Progress.Snapshot {
   /// - Parameter total: nil until it is known.
   init(_ counters: Counters, of total: Counters.Snapshot?) {
-    // Before the others, so that it is never more than they are.
+    // This count is read first, so that it is never greater than the others.
     safeFiles = counters.safeCount
     let counts = counters.snapshot
     files = counts.done + counts.failed + counts.skipped

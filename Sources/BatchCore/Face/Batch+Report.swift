@@ -1,18 +1,19 @@
 import BatchEngine
 
 extension Batch {
-  /// The result of a call. What only its job knows are the ``details``, whose members can be had directly: `report.written`.
+  /// The result of a call. The facts of its job are in ``details``, whose members can be read directly: `report.written`.
   @dynamicMemberLookup
   public struct Report<Details: Sendable>: Sendable {
-    /// Paths by what became of them: those that were seen are done, failed or skipped.
+    /// Paths by result: each path that was seen is done, failed or skipped.
     public let counts: Counters.Snapshot
-    /// By a clock that is never set back.
+    /// The time from the beginning to the end, measured by a clock that is never set back.
     public let elapsed: Duration
-    /// Whether the task was cancelled before all was done. What was made by then is whole, and is counted.
+    /// Whether the task was cancelled before all work was done. The outputs made until then are complete, and are counted.
     public let isCancelled: Bool
     /// Why paths failed, in the order of the results, at most ``Settings/mostListed``; `counts.failed` has their number.
     public let failures: [Problem]
-    /// What is odd and did not keep a path from being processed, as ``failures``.
+    /// Problems that cause only a warning, because the path was processed; in the same order and with the same limit as
+    /// ``failures``.
     public let warnings: [Problem]
     public let details: Details
 

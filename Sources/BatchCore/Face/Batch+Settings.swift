@@ -1,51 +1,44 @@
 import BatchEngine
 
 extension Batch {
-  /// What a call may take of the machine, and what it does about problems.
+  /// The resources that a call may use, and its policy for problems.
   public struct Settings: Sendable {
-    /// Operations at once, 1 or more; nil finds the fastest number while the run goes on. Results are the same with every number.
+    /// Operations at once, 1 or more; nil lets the run find the fastest number. Results are the same with every number.
     public var concurrency: Int?
-    /// Files of one operation, 1 or more; nil goes by their number and bytes. It decides how archives are cut into segments.
+    /// Files of one operation, 1 or more; nil decides by their number and bytes. This setting also decides how archives are cut
+    /// into segments.
     public var stride: Int?
     /// File descriptors that the call may have open at once, 16 or more. By default a quarter of those that the soft limit of
-    /// the process leaves beside the calls that go on, at most 512.
+    /// the process and the other calls in progress leave, at most 512.
     public var openFiles: Int?
-    /// Bytes that buffers and the index of an archive may take, 1 MiB or more; nil for a quarter of what the process may use.
+    /// Memory in bytes for buffers and the index of an archive, 1 MiB or more; nil for a quarter of the memory that the process
+    /// may use.
     public var memory: Int?
-    /// Bytes to read in a second, 1 or more; nil for any number.
+    /// The largest number of bytes to read per second, 1 or more; nil for no limit.
     public var bytesPerSecond: Int64?
     /// A file with more bytes of holes is not read, and fails.
     public var mostHoles: UInt64 = 1 << 40
-    /// What is done about paths that vanish, change, cannot be read, or have nothing to be read.
+    /// The policy for paths that vanish, change, cannot be read, or are special files.
     public var policy = EventPolicy()
-    /// Operations from one checkpoint to the next, 1 or more; nil for none. At a checkpoint nothing is in progress, and each output
-    /// that is complete has its name (``Progress/Snapshot/safeFiles``). It costs the time until the slowest operation has ended.
+    /// Operations from one checkpoint to the next, 1 or more; nil for none. At a checkpoint nothing is in progress, and all
+    /// complete outputs have their names (``Progress/Snapshot/safeFiles``). At each checkpoint the run waits until the slowest
+    /// operation has ended.
     public var operationsPerCheckpoint: Int?
-    /// The most entries of each list of the report, 0 or more. Counts are complete.
+    /// The largest number of entries in each list of the report, 0 or more. Counts are always complete.
     public var mostListed = 1000
 
-    /// Operations at once are found, and the other limits are those of the command.
+    /// The defaults: the run finds the number of operations, and the other limits are those of the command.
     public init() {}
-  }
-
-  /// What an output may replace.
-  public enum Replacing: Sendable, Hashable {
-    /// Nothing. The source of an output that exists counts as failed, or as skipped where the output has its time.
-    case never
-    /// A file that is older than what it is made from.
-    case older
-    /// Every file.
-    case always
   }
 }
 
 extension Batch.Settings {
-  /// Memory below which a buffer would wait for ever.
+  /// The least memory; with less, a buffer would wait for ever.
   private static let leastMemory = 1 << 20
 
-  /// The same in the engine's terms.
+  /// The same settings as limits of the engine.
   ///
-  /// - Parameter descriptors: what the call may have of the process.
+  /// - Parameter descriptors: the descriptors of the process that the call may use.
   func limits(_ descriptors: DescriptorLimit, first: PathBytes?) -> RunLimits {
     var limits = RunLimits(descriptors: descriptors)
     limits.concurrency = concurrency.map { max(1, $0) }

@@ -2,55 +2,55 @@ import BatchEngine
 import BatchOutputs
 
 extension Batch {
-  /// Where the outputs of a transformation go.
+  /// How the outputs of a transformation are written.
   public struct TransformOptions: Sendable {
     public var settings = Settings()
-    /// Which files below the paths are read.
+    /// Selects the files below the paths that are read.
     public var walk = WalkOptions()
-    /// What is added to the names; not empty and without a slash.
+    /// The suffix that is added to the names; not empty and without a slash.
     public var suffix: PathBytes
-    /// Where the paths are mirrored to; nil puts each output beside its source. It is made where it is missing.
+    /// The folder below which the paths are mirrored, created if it is missing; nil puts each output beside its source.
     public var outputDirectory: PathBytes?
     public var replacing = Replacing.older
-    /// Brings outputs to the disk before they get their names.
+    /// Syncs outputs to the disk before they get their names.
     public var isSynced = true
-    /// Files of this many bytes and more fail: a file is in memory as a whole, as many at once as there are operations.
+    /// Files of this size in bytes or more fail, because each operation has one whole file in memory.
     public var sizeLimit: Int64 = 256 << 20
 
-    /// Outputs stand beside their sources, with this behind the name.
+    /// The defaults: outputs beside their sources, with this suffix.
     public init(suffix: PathBytes) {
       self.suffix = suffix
     }
   }
 
-  /// Writes what a closure makes of each file below some paths, one output for each, in the way and with the speed of
-  /// ``compress(_:_:progress:)``.
+  /// Calls a closure with the content of each file, and writes the bytes that it returns to one output for each file. Outputs
+  /// are written in the same way, and as fast, as by ``compress(_:_:progress:)``.
   ///
-  /// An output has the owner, mode, time and attributes of its source, and appears when it is complete. A file that is an output
-  /// of an earlier call is left out.
+  /// An output has the owner, mode, time and attributes of its source, and appears when it is complete. Files that are outputs
+  /// of an earlier call are not read.
   ///
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - paths: of files and folders.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns; nil for none, which saves the walk that counts.
-  ///   - body: gets the content of a file and returns that of its output; on many threads at once. What it throws is the failure
-  ///     of the file.
-  /// - Returns: the counts, and the outputs, each of which is complete.
-  /// - Throws: `invalid` for a suffix that cannot be, `exhausted` where the machine does not allow a run, `unwritable` where the
-  ///   folder of the outputs cannot be made.
+  ///   - paths: the files and folders.
+  ///   - options: how the outputs are written, and the resources that the call may use.
+  ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - body: receives the content of a file and returns the content of its output; called on several threads at once. If it
+  ///     throws, the file fails with this error.
+  /// - Returns: the counts and the complete outputs.
+  /// - Throws: `invalid` for a suffix that is not possible, `exhausted` if the machine does not allow a run, `unwritable` if the
+  ///   folder of the outputs cannot be created.
   public static func transform(
     _ paths: [PathBytes], _ options: TransformOptions, progress: Progress? = nil,
     _ body: @escaping @Sendable ([UInt8]) throws(BatchError) -> [UInt8]
   ) async throws(BatchError) -> Report<WrittenFiles> {
     try await BatchCall.perform(options.settings, progress, WrittenFiles()) { (call) throws(BatchError) in
       try requireSuffix(options.suffix)
-      // What has the suffix may be anything.
+      // Every file with the suffix counts as an output: its content may have any form.
       var outputs = OutputOptions(
         naming: OutputNaming(.adding(suffix: options.suffix), directory: options.outputDirectory),
         recognizing: OutputOptions.Recognition(length: 1) { _ in true })
-      outputs.replacing = options.replacing.ofOutputs
+      outputs.replacing = options.replacing
       outputs.isSynced = options.isSynced
       outputs.compressesAll = true
       let run = try call.makeRun(paths.first, outputs: &outputs)
@@ -65,7 +65,7 @@ extension Batch {
     }
   }
 
-  /// - Throws: `invalid` for what cannot be added to a name.
+  /// - Throws: `invalid` if the bytes cannot be added to a name.
   static func requireSuffix(_ suffix: PathBytes) throws(BatchError) {
     guard !suffix.isEmpty, !suffix.bytes.contains(UInt8(ascii: "/")), !suffix.containsNUL else {
       throw BatchError(.invalid, "is no suffix of a name", path: suffix)

@@ -6,30 +6,30 @@ extension Batch {
     public var settings = Settings()
     /// A folder to compare the members with; nil for none. The names of the members begin there.
     public var directory: PathBytes?
-    /// Which paths of ``directory`` are compared.
+    /// Selects the paths of ``directory`` that are compared.
     public var walk = WalkOptions()
 
-    /// The archive alone.
+    /// The defaults: only the archive is verified.
     public init() {}
   }
 
-  /// What was found out about an archive.
+  /// The result of verifying an archive.
   public struct VerifiedArchive: Sendable {
     /// How a folder differs from the archive at one path.
     public struct Difference: Sendable, Hashable {
-      /// In which way.
+      /// The kinds of differences.
       public enum Kind: String, Sendable, Hashable {
         /// A member that is not in the folder.
         case missing
-        /// In the folder, and no member.
+        /// A path in the folder that is not a member.
         case new
-        /// Of another kind, such as a folder in the place of a file.
+        /// An entry of another kind, such as a folder instead of a file.
         case type
-        /// The bytes of a file are others.
+        /// The bytes of a file differ.
         case modified
-        /// Mode, owner, attributes, target of a link; or the time of anything but a file.
+        /// Mode, owner, attributes or the target of a link differ; or the time of an entry that is not a file.
         case metadata
-        /// The time of a file alone.
+        /// Only the time of a file differs.
         case touched
       }
 
@@ -37,25 +37,25 @@ extension Batch {
       public let kind: Kind
     }
 
-    /// Members that cannot be extracted as they were.
+    /// Members that cannot be extracted with their original content and metadata.
     public internal(set) var damagedMembers = 0
     /// Members that changed while they were archived, as the index says.
     public internal(set) var changedMembers = 0
-    /// What is wrong with the archive itself, in sentences.
+    /// Damage of the archive itself, in sentences.
     public internal(set) var damage: [String] = []
-    /// What is odd about it, in sentences.
+    /// Remarks about the archive, in sentences.
     public internal(set) var remarks: [String] = []
     /// The SHA-256 of its index, which identifies its whole content; nil for an archive without an index.
     public internal(set) var indexDigest: Digest?
     /// Paths at which the folder differs, in the order of the archive, at most ``Settings/mostListed``.
     public internal(set) var differences: [Difference] = []
-    /// How many there are.
+    /// The number of all differences.
     public internal(set) var differenceCount = 0
     private var isAtEnd = false
 
     init() {}
 
-    /// Whether it was read to its end, and is undamaged and as the folder.
+    /// Whether the archive was read to its end, is undamaged, and does not differ from the folder.
     public var isVerified: Bool {
       isAtEnd && damagedMembers == 0 && damage.isEmpty && differenceCount == 0
     }
@@ -80,18 +80,18 @@ extension Batch {
     }
   }
 
-  /// Decodes an archive, compares all that it says of itself, and keeps nothing; compares it with a folder, too, where the options
-  /// name one.
+  /// Decodes an archive without extracting it, and compares all its checksums and its index with its content. If the options name
+  /// a folder, also compares the archive with the folder.
   ///
   /// Callable from any task; see ``Batch`` for threads and cancellation.
   ///
   /// - Parameters:
-  ///   - archive: of a file.
-  ///   - options: how, and with what of the machine.
-  ///   - progress: gets states until the call returns; totals only where the archive has an index.
-  /// - Returns: what was found out. A file that is no archive counts as damaged.
-  /// - Throws: the error of opening the archive or the folder; `unsupported` for an archive that is encrypted; `exhausted` where
-  ///   the machine does not allow a run; `invalid` where the names of the members begin above the folder.
+  ///   - archive: the path of the archive.
+  ///   - options: what is compared, and the resources that the call may use.
+  ///   - progress: receives states until the call returns. They have totals only if the archive has an index.
+  /// - Returns: the results. A file that is not an archive counts as damaged.
+  /// - Throws: the error of opening the archive or the folder; `unsupported` for an encrypted archive; `exhausted` if the
+  ///   machine does not allow a run; `invalid` if the names of the members begin above the folder.
   public static func verify(
     _ archive: PathBytes, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<VerifiedArchive> {
@@ -109,9 +109,9 @@ extension Batch {
           return try LiveTree(directory, options: walk, in: SourceContext(run))
         }
         if let directory = options.directory,
-          let advice = try AgainstAdvice(file, directory, memory: memory, by: run.reading)
+          let error = try file.wrongFolder(directory, memory: memory, by: run.reading)
         {
-          throw advice.error
+          throw error
         }
         reader = try VerifyReader(file, live: live, memory: memory, by: run.reading)
       } catch {

@@ -4,9 +4,9 @@ import Dispatch
 import Synchronization
 import class Foundation.Operation
 
-/// One call of the face: between the task that waits for it, the run, and the progress.
+/// One call of ``Batch``: connects the task that waits for it with the run and the progress.
 ///
-/// All is done on the queue of the call and on the threads of the run; the thread of the task is free meanwhile.
+/// All work is done on the queue of the call and on the threads of the run; the waiting task blocks no thread.
 final class BatchCall<Details: Sendable>: Sendable {
   typealias Report = Batch.Report<Details>
 
@@ -18,7 +18,7 @@ final class BatchCall<Details: Sendable>: Sendable {
 
   let settings: Batch.Settings
   let cancellation: Cancellation
-  /// What the report has beside the counts.
+  /// The details of the report.
   private let details: Mutex<Details>
   private let problems: ProblemLists
   private let progress: Batch.Progress?
@@ -40,12 +40,12 @@ final class BatchCall<Details: Sendable>: Sendable {
     problems = ProblemLists(most: settings.mostListed)
   }
 
-  /// Makes a call, and waits for its end without a thread.
+  /// Makes a call, and waits for its end without blocking a thread.
   ///
   /// - Parameters:
-  ///   - details: those of a report about nothing.
-  ///   - body: prepares the run and starts it; on the queue of the call.
-  /// - Throws: what `body` throws, and what ended the run.
+  ///   - details: the details of an empty report.
+  ///   - body: prepares the run and starts it; called on the queue of the call.
+  /// - Throws: the error of `body`, or the error that ended the run.
   static func perform(
     _ settings: Batch.Settings, _ progress: Batch.Progress?, _ details: Details,
     _ body: @escaping @Sendable (BatchCall) throws(BatchError) -> Void
@@ -74,7 +74,7 @@ final class BatchCall<Details: Sendable>: Sendable {
     }
   }
 
-  /// Notes what the report is to have beside the counts.
+  /// Changes the details of the report.
   func note(_ change: (inout Details) -> Void) { details.withLock { change(&$0) } }
 
   // MARK: On the queue of the call
@@ -83,9 +83,9 @@ final class BatchCall<Details: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - first: the first path that is read.
-  ///   - stride: in the place of the one of the settings.
-  ///   - inputs: descriptors that are held beside those of the files.
-  ///   - laneMemory: bytes that one operation takes at most.
+  ///   - stride: replaces the stride of the settings.
+  ///   - inputs: descriptors that are held in addition to those of the files.
+  ///   - laneMemory: the most bytes that one operation needs.
   /// - Throws: `exhausted` when the machine does not allow a run.
   func makeRun(
     _ first: PathBytes?, stride: ChunkStride? = nil, inputs: Int = 0, laneMemory: Int = 0
@@ -96,9 +96,9 @@ final class BatchCall<Details: Sendable>: Sendable {
     return makeRun(options)
   }
 
-  /// The same for a run that writes an output for each source.
+  /// The same for a run that writes one output for each source.
   ///
-  /// - Parameter outputs: receive their share of the descriptors.
+  /// - Parameter outputs: receive the share of the descriptors for outputs.
   /// - Throws: `exhausted` when the machine does not allow a run.
   func makeRun(
     _ first: PathBytes?, laneMemory: Int = 0, outputs: inout OutputOptions
@@ -124,11 +124,12 @@ final class BatchCall<Details: Sendable>: Sendable {
     return run
   }
 
-  /// Starts a job over a source; the call ends with it.
+  /// Starts a job over a source; the call ends when the job ends.
   ///
   /// - Parameters:
-  ///   - count: what the walk of the run takes, to count it beside the run; nil where that cannot be.
-  ///   - finish: called at the end with what the collector made; nil when the run was stopped. What it throws ends the call.
+  ///   - count: the paths and options of the walk, to count the files during the run; nil if they cannot be counted.
+  ///   - finish: called at the end with the result of the collector; nil if the run was stopped. If it throws, the call ends
+  ///     with this error.
   func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
     _ job: Job, over source: sending Source, in run: RunContext,
     count: (paths: [PathBytes], walk: WalkOptions)?,
@@ -146,7 +147,7 @@ final class BatchCall<Details: Sendable>: Sendable {
 
   /// The same over the items of a reader.
   ///
-  /// - Parameter total: the members and bytes that are read, where that is known.
+  /// - Parameter total: the number of members and bytes to read, if known.
   func start<Job: BatchJob, Reader: BatchReader & SendableMetatype>(
     _ job: Job, reading reader: sending Reader, in run: RunContext, total: (members: Int, bytes: UInt64)?,
     finish: @escaping @Sendable (Job.Collector.Summary?) throws(BatchError) -> Void = { _ in }
@@ -158,7 +159,7 @@ final class BatchCall<Details: Sendable>: Sendable {
   private func showProgress(of run: RunContext, total: ResultOperation<Counters.Snapshot>?) {
     guard let progress else { return }
     state.withLock { $0.total = total }
-    // It was not started before, and has no dependency, so that it can be.
+    // The operation was not started before and has no dependency, so starting it cannot fail.
     try? total?.startByHand()
     let counters = run.counters
     progress.begin { Batch.Progress.Snapshot(counters, of: try? total?.value()) }
@@ -175,12 +176,12 @@ final class BatchCall<Details: Sendable>: Sendable {
     }
   }
 
-  /// Ends the call where there is nothing to run.
+  /// Ends a call that has nothing to run.
   func endWithoutRun() { end(nil) }
 
   /// Ends the call.
   ///
-  /// - Parameter reason: why it ends early; nil where it does not.
+  /// - Parameter reason: why the call ends early; nil if it does not.
   private func end(_ reason: BatchError?) {
     let (run, share, total) = state.withLock { state in
       defer { state = State() }
@@ -188,7 +189,7 @@ final class BatchCall<Details: Sendable>: Sendable {
     }
     let all = try? total?.value()
     total?.cancel()
-    // The walk that counts has ended when the call returns.
+    // When the call returns, the walk that counts must have ended.
     counting.sync {}
     progress?.end(with: run.map { Batch.Progress.Snapshot($0.counters, of: all) })
     share?.giveBack()

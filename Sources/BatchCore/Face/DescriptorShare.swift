@@ -1,7 +1,7 @@
 import BatchEngine
 import Synchronization
 
-/// The file descriptors of one call, which no other call of the process gets meanwhile.
+/// The file descriptors of one call. No other call of the process can use them until they are given back.
 final class DescriptorShare: Sendable {
   /// The largest share if the caller does not ask for a number.
   private static let usual: UInt64 = 512
@@ -11,10 +11,10 @@ final class DescriptorShare: Sendable {
   private static let promised = Mutex<UInt64>(0)
 
   let count: Int
-  /// What the process has without those of the other calls.
+  /// The descriptors of the process without those of the other calls.
   let limit: DescriptorLimit
 
-  /// - Parameter wanted: how many are asked for; nil for as many as are usual.
+  /// - Parameter wanted: how many are requested; nil for the usual number.
   init(_ wanted: Int?) {
     // The limit is not raised: it belongs to the program.
     let free = DescriptorLimit.current().free

@@ -8,13 +8,13 @@ extension Batch {
     public let digests: [Digest]
     /// Bytes that were hashed.
     public let size: UInt64
-    /// Its time of modification.
+    /// The file's time of modification.
     public let modified: FileStatus.Time
   }
 }
 
 extension Batch.HashedFile {
-  /// Appends a row as bytes, as which the results of a chunk are kept.
+  /// Appends a row as bytes; the results of a chunk are kept in this form.
   static func append(_ row: ManifestRow, to bytes: inout [UInt8]) {
     func append(_ number: some FixedWidthInteger) {
       withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
@@ -28,8 +28,8 @@ extension Batch.HashedFile {
   }
 
   /// - Parameters:
-  ///   - row: as ``append(_:to:)`` makes it.
-  ///   - algorithms: of its digests.
+  ///   - row: the bytes that ``append(_:to:)`` makes.
+  ///   - algorithms: those of the digests in the row.
   init?(_ row: ArraySlice<UInt8>, _ algorithms: [DigestAlgorithm]) {
     var reader = LittleEndianReader(row)
     guard let size: UInt64 = reader.number(), let seconds: Int64 = reader.number(),
@@ -48,7 +48,7 @@ extension Batch.HashedFile {
       modified: FileStatus.Time(seconds: seconds, nanoseconds: Int32(clamping: nanoseconds)))
   }
 
-  /// For a manifest.
+  /// The row for a manifest.
   var row: ManifestRow {
     ManifestRow(path: path, digests: digests, size: size, modified: ManifestTime(modified))
   }

@@ -11,7 +11,7 @@ final class ProblemLists: RunObserver {
   private let most: Int
   private let lists = Mutex(Lists())
 
-  /// - Parameter most: entries of each list.
+  /// - Parameter most: the largest number of entries in each list.
   init(most: Int) {
     self.most = most
   }

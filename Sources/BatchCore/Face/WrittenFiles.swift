@@ -8,9 +8,9 @@ extension Batch {
     public struct Output: Sendable, Hashable {
       public let source: PathBytes
       public let path: PathBytes
-      /// Of the source, in bytes.
+      /// The size of the source in bytes.
       public let sourceSize: Int64
-      /// Of the output, in bytes.
+      /// The size of the output in bytes.
       public let size: Int64
     }
 
@@ -23,17 +23,17 @@ extension Batch {
       isDecompressed = decompressed
     }
 
-    /// How many outputs were written; links and copies are counted apart.
+    /// How many outputs were written; links and copies are counted separately.
     public var written: Int { counts.written }
-    /// How many of these took the place of an older file.
+    /// How many of these replaced an existing file.
     public var replaced: Int { counts.replaced }
     /// How many sources have an output that is as new as they are.
     public var upToDate: Int { counts.upToDate }
     /// How many sources are compressed already.
     public var compressedAlready: Int { counts.compressedAlready }
-    /// How many sources have no output since it would not be smaller.
+    /// How many sources have no output because it would not be smaller.
     public var notSmaller: Int { counts.notSmaller }
-    /// How many outputs are links, since their sources are names of one file.
+    /// How many outputs are links, because their sources are names of one file.
     public var linked: Int { counts.linked }
     /// How many sources were copied as they are.
     public var copied: Int { counts.copied }

@@ -11,7 +11,7 @@ package struct HashJob: BatchJob {
 
   /// - Parameters:
   ///   - algorithms: one or more; the digests of a row are in this order.
-  ///   - cache: of digests that are known.
+  ///   - cache: the cache of known digests.
   ///   - render: appends a file's row or rows; called on many threads at once. An error with a path that it throws is reported
   ///     for that file.
   ///   - output: receives rows; one call at a time, in tree order.

@@ -11,7 +11,7 @@ package struct DescriptorLimit: Sendable, Hashable {
 
   /// The limit that the kernel enforces.
   package let soft: UInt64
-  /// What the soft limit may be raised to.
+  /// The highest value to which the soft limit may be raised.
   package let hard: UInt64
 
   package init(soft: UInt64, hard: UInt64) {
@@ -42,7 +42,7 @@ package struct DescriptorLimit: Sendable, Hashable {
 
   /// How many descriptors besides the standard streams are open, inherited or opened since.
   ///
-  /// Counted below a limit of 1,024 only: under a higher one they make no difference.
+  /// They are counted only if the limit is below 1,024; with a higher limit they make no difference.
   package var inherited: UInt64 {
     guard soft <= 1_024 else { return 0 }
     return (STDERR_FILENO + 1..<Int32(soft)).reduce(into: 0) { if fcntl($1, F_GETFD) >= 0 { $0 += 1 } }

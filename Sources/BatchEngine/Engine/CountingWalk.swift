@@ -13,11 +13,11 @@ package enum CountingWalk {
     }
   }
 
-  /// An operation that is not started yet; it stops early when it is cancelled or the run is.
+  /// An operation that is not started yet; it stops early if the operation or the run is cancelled.
   ///
   /// - Parameters:
-  ///   - queue: where the walk is made.
-  ///   - paths: those that the run gets.
+  ///   - queue: the queue on which the walk runs.
+  ///   - paths: the operands of the run.
   package static func operation(
     on queue: DispatchQueue = DispatchQueue(label: "batchproc.count"), options: WalkOptions, run: RunContext,
     of paths: @escaping @Sendable () -> AnyIterator<PathBytes>

@@ -2,7 +2,7 @@
 struct FileStopwatch {
   private(set) var times: [FileTime] = []
   private var started = ContinuousClock.now
-  /// How many times there were when the item began.
+  /// The number of measured times when the item began.
   private var before = 0
 
   mutating func start() { started = ContinuousClock.now }

@@ -1,35 +1,35 @@
-/// What a run was asked to take of the machine, and what the machine allows of it.
+/// The resources that a run was asked to use, and how many of them the machine allows.
 package struct RunLimits: Sendable {
-  /// Operations at once, 1 or more; nil to find the number while the run goes on.
+  /// Operations at once, 1 or more; nil lets the run find the number.
   package var concurrency: Int?
-  /// The number that was found best for the device before; nil where none is known.
+  /// The number that an earlier measurement found to be best for the device; nil if unknown.
   package var savedConcurrency: Int?
-  /// Items of an operation, 1 or more; nil goes by their number and bytes.
+  /// Items of one operation, 1 or more; nil decides by their number and bytes.
   package var stride: Int?
-  /// Descriptors for files; nil for what ``descriptors`` allows.
+  /// Descriptors for files; nil for as many as ``descriptors`` allows.
   package var openFiles: Int?
-  /// Bytes for buffers and indexes; nil for a quarter of what the process may use.
+  /// Memory in bytes for buffers and indexes; nil for a quarter of the memory that the process may use.
   package var memory: Int64?
-  /// Bytes of holes in a file that is read; nil for the engine's own limit.
+  /// The most bytes of holes that a file may have to be read; nil for the default of ``BatchOptions/mostHoles``.
   package var mostHoles: Int64?
-  /// Bytes to read in a second; nil for any number.
+  /// The largest number of bytes to read per second; nil for no limit.
   package var bytesPerSecond: Int64?
   package var policy = EventPolicy()
-  /// Whose device is looked at; nil for no path.
+  /// The path whose device is examined; nil if there is none.
   package var firstOperand: PathBytes?
   /// Whether something changes the number of operations during the run.
   package var isSteered = false
   /// Whether one operation at a time may run on the thread of the caller.
   package var mayRunOnCaller = true
-  /// The limit of the process, without what others have.
+  /// The limit of the process, without the descriptors that others use.
   package var descriptors: DescriptorLimit
 
   /// One operation may need up to this fraction (1 / n) of the memory at once; with less memory it would wait forever.
   private static let largestShareOfMemory: UInt64 = 4
   private static let mostLanes = 4096
-  /// Signals, admission, results, progress, counting, load, the watch over threads, and Dispatch's own.
+  /// Threads for signals, admission, results, progress, counting, load and the thread watch, and those of Dispatch itself.
   private static let threadsOfRun = 9
-  /// A lane, and the reader of a large file beside it.
+  /// The lane, and the thread that reads a large file for it.
   private static let threadsOfLane = 2
   /// Address space for each thread: its stack, and its share of other memory.
   private static let memoryOfThread = 8 << 20
@@ -43,8 +43,8 @@ package struct RunLimits: Sendable {
   /// The options of a run within these limits.
   ///
   /// - Parameters:
-  ///   - capacity: what the machine allows.
-  ///   - laneMemory: bytes that one operation takes at most.
+  ///   - capacity: the limits of the machine.
+  ///   - laneMemory: the most bytes that one operation needs.
   /// - Throws: `exhausted` when the process may open too few files, or start too few threads.
   package func options(
     _ capacity: Capacity, laneMemory: Int = 0

@@ -16,3 +16,23 @@ package func withBytes<Result>(
   guard let result else { preconditionFailure("there is a result or an error") }
   return result
 }
+
+extension [UInt8] {
+  /// Bytes that `fill` writes, and of which it returns the number.
+  ///
+  /// - Parameter count: the most bytes.
+  package init(
+    upTo count: Int, filling fill: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
+  ) throws(BatchError) {
+    var failure: BatchError?
+    self.init(unsafeUninitializedCapacity: count) { room, filled in
+      do throws(BatchError) {
+        let bytes = UnsafeMutableRawBufferPointer(room)[..<count]
+        filled = try fill(UnsafeMutableRawBufferPointer(rebasing: bytes))
+      } catch {
+        failure = error
+      }
+    }
+    if let failure { throw failure }
+  }
+}

@@ -77,6 +77,6 @@ package struct RelativePath: Sendable, Hashable {
   /// The last name; empty for the folder itself.
   package var name: PathBytes { PathBytes(bytes[nameStart...]) }
 
-  /// The folder that holds it; empty where that is the folder itself.
+  /// The parent folder; empty if that is the folder in which the paths begin.
   package var parent: ArraySlice<UInt8> { bytes[..<max(0, nameStart - 1)] }
 }

@@ -19,7 +19,7 @@ public enum SkipReason: Sendable, Hashable {
   case unknownFormat
   /// A further name of a file that got no output under its first one.
   case withoutFirst
-  /// An operand named it before.
+  /// It was named before by another operand.
   case repeated
   /// A file exists and is not replaced.
   case kept
@@ -94,8 +94,8 @@ public final class Counters: Sendable {
     (done.load(ordering: .relaxed) + failed.load(ordering: .relaxed), byteCount.load(ordering: .relaxed))
   }
 
-  /// Paths that were done, failed or skipped at the last checkpoint: when nothing was in progress, and the collector had made
-  /// safe what it had.
+  /// Paths that were done, failed or skipped at the last checkpoint: when nothing was in progress, and the collector had
+  /// committed all complete outputs.
   package var safeCount: Int { safe.load(ordering: .relaxed) }
 
   func noteCheckpoint() {

@@ -1,4 +1,4 @@
-/// A JSON object on a line of its own, written member by member. Keys are names that need no escape.
+/// A JSON object on one line, written member by member. Keys are names that need no escape.
 package struct JSONLine: Sendable {
   /// What has been added so far, without the end of the object: further members may follow.
   package private(set) var bytes: [UInt8] = []
@@ -17,7 +17,7 @@ package struct JSONLine: Sendable {
     _ type: String? = nil, to lines: inout [UInt8], _ fill: (inout JSONLine) -> Void
   ) {
     var line = JSONLine()
-    // The line grows in the room of the others: rows of a backup are many.
+    // The line is appended directly to the others without another allocation, because a backup has many rows.
     swap(&line.bytes, &lines)
     if let type { line.begin(type) } else { line.bytes.append(UInt8(ascii: "{")) }
     fill(&line)

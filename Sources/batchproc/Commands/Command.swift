@@ -10,6 +10,8 @@ protocol Command {
 }
 
 extension Command {
+  var common: CommonOptions { session.common }
+
   /// Runs the command; a signal before the run begins ends it like a later one.
   func execute() -> Ending {
     defer { session.reporter.end(session.context.counters.snapshot) }

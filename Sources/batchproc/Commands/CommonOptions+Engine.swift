@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Converts the common options to those of the engine.
 extension CommonOptions {
-  /// The limits of a run as the options say.
+  /// The limits of a run, from the options.
   ///
   /// - Parameter saved: the number that was saved for the device.
   func limits(saved: Int? = nil) -> RunLimits {
@@ -13,7 +13,7 @@ extension CommonOptions {
     limits.openFiles = maxOpenFiles
     limits.memory = maxMemory
     limits.mostHoles = maxHole
-    for (event, action) in policies { limits.policy[event] = action }
+    limits.policy = policy
     limits.firstOperand = firstOperand
     limits.isSteered = control != nil
     // A run on the caller's thread could not be held back.
@@ -23,16 +23,7 @@ extension CommonOptions {
 
   /// - Throws: `invalid` for a pattern that can never match, and the error of reading a pattern file.
   func walkOptions() throws(BatchError) -> WalkOptions {
-    var options = WalkOptions()
-    options.followsLinks = followSymlinks
-    options.staysOnFileSystem = oneFileSystem
-    options.minimumSize = minSize
-    options.maximumSize = maxSize
-    options.age = age
-    options.limits = pathLimits
-    options.readsIgnoreFiles = gitignore
-    options.skipsCaches = excludeCaches
-    options.readAheadThreshold = dryRun ? .zero : WalkOptions.usualReadAheadThreshold
+    var options = walk
     options.filter = try filter()
     return options
   }

@@ -6,12 +6,14 @@ import Synchronization
 final class Operands: Sendable {
   private let given: [PathBytes]
   private let lists: [PathList]
+  private let run: RunContext
   private let taken = Mutex(0)
   /// Whether they can be read twice: standard input cannot.
   let isRepeatable: Bool
 
   init(_ given: [PathBytes], lists: [CommonOptions.FileList], run: RunContext) {
     self.given = given
+    self.run = run
     self.lists = lists.map { PathList($0.path, isNULEnded: $0.isNULEnded, in: SourceContext(run)) }
     isRepeatable = !given.contains("-") && !lists.contains { $0.path == "-" }
   }
@@ -24,6 +26,11 @@ final class Operands: Sendable {
     AnyIterator(
       (given.map { AnyIterator(CollectionOfOne($0).makeIterator()) } + lists.map { $0.makeIterator() })
         .lazy.joined().makeIterator())
+  }
+
+  /// Counts what a walk of the paths will find, beside the run; nil if they can be read only once.
+  func total(_ walk: WalkOptions) -> ResultOperation<Counters.Snapshot>? {
+    isRepeatable ? CountingWalk.operation(options: walk, run: run) { self.uncounted } : nil
   }
 
   /// The same paths, and counts each.

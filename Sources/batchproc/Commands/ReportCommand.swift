@@ -8,18 +8,14 @@ struct ReportCommand: Command {
   private let name: PathBytes?
   private let output: PathBytes?
   private let replacesOutput: Bool
-  private let common: CommonOptions
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws(BatchError) {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
     directory = parsed.operands.first ?? "."
     name = parsed.bytes(.setName)
     let target = parsed.bytes(.output)
     output = target == "-" ? nil : target
     replacesOutput = parsed.flag(.force)
-    self.common = common
     session = try Session(common, environment: environment)
   }
 
@@ -52,18 +48,11 @@ struct ReportCommand: Command {
   }
 
   private func report(_ set: SetFacts) {
-    for error in set.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+    for error in set.damaged { session.fail(error) }
     for row in set.rows {
       for fault in row.faults {
         let name = SnapshotName(set: set.name, stamp: fault, isEncrypted: row.isEncrypted)
-        let archive = directory.appending(name.archive.bytes)
-        session.reporter.met(
-          Problem(
-            .unreadable,
-            BatchError(
-              .malformed, "is missing or has another size, and the snapshot \(row.id) needs it", path: archive
-            )),
-          severity: .failure)
+        session.fail(directory.appending(name.archive.bytes), neededBy: row.id)
       }
     }
   }

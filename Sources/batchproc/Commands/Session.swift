@@ -24,6 +24,8 @@ final class Session: Sendable {
   let outputs: OutputOptions?
   /// Operations at once that the options and the machine allow.
   let width: Int
+  /// The folder of caches; nil when the environment does not define one.
+  let caches: PathBytes?
   private let resumes: Bool
   private let progressMode: ProgressMode
   private let progress = Mutex<ProgressDisplay?>(nil)
@@ -58,13 +60,14 @@ final class Session: Sendable {
   ///   - rate: bytes to read in a second.
   ///   - observing: wraps the reporter in an observer.
   init(
-    _ common: CommonOptions, environment: (String) -> PathBytes?, outputs: OutputOptions? = nil,
+    _ common: CommonOptions, environment: Environment, outputs: OutputOptions? = nil,
     stride: ChunkStride? = nil, laneMemory: Int = 0, isOrdered: Bool = false, resumes: Bool = false,
     inputs: Int = 0, rate: Int64? = nil,
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
     temporary = TemporaryFolder.place(environment)
+    caches = userFolder("XDG_CACHE_HOME", or: ".cache", environment)
     self.resumes = resumes
     let traits = TerminalTraits(isTerminal: StandardStreams.isTerminal(.error), environment: environment)
     diagnostics = Diagnostics(
@@ -75,7 +78,8 @@ final class Session: Sendable {
     common.qos.apply()
     let cancellation = Cancellation()
     let output = StandardOutput(
-      cancellation: cancellation, filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil)
+      cancellation: cancellation,
+      filter: StandardStreams.isTerminal(.output) ? TerminalText.escapeControls : nil)
     self.output = output
     recorder = common.report.map { RunRecorder(Invocation($0.command)) }
     let measures = (common.verbose || common.report != nil) && !common.dryRun
@@ -171,6 +175,15 @@ final class Session: Sendable {
     return walk
   }
 
+  /// The walk options for trees of which everything is taken except temporary files, standard output and these files.
+  func walkOptions(forAllBut own: [FileIdentity?]) throws(BatchError) -> WalkOptions {
+    var walk = try walkOptions()
+    walk.takesEverything = true
+    walk.skipsTemporaries = true
+    walk.excluded.formUnion((own + [StandardStreams.outputFile]).compactMap { $0 })
+    return walk
+  }
+
   /// The filter for members of an archive; nil without rules.
   ///
   /// - Throws: as ``CommonOptions/filter()``.
@@ -252,6 +265,18 @@ final class Session: Sendable {
     if summary.stopped == nil, summary.counts.missing == 0 { reportUnmatchedRules() }
   }
 
+  /// Reports a path that could not be processed, or that is not as it should be.
+  func fail(_ error: BatchError, as event: Problem.Event = .unreadable, severity: Severity = .failure) {
+    reporter.met(Problem(event, error), severity: severity)
+  }
+
+  /// Reports an archive that a snapshot needs and that is missing or damaged.
+  func fail(_ archive: PathBytes, neededBy snapshot: String) {
+    fail(
+      BatchError(
+        .malformed, "is missing or has another size, and the snapshot \(snapshot) needs it", path: archive))
+  }
+
   /// Reports a remark about the input, without effect on the exit status; not with `--quiet` and `--json`.
   func warn(_ error: BatchError, as severity: Diagnostics.Severity = .warning) {
     if !common.quiet, !common.json { diagnostics.report(error, as: severity) }
@@ -274,10 +299,7 @@ final class Session: Sendable {
 
   /// Reports remarks about an archive, even with `--quiet`: a part of the archive may be left out.
   func warn(of archive: PathBytes, _ remarks: [String]) {
-    for remark in remarks {
-      reporter.met(
-        Problem(.unreadable, BatchError(.malformed, remark, path: archive)), severity: .warning)
-    }
+    for remark in remarks { fail(BatchError(.malformed, remark, path: archive), severity: .warning) }
   }
 
   /// Adds finished items to the progress.
@@ -314,6 +336,20 @@ final class Session: Sendable {
     stall.claimMessage()
     reporter.fatal(error)
     return .exit(ExitStatus(error))
+  }
+
+  /// Reports that an input is not what it should be, and returns the ending.
+  func difference(_ error: BatchError) -> Ending {
+    reporter.fatal(error)
+    return .exit(.differences)
+  }
+
+  /// The same for a damaged input, also for a file that is not of the expected kind.
+  ///
+  /// - Throws: any other error.
+  func ending(ofDamaged error: BatchError) throws(BatchError) -> Ending {
+    guard error.code == .malformed else { throw error }
+    return difference(error)
   }
 
   /// The ending of a run that a signal stopped; nil without a signal.

@@ -17,7 +17,7 @@ enum SetHint {
     return .advice("compare a snapshot: 'batchproc audit \(name) /'")
   }
 
-  /// For a directory where a file was expected.
+  /// For a directory that was given instead of a file.
   static func file(_ path: PathBytes, in run: RunContext) -> BatchError? {
     guard path != "-", (try? path.status(followingLinks: true))?.kind == .directory else { return nil }
     let name = TerminalText.string(path.bytes)

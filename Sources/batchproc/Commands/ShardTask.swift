@@ -58,7 +58,7 @@ final class ShardTask: Sendable {
 
   init(
     _ plan: ShardPlan, _ shard: ShardPlan.Shard, in folder: PlanFolder, isForced: Bool,
-    environment: (String) -> PathBytes?
+    environment: Environment
   ) {
     self.plan = plan
     self.shard = shard
@@ -125,7 +125,7 @@ final class ShardTask: Sendable {
         throw error
       }
     } catch {
-      lock.note(ShardOutcome(context.counters.snapshot), error: error.message, isForced: true)
+      lock.note(context.counters.snapshot, error: error.message, isForced: true)
       throw error
     }
   }
@@ -146,7 +146,7 @@ final class ShardTask: Sendable {
     else {
       result.discard()
       lock.note(
-        outcome, error: summary.stopped?.message ?? "an output is incomplete", isForced: true)
+        counts, error: summary.stopped?.message ?? "an output is incomplete", isForced: true)
       return ending
     }
     outcome.needless = counts.needless

@@ -60,7 +60,7 @@ final class JSONReporter: Reporter {
     return JSONReporter(
       stream: StandardOutput(
         cancellation: cancellation,
-        filter: StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil),
+        filter: StandardStreams.isTerminal(.output) ? TerminalText.escapeControls : nil),
       cancellation: cancellation, diagnostics: Diagnostics(descriptor: STDERR_FILENO, usesColor: false))
   }
 

@@ -57,24 +57,24 @@ struct RunFacts: Sendable {
 
   let invocation: Invocation
   /// In seconds since 1970.
-  let began: Int64
-  let seconds: Double
-  let ending: Ending
+  let began = FileStatus.Time.now.seconds
+  var seconds = 0.0
+  var ending = Ending.exit(.success)
   /// Errors that ended the run, or made an output invalid.
-  let fatal: [BatchError]
-  let counts: Counters.Snapshot
+  var fatal: [BatchError] = []
+  var counts = Counters.Snapshot()
   /// Nil when the run ended before its summary.
-  let summary: SummaryText?
-  let samples: [Sample]
+  var summary: SummaryText?
+  var samples: [Sample] = []
   /// The first changes of the concurrency, and how many there were.
-  let changes: [Change]
-  let changeCount: Int
-  let failures: Remarks
-  let warnings: Remarks
+  var changes: [Change] = []
+  var changeCount = 0
+  var failures = Remarks()
+  var warnings = Remarks()
   /// Differences that the command found.
-  let findings: Remarks
-  let slowestFiles: [SlowestTimes.Entry]
-  let slowestFolders: [SlowestTimes.Entry]
+  var findings = Remarks()
+  var slowestFiles: [SlowestTimes.Entry] = []
+  var slowestFolders: [SlowestTimes.Entry] = []
   /// The limits of the run, by name.
-  let limits: [(name: String, value: String)]
+  var limits: [(name: String, value: String)] = []
 }

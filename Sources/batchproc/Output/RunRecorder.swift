@@ -6,17 +6,10 @@ import Synchronization
 /// Collects the results of a run for its report.
 final class RunRecorder: Sendable {
   private struct State {
-    var samples: [RunFacts.Sample] = []
+    var facts: RunFacts
     /// The totals of earlier runs.
     var before = (files: 0, bytes: Int64(0))
     var followed: RunContext?
-    var fatal: [BatchError] = []
-    var summary: (counts: Counters.Snapshot, text: SummaryText)?
-    var changes: [RunFacts.Change] = []
-    var changeCount = 0
-    var failures = RunFacts.Remarks()
-    var warnings = RunFacts.Remarks()
-    var findings = RunFacts.Remarks()
   }
 
   /// At this number of samples, every second one is dropped, and the interval is doubled.
@@ -25,17 +18,15 @@ final class RunRecorder: Sendable {
   static let mostFatal = 20
   private static let firstInterval = 10
 
-  private let invocation: Invocation
   private let stopwatch: Stopwatch
-  private let began = FileStatus.Time.now.seconds
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   private let queue = DispatchQueue(label: "batchproc.report")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
 
   /// Takes no samples before ``begin()``.
   init(_ invocation: Invocation, stopwatch: Stopwatch = Stopwatch()) {
-    self.invocation = invocation
+    state = Mutex(State(facts: RunFacts(invocation: invocation)))
     self.stopwatch = stopwatch
     timer = DispatchSource.makeTimerSource(queue: queue)
     timer.setEventHandler { [weak self] in self?.sample() }
@@ -70,12 +61,13 @@ final class RunRecorder: Sendable {
       guard let run = state.followed else { return false }
       let progress = run.counters.progress
       let concurrency = run.concurrency
-      state.samples.append(
+      state.facts.samples.append(
         .init(
           time: time, files: state.before.files + progress.files, bytes: state.before.bytes + progress.bytes,
           allowed: concurrency.isSuspended ? 0 : concurrency.current, running: concurrency.runningCount))
-      guard state.samples.count >= Self.mostSamples else { return false }
-      state.samples = state.samples.enumerated().filter { $0.offset.isMultiple(of: 2) }.map(\.element)
+      guard state.facts.samples.count >= Self.mostSamples else { return false }
+      let kept = state.facts.samples.enumerated().filter { $0.offset.isMultiple(of: 2) }
+      state.facts.samples = kept.map(\.element)
       return true
     }
     if isFull { schedule(Int(min(time * 1000 / Double(Self.mostSamples / 2), 86_400_000))) }
@@ -89,33 +81,35 @@ final class RunRecorder: Sendable {
   func met(_ problem: Problem, severity: Severity) {
     guard severity != .note else { return }
     state.withLock { state in
-      if severity == .failure {
-        state.failures.add(problem.error.path, Self.text(of: problem.error))
-      } else {
-        state.warnings.add(problem.error.path, Self.text(of: problem.error))
-      }
+      let remarks = severity == .failure ? \RunFacts.failures : \.warnings
+      state.facts[keyPath: remarks].add(problem.error.path, Self.text(of: problem.error))
     }
   }
 
   /// Records a difference that the command found.
-  func found(_ path: PathBytes, _ text: String) { state.withLock { $0.findings.add(path, text) } }
+  func found(_ path: PathBytes, _ text: String) { state.withLock { $0.facts.findings.add(path, text) } }
 
   func changed(_ change: ConcurrencyChange) {
     let time = stopwatch.seconds
     state.withLock { state in
-      state.changeCount += 1
-      if state.changes.count < Self.mostChanges { state.changes.append(.init(time: time, change: change)) }
+      state.facts.changeCount += 1
+      guard state.facts.changes.count < Self.mostChanges else { return }
+      state.facts.changes.append(.init(time: time, change: change))
     }
   }
 
   func fatal(_ error: BatchError) {
     state.withLock {
-      if $0.fatal.count < Self.mostFatal, !$0.fatal.contains(error) { $0.fatal.append(error) }
+      guard $0.facts.fatal.count < Self.mostFatal, !$0.facts.fatal.contains(error) else { return }
+      $0.facts.fatal.append(error)
     }
   }
 
   func summary(_ summary: RunSummary, text: SummaryText) {
-    state.withLock { $0.summary = (summary.counts, text) }
+    state.withLock {
+      $0.facts.counts = summary.counts
+      $0.facts.summary = text
+    }
   }
 
   /// Ends the sampling.
@@ -127,13 +121,13 @@ final class RunRecorder: Sendable {
     sample()
     return state.withLock { state in
       state.followed = nil
-      return RunFacts(
-        invocation: invocation, began: began, seconds: stopwatch.seconds, ending: ending, fatal: state.fatal,
-        counts: state.summary?.counts ?? run.counters.snapshot, summary: state.summary?.text,
-        samples: state.samples, changes: state.changes, changeCount: state.changeCount,
-        failures: state.failures, warnings: state.warnings, findings: state.findings,
-        slowestFiles: times?.slowestFiles ?? [], slowestFolders: times?.slowestFolders ?? [],
-        limits: Self.limits(of: run))
+      state.facts.seconds = stopwatch.seconds
+      state.facts.ending = ending
+      if state.facts.summary == nil { state.facts.counts = run.counters.snapshot }
+      state.facts.slowestFiles = times?.slowestFiles ?? []
+      state.facts.slowestFolders = times?.slowestFolders ?? []
+      state.facts.limits = Self.limits(of: run)
+      return state.facts
     }
   }
 

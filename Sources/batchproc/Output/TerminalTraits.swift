@@ -9,7 +9,7 @@ struct TerminalTraits: Sendable {
   /// `NO_COLOR` is set and not empty (no-color.org).
   let refusesColor: Bool
 
-  init(isTerminal: Bool, environment: (String) -> PathBytes?) {
+  init(isTerminal: Bool, environment: Environment) {
     let terminal = environment("TERM") ?? ""
     self.isTerminal = isTerminal
     self.understandsEscapes = isTerminal && !terminal.isEmpty && terminal != "dumb"

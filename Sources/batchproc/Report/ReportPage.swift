@@ -129,6 +129,16 @@ extension HTMLWriter {
     markup("\n")
   }
 
+  /// The same with a row for each item, of which `cells` writes the cells.
+  mutating func table<Items: Sequence>(
+    _ caption: String, _ columns: [(title: String, isNumber: Bool)], of items: Items,
+    _ cells: (inout HTMLWriter, Items.Element) -> Void
+  ) {
+    table(caption, columns) { page in
+      for item in items { page.row { cells(&$0, item) } }
+    }
+  }
+
   mutating func row(_ cells: (inout HTMLWriter) -> Void) {
     element("tr", [:], cells)
     markup("\n")

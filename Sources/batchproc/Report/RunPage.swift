@@ -105,7 +105,7 @@ struct RunPage: Sendable {
     }
   }
 
-  // MARK: What went wrong
+  // MARK: Failures and warnings
 
   private func appendFailures(to page: inout HTMLWriter) {
     append(facts.findings, "Differences", ("Name", "Found"), to: &page)
@@ -137,13 +137,9 @@ struct RunPage: Sendable {
         remarks.count > remarks.first.count
         ? "The first \(ByteCount.grouped(remarks.first.count)) of \(ByteCount.counted(remarks.count, "name"))"
         : ByteCount.counted(remarks.count, "name")
-      page.table(caption, [(columns.0, false), (columns.1, false)]) { page in
-        for remark in remarks.first {
-          page.row { page in
-            page.cell(name: remark.path ?? "")
-            page.cell(remark.text)
-          }
-        }
+      page.table(caption, [(columns.0, false), (columns.1, false)], of: remarks.first) { page, remark in
+        page.cell(name: remark.path ?? "")
+        page.cell(remark.text)
       }
     }
   }
@@ -153,44 +149,35 @@ struct RunPage: Sendable {
     guard !reasons.isEmpty else { return }
     page.section("Skipped") { page in
       page.element("div", ["class": "pair"]) { page in
-        page.table("By reason", [("Reason", false), ("Count", true)]) { page in
-          for (reason, count) in reasons {
-            page.row { page in
-              page.cell(reason.word(for: count))
-              page.number(ByteCount.grouped(count))
-            }
-          }
+        page.table("By reason", [("Reason", false), ("Count", true)], of: reasons) { page, entry in
+          let (reason, count) = entry
+          page.cell(reason.word(for: count))
+          page.number(ByteCount.grouped(count))
         }
       }
     }
   }
 
-  // MARK: Where the time went
+  // MARK: Times
 
   private func appendSlowest(to page: inout HTMLWriter) {
     guard !facts.slowestFiles.isEmpty, facts.seconds >= Self.shortestMeasured else { return }
     page.section("Slowest files and folders") { page in
       page.table(
         "Files, by the time that operations were at them; blocks of one file add up",
-        [("File", false), ("Time", true)]
-      ) { page in
-        for entry in facts.slowestFiles {
-          page.row { page in
-            page.cell(name: entry.path)
-            page.number(Self.time(entry.seconds))
-          }
-        }
+        [("File", false), ("Time", true)],
+        of: facts.slowestFiles
+      ) { page, entry in
+        page.cell(name: entry.path)
+        page.number(Self.time(entry.seconds))
       }
       page.table(
-        "Folders, by the files directly in them", [("Folder", false), ("Files", true), ("Time", true)]
-      ) { page in
-        for entry in facts.slowestFolders {
-          page.row { page in
-            page.cell(name: entry.path)
-            page.number(ByteCount.grouped(entry.files))
-            page.number(Self.time(entry.seconds))
-          }
-        }
+        "Folders, by the files directly in them", [("Folder", false), ("Files", true), ("Time", true)],
+        of: facts.slowestFolders
+      ) { page, entry in
+        page.cell(name: entry.path)
+        page.number(ByteCount.grouped(entry.files))
+        page.number(Self.time(entry.seconds))
       }
     }
   }
@@ -208,44 +195,36 @@ struct RunPage: Sendable {
         ? "The first \(ByteCount.grouped(facts.changes.count)) of \(ByteCount.counted(facts.changeCount, "change"))"
         : ByteCount.counted(facts.changeCount, "change")
       page.table(
-        caption, [("After", true), ("From", true), ("To", true), ("Why", false), ("Measured", true)]
-      ) { page in
-        for change in facts.changes {
-          page.row { page in
-            page.number(DurationText.text(seconds: change.time))
-            page.number(change.change.old == 0 ? "paused" : "\(change.change.old)")
-            page.number(change.change.new == 0 ? "paused" : "\(change.change.new)")
-            page.cell(change.change.reason.text)
-            page.number(
-              ByteCount.rate(Int64(min(change.change.bytesPerSecond, 1e18)), seconds: 1) ?? "")
-          }
-        }
+        caption, [("After", true), ("From", true), ("To", true), ("Why", false), ("Measured", true)],
+        of: facts.changes
+      ) { page, change in
+        page.number(DurationText.text(seconds: change.time))
+        page.number(change.change.old == 0 ? "paused" : "\(change.change.old)")
+        page.number(change.change.new == 0 ? "paused" : "\(change.change.new)")
+        page.cell(change.change.reason.text)
+        page.number(
+          ByteCount.rate(Int64(min(change.change.bytesPerSecond, 1e18)), seconds: 1) ?? "")
       }
     }
   }
 
-  // MARK: How it was asked for
+  // MARK: Options
 
   private func appendOptions(to page: inout HTMLWriter) {
     page.section("Options") { page in
       page.element("div", ["class": "pair"]) { page in
         if !facts.invocation.options.isEmpty {
-          page.table("Options that were given", [("Option", false), ("Value", false)]) { page in
-            for option in facts.invocation.options {
-              page.row { page in
-                page.element("td") { $0.element("span", ["class": "name"], option.name) }
-                page.cell(name: option.value ?? "")
-              }
-            }
+          page.table(
+            "Options that were given", [("Option", false), ("Value", false)], of: facts.invocation.options
+          ) { page, option in
+            page.element("td") { $0.element("span", ["class": "name"], option.name) }
+            page.cell(name: option.value ?? "")
           }
         }
-        page.table("Limits and defaults of the run", [("Limit", false), ("Value", false)]) { page in
-          for limit in facts.limits {
-            page.row { page in
-              page.cell(limit.name)
-              page.cell(limit.value)
-            }
-          }
+        page.table("Limits and defaults of the run", [("Limit", false), ("Value", false)], of: facts.limits) {
+          page, limit in
+          page.cell(limit.name)
+          page.cell(limit.value)
         }
       }
     }

@@ -49,7 +49,7 @@ struct SetFacts: Sendable {
     return now - newest.started > interval + max(3600, interval / 2)
   }
 
-  /// Whether everything that the snapshots need is there as it was written.
+  /// Whether all manifests are valid, and all needed archives exist with their recorded sizes.
   var isWhole: Bool { damaged.isEmpty && rows.allSatisfy(\.faults.isEmpty) }
 }
 

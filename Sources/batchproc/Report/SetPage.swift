@@ -86,13 +86,11 @@ struct SetPage: Sendable {
     }
     guard !set.damaged.isEmpty else { return }
     page.element("h3", "Manifests that are not valid")
-    page.table("What they say is not in this report.", [("Manifest", false), ("Reason", false)]) { page in
-      for error in set.damaged {
-        page.row { page in
-          page.cell(name: error.path ?? "")
-          page.cell(error.message)
-        }
-      }
+    page.table(
+      "What they say is not in this report.", [("Manifest", false), ("Reason", false)], of: set.damaged
+    ) { page, error in
+      page.cell(name: error.path ?? "")
+      page.cell(error.message)
     }
   }
 
@@ -200,20 +198,18 @@ struct SetPage: Sendable {
       ("Snapshot", false), ("State", false), ("Begun", false), ("Kind", false), ("Files", true),
       ("Size", true), ("New files", true), ("New", true), ("Archive", true),
     ]
-    page.table("The newest first. New is what the archive holds, before compression.", columns) { page in
-      for row in set.rows.reversed() {
-        page.row { page in
-          page.element("td", ["class": "fixed"], row.id)
-          page.element("td") { appendState(of: row, to: &$0) }
-          page.element("td", ["class": "fixed"], CalendarTime(row.started).text)
-          page.element("td", ["class": "fixed"], row.increment == 0 ? "full" : "+\(row.increment)")
-          page.number(ByteCount.grouped(Int(clamping: row.files)))
-          page.number(Self.bytes(row.bytes))
-          page.number(ByteCount.grouped(Int(clamping: row.newFiles)))
-          page.number(Self.bytes(row.newBytes))
-          page.number(Self.bytes(row.archiveBytes))
-        }
-      }
+    page.table(
+      "The newest first. New is what the archive holds, before compression.", columns, of: set.rows.reversed()
+    ) { page, row in
+      page.element("td", ["class": "fixed"], row.id)
+      page.element("td") { appendState(of: row, to: &$0) }
+      page.element("td", ["class": "fixed"], CalendarTime(row.started).text)
+      page.element("td", ["class": "fixed"], row.increment == 0 ? "full" : "+\(row.increment)")
+      page.number(ByteCount.grouped(Int(clamping: row.files)))
+      page.number(Self.bytes(row.bytes))
+      page.number(ByteCount.grouped(Int(clamping: row.newFiles)))
+      page.number(Self.bytes(row.newBytes))
+      page.number(Self.bytes(row.archiveBytes))
     }
   }
 

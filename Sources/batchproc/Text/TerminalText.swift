@@ -50,7 +50,7 @@ enum TerminalText {
 
   /// Makes lines safe for a terminal: control characters are escaped as by ``escape(_:)``; newlines and backslashes are kept,
   /// because rows escape those themselves.
-  @Sendable static func defuse(_ bytes: [UInt8]) -> [UInt8] {
+  @Sendable static func escapeControls(_ bytes: [UInt8]) -> [UInt8] {
     if bytes.allSatisfy({ isPlain($0) || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\\") }) {
       return bytes
     }

@@ -7,8 +7,8 @@ import Testing
 @Suite struct ArchiveTailTests {
   private let index = (0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 9) }
   private let frames = [
-    FramePlace(offset: 0, size: 1000, plainOffset: 0, plainSize: 5120, check: 1),
-    FramePlace(offset: 1000, size: 20, plainOffset: 5120, plainSize: 1024, check: 2),
+    MemberIndex.Frame(compressed: 0..<1000, plain: 0..<5120, check: 1),
+    MemberIndex.Frame(compressed: 1000..<1020, plain: 5120..<6144, check: 2),
   ]
 
   private func tail(_ name: String) throws -> [UInt8] {

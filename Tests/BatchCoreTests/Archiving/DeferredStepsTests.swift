@@ -22,9 +22,9 @@ struct DeferredStepsTests {
   func same(path: PathBytes) throws {
     var steps = DeferredSteps()
     let given = [
-      DeferredStep.folder(try order(path, .directory)),
-      .symbolicLink(try order(path, .symbolicLink, to: "../x")),
-      .hardLink(try order(path, .hardLink, to: "first/name")),
+      DeferredStep(.folder, try order(path, .directory)),
+      DeferredStep(.symbolicLink, try order(path, .symbolicLink, to: "../x")),
+      DeferredStep(.hardLink, try order(path, .hardLink, to: "first/name")),
     ]
     for step in given { steps.append(step) }
     for (number, step) in given.enumerated() {
@@ -39,8 +39,9 @@ struct DeferredStepsTests {
   @Test("those of a place, and links that lead to it, are taken out once")
   func take() throws {
     var steps = DeferredSteps([
-      .folder(try order("a", .directory)), .symbolicLink(try order("a/l", .symbolicLink, to: "x")),
-      .hardLink(try order("h", .hardLink, to: "a/l")),
+      DeferredStep(.folder, try order("a", .directory)),
+      DeferredStep(.symbolicLink, try order("a/l", .symbolicLink, to: "x")),
+      DeferredStep(.hardLink, try order("h", .hardLink, to: "a/l")),
     ])
     let place = try RelativePath("a/l")
     #expect(steps.take(of: place) { !$0.isFolder }.map(\.order.entry.path) == ["a/l", "h"])
@@ -59,7 +60,7 @@ struct DeferredStepsTests {
     var path = [UInt8]()
     for _ in 0..<2000 {
       path += Array((path.isEmpty ? "d" : "/d").utf8)
-      steps.append(.folder(try order(PathBytes(path), .directory)))
+      steps.append(DeferredStep(.folder, try order(PathBytes(path), .directory)))
     }
     #expect(steps.folders.count == 2001)
     #expect(steps.step(1999)?.order.entry.path == PathBytes(path))

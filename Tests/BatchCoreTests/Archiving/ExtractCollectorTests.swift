@@ -29,10 +29,10 @@ final class ExtractCollectorTests {
   }
 
   private func collector(
-    _ overwriting: ExtractionOptions.Overwriting
+    _ overwriting: Replacing
   ) throws -> (ExtractCollector, MemberWriter, ContainedFolder) {
     var options = ExtractionOptions()
-    options.overwriting = overwriting
+    options.replacing = overwriting
     let folder = try ContainedFolder(temporary.root, opener: RunContext().folders)
     let reports = reports
     let names = EarlyNames(by: CommitRight())
@@ -64,8 +64,8 @@ final class ExtractCollectorTests {
 
   @Test(
     "behind damage nothing stays, is counted or reported",
-    arguments: [ExtractionOptions.Overwriting.never, .always])
-  func stop(overwriting: ExtractionOptions.Overwriting) throws {
+    arguments: [Replacing.never, .always])
+  func stop(overwriting: Replacing) throws {
     let (collector, lane, folder) = try collector(overwriting)
     // What is made behind the damage is there before the damage is known.
     var first = try chunk(["a/1", "a/2"], lane, folder)
@@ -74,13 +74,13 @@ final class ExtractCollectorTests {
     first.rows += [.failed(try RelativePath("c/lost"), lost), .note(.stop), .failed(nil, lost)]
     _ = try folder.open(Array("c".utf8)[...], creating: true)
     try lane.makeFolder(try order("empty", .directory))
-    first.rows.insert(.deferred(.folder(try order("empty", .directory))), at: 0)
+    first.rows.insert(.deferred(DeferredStep(.folder, try order("empty", .directory))), at: 0)
     run.counters.addBytes(4)
     try collector.collect(first)
     #expect(run.isEnded)
     try collector.collect(behind.removeLast())
     let result = try collector.finish()
-    #expect(result.isCutShort && result.isDamaged)
+    #expect(result.archive.isCutShort && result.archive.isDamaged)
     #expect(reports.values == ["a/1", "a/2", "empty"])
     #expect(problems.values == ["c/lost"])
     let counts = run.counters.snapshot

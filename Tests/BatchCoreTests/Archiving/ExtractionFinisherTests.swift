@@ -65,7 +65,7 @@ struct ExtractionFinisherTests {
         do throws(BatchError) {
           if thread == 0 {
             try lane.makeFolder(order)
-            steps.withLock { $0.append(.folder(order)) }
+            steps.withLock { $0.append(DeferredStep(.folder, order)) }
           } else {
             _ = try lane.make(order) { _ in }
           }
@@ -87,8 +87,10 @@ struct ExtractionFinisherTests {
     let before = try status("old")
     let root = try status("")
     var options = ExtractionOptions()
-    if overwrites { options.overwriting = .always }
-    let steps = try [DeferredStep.folder(order("old", .directory)), .folder(order(".", .directory))]
+    if overwrites { options.replacing = .always }
+    let steps = try [
+      DeferredStep(.folder, order("old", .directory)), DeferredStep(.folder, order(".", .directory)),
+    ]
     try finish(steps, options)
     let after = try status("old")
     #expect((after.modified == before.modified) == !overwrites)
@@ -98,7 +100,7 @@ struct ExtractionFinisherTests {
   @Test("goes by the last of several descriptions of a folder, and gives plain modes to those that have none")
   func descriptions() throws {
     _ = try folder.open(Array("a/b".utf8)[...], creating: true)
-    let steps = try [0o711, 0o755, 0o700].map { DeferredStep.folder(try order("a", .directory, mode: $0)) }
+    let steps = try [0o711, 0o755, 0o700].map { DeferredStep(.folder, try order("a", .directory, mode: $0)) }
     try finish(steps, ExtractionOptions())
     #expect(try status("a").mode & 0o777 == 0o700)
     let plain = AtomicFile.defaultPermissions

@@ -126,7 +126,7 @@ struct IndexBytes {
 
 extension MemberIndex {
   /// Any member, at the price of its page.
-  subscript(number: Int) -> Member {
+  subscript(number: Int) -> ArchivedMember {
     get throws {
       var cursor = IndexCursor(self)
       return try cursor.slice(number..<(number + 1))[number]

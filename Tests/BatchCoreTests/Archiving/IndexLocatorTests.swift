@@ -175,14 +175,14 @@ private struct Archive {
     let format = try #require(ArchiveFormat(named: name))
     let codec = try format.compression?.makeContext()
     let digests = try DigestStream(.sha256)
-    var places: [FramePlace] = []
+    var places: [MemberIndex.Frame] = []
     for plain in [SampleContent.noise.bytes(4096), [UInt8](repeating: 0, count: 1024)] {
       let frame = ArchiveFrame(bytes: try codec?.compressed(plain) ?? plain, plainSize: UInt64(plain.count))
+      let plainEnd = places.last?.plain.upperBound ?? 0
       places.append(
-        FramePlace(
-          offset: UInt64(frames.count), size: UInt64(frame.bytes.count),
-          plainOffset: places.last.map { $0.plainOffset + $0.plainSize } ?? 0, plainSize: frame.plainSize,
-          check: frame.check))
+        MemberIndex.Frame(
+          compressed: UInt64(frames.count)..<UInt64(frames.count + frame.bytes.count),
+          plain: plainEnd..<(plainEnd + frame.plainSize), check: frame.check))
       frames += frame.bytes
     }
     let builder = try MemberIndexBuilder()

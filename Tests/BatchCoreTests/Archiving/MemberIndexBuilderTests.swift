@@ -53,8 +53,9 @@ import Testing
       try builder.add(member(number, digest: digest), frame: UInt32(number / 10))
     }
     let places = [
-      FramePlace(offset: 0, size: 7, plainOffset: 0, plainSize: 512, check: 3),
-      FramePlace(offset: 7, size: 1 << 40, plainOffset: 512, plainSize: 1 << 41, check: .max),
+      MemberIndex.Frame(compressed: 0..<7, plain: 0..<512, check: 3),
+      MemberIndex.Frame(
+        compressed: 7..<(7 + (1 << 40)), plain: 512..<(512 + (1 << 41)), check: .max),
     ]
     let extent = try builder.finish(places)
     let stored = try extent.bytes(0..<extent.count)
@@ -75,7 +76,9 @@ import Testing
     let pageCount = Int(head.number(UInt64.self))
     #expect(pageCount == (count + 8191) / 8192)
     for place in places {
-      for number in [place.offset, place.size, place.plainOffset, place.plainSize] {
+      for number in [
+        place.compressed.lowerBound, place.compressedSize, place.plain.lowerBound, place.plainSize,
+      ] {
         #expect(head.number(UInt64.self) == number)
       }
       #expect(head.number(UInt32.self) == place.check)
@@ -98,7 +101,7 @@ import Testing
       #expect(told.3 == UInt32(expected.count { $0.digest != nil }))
       #expect(page.number(UInt32.self) == UInt32(numbers.count))
       let lengths = expected.map { _ in Int(page.number(UInt32.self)) }
-      var isSame = expected.allSatisfy { page.number(UInt8.self) == $0.kind.typeFlag }
+      var isSame = expected.allSatisfy { page.number(UInt8.self) == $0.kind.rawValue }
       isSame = isSame && expected.allSatisfy { page.number(UInt8.self) == ($0.digest == nil ? 0 : 1) }
       isSame = isSame && expected.allSatisfy { page.number(UInt64.self) == $0.size }
       isSame = isSame && expected.allSatisfy { page.number(Int64.self) == $0.modified.seconds }

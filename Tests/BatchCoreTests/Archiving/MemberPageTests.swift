@@ -31,7 +31,7 @@ struct MemberPageTests {
       return page.path(number) != expected.path || row.kind != expected.kind || row.size != expected.size
         || row.modified != expected.modified || row.flags.contains(.digest) != (expected.digest != nil)
         || row.frame != Int(UInt32.max) - number || row.offset != expected.offset
-        || row.headerSize != expected.header.size
+        || row.headerSize != expected.header?.size
     }
     #expect(differences.isEmpty)
   }

@@ -49,19 +49,18 @@ struct StreamedArchiveTests {
       let reader = try VerifyReader(archive, live: live, by: run.reading)
       return runner.run(VerifyJob(live: live) { _ in }, reading: reader).summary
     case .list:
-      let reader = try MemberListReader(
-        archive, details: false, digests: true, end: ArchiveEnd(), by: run.reading)
+      let reader = try MemberListReader(archive, details: false, digests: true, by: run.reading)
       return runner.run(MemberListJob(render: { _, _ in }, output: { _ in }), reading: reader).summary
     case .extract, .rehearse:
       var options = ExtractionOptions()
       options.isDryRun = task == .rehearse
-      options.overwriting = .always
+      options.replacing = .always
       let reader = try ExtractReader(
         archive, selection: .all, globs: [], options: options, by: run.reading)
       let job = try ExtractJob(into: t.path("target"), selection: .all, options: options, in: run) { _ in }
       return runner.run(job, reading: reader).summary
     case .print:
-      let reader = try PrintReader(archive, globs: [], limits: ArchiveLimits(), end: ArchiveEnd())
+      let reader = try PrintReader(archive, globs: [], limits: ArchiveLimits())
       return runner.run(PrintJob(to: Discarding()), reading: reader).summary
     }
   }

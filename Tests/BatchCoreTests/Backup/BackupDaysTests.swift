@@ -59,7 +59,8 @@ import Testing
     let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
     let outcome = BatchRunner(run).run(job, reading: reader)
     let extraction = try #require(outcome.result)
-    #expect(!extraction.isDamaged && !extraction.isCutShort && outcome.summary.counts.failed == 0)
+    let archive = extraction.archive
+    #expect(!archive.isDamaged && !archive.isCutShort && outcome.summary.counts.failed == 0)
   }
 
   private func change(_ generator: inout SeededNumbers, day: Int) throws {

@@ -38,9 +38,10 @@ struct ShardResultTests {
 
   private static let outcome: ShardOutcome = {
     var outcome = ShardOutcome()
-    (outcome.seen, outcome.done, outcome.failed, outcome.skipped) = (9, 5, 1, 3)
-    (outcome.changed, outcome.missing, outcome.unavailable, outcome.needless) = (1, 1, 1, 2)
-    (outcome.byteCount, outcome.milliseconds, outcome.status) = (1 << 40, 70, 3)
+    (outcome.counts.seen, outcome.counts.done, outcome.counts.failed) = (9, 5, 1)
+    (outcome.counts.skipped, outcome.counts.changed, outcome.needless) = (3, 1, 2)
+    (outcome.counts.missing, outcome.counts.unavailable) = (1, 1)
+    (outcome.counts.byteCount, outcome.milliseconds, outcome.status) = (1 << 40, 70, 3)
     outcome.findings = ["MD5": 4, "other name": 0]
     outcome.node = "node 7"
     return outcome
@@ -222,9 +223,9 @@ struct ShardResultTests {
   func sums() {
     var sum = Self.outcome
     sum.findings["MD5"] = .max - 1
-    sum.byteCount = .max - 1
+    sum.counts.byteCount = .max - 1
     sum.add(Self.outcome)
-    #expect(sum.seen == 18 && sum.needless == 4 && sum.milliseconds == 70)
-    #expect(sum.byteCount == .max && sum.findings == ["MD5": .max, "other name": 0])
+    #expect(sum.counts.seen == 18 && sum.needless == 4 && sum.milliseconds == 70)
+    #expect(sum.counts.byteCount == .max && sum.findings == ["MD5": .max, "other name": 0])
   }
 }

@@ -16,10 +16,7 @@ struct RecordedPathTests {
   private func indexed(seconds: Int64, nanoseconds: Int32, _ entry: ArchiveEntry? = nil) -> RecordedPath {
     let time = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
     return RecordedPath(
-      MemberIndex.Member(
-        path: "f", kind: .file, size: 0, modified: time, flags: [], frame: 0, offset: 0, header: nil,
-        digest: nil),
-      entry)
+      ArchivedMember(path: "f", kind: .file, size: 0, modified: time), entry)
   }
 
   /// The time of a file, and whether an archive without and one with an index has it.

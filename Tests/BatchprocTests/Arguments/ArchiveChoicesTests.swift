@@ -20,9 +20,10 @@ import Testing
 
   @Test func takesTheFormatFromTheSuffix() throws {
     let choices = try choices("-o", "a.tar.zst")
-    #expect(choices.format.name == "tar.zst" && choices.output == "a.tar.zst")
-    #expect(choices.level == nil && choices.latestTime == nil && !choices.isReproducible)
-    #expect(try self.choices("-o", "a.tar.zst", "--format", "tar").format.name == "tar")
+    let options = choices.options
+    #expect(options.format.name == "tar.zst" && choices.output == "a.tar.zst")
+    #expect(options.level == nil && options.latestTime == nil && !options.isReproducible)
+    #expect(try self.choices("-o", "a.tar.zst", "--format", "tar").options.format.name == "tar")
     #expect(try self.choices("-o", "-", "--format", "tar.gz").output == nil)
   }
 
@@ -33,16 +34,16 @@ import Testing
   }
 
   @Test func takesTheLevelsOfTheFormat() throws {
-    #expect(try choices("-o", "a.tar.xz", "-l", "9").level == 9)
+    #expect(try choices("-o", "a.tar.xz", "-l", "9").options.level == 9)
     #expect(refusal("-o", "a.tar.xz", "-l", "10")?.contains("0 to 9") == true)
     #expect(refusal("-o", "a.tar", "-l", "1")?.contains("has no levels") == true)
   }
 
   @Test func takesTheLatestTimeFromOptionOrEnvironment() throws {
-    #expect(try choices("-o", "a.tar", "--mtime", "@7").latestTime == 7)
-    #expect(try choices("-o", "a.tar", "--reproducible", epoch: "9").latestTime == 9)
-    #expect(try choices("-o", "a.tar", "--reproducible", "--mtime", "@7", epoch: "9").latestTime == 7)
-    #expect(try choices("-o", "a.tar", epoch: "9").latestTime == nil)
+    #expect(try choices("-o", "a.tar", "--mtime", "@7").options.latestTime == 7)
+    #expect(try choices("-o", "a.tar", "--reproducible", epoch: "9").options.latestTime == 9)
+    #expect(try choices("-o", "a.tar", "--reproducible", "--mtime", "@7", epoch: "9").options.latestTime == 7)
+    #expect(try choices("-o", "a.tar", epoch: "9").options.latestTime == nil)
     #expect(refusal("-o", "a.tar", "--reproducible", epoch: "noon")?.contains("SOURCE_DATE_EPOCH") == true)
   }
 

@@ -7,8 +7,8 @@ import Testing
 @Suite struct CheckOptionsTests {
   @Test func hasTheDefaultsOfTheContract() throws {
     let options = CheckOptions(try parsed("check", "m"))
-    #expect(options.algorithm == nil && options.directory == nil)
-    #expect(!options.endsRowsInNUL && !options.printsNoRows && !options.warnsOfBadLines)
+    #expect(options.reading.algorithm == nil && options.directory == nil)
+    #expect(!options.reading.zero && !options.printsNoRows && !options.warnsOfBadLines)
     #expect(!options.failsOnBadLines && !options.ignoresMissing && !options.ignoresMalformed)
     #expect(!options.escapesControls)
   }
@@ -19,8 +19,8 @@ import Testing
       "-a",
       "blake2b", "m")
     let options = CheckOptions(line)
-    #expect(options.algorithm == "blake2b" && options.directory == "d")
-    #expect(options.endsRowsInNUL && options.printsNoRows && options.warnsOfBadLines)
+    #expect(options.reading.algorithm == .blake2b && options.directory == "d")
+    #expect(options.reading.zero && options.printsNoRows && options.warnsOfBadLines)
     #expect(options.failsOnBadLines && options.ignoresMissing && options.ignoresMalformed)
     #expect(options.escapesControls)
   }

@@ -9,9 +9,10 @@ import Testing
     let options = try CommonOptions(parsed("hash", "x"))
     #expect(options.concurrency == nil && options.stride == nil && options.maxOpenFiles == nil)
     #expect(options.maxMemory == nil && options.maxLoad == nil && options.qos == .standard)
-    #expect(options.fileLists.isEmpty && options.filterRules.isEmpty && options.policies.isEmpty)
-    #expect(!options.excludeCaches && !options.gitignore && !options.oneFileSystem && !options.followSymlinks)
-    #expect(options.minSize == nil && options.maxSize == nil)
+    #expect(options.fileLists.isEmpty && options.filterRules.isEmpty && options.policy == EventPolicy())
+    let walk = options.walk
+    #expect(!walk.skipsCaches && !walk.readsIgnoreFiles && !walk.staysOnFileSystem && !walk.followsLinks)
+    #expect(walk.minimumSize == nil && walk.maximumSize == nil)
     #expect(options.progress == .auto && options.color == .auto)
     #expect(!options.quiet && !options.verbose && !options.json && !options.dryRun && options.fsync)
   }
@@ -25,9 +26,10 @@ import Testing
         "--color=never", "--json", "-n", "--no-fsync"))
     #expect(options.concurrency == 4 && options.stride == 16 && options.maxOpenFiles == 100)
     #expect(options.maxMemory == 1_048_576 && options.maxLoad == .average(2.5) && options.qos == .background)
-    #expect(options.excludeCaches && options.gitignore && options.oneFileSystem && options.followSymlinks)
-    #expect(options.minSize == 1 && options.maxSize == 1024)
-    #expect(options.policies == [.vanished: .fail, .changed: .retry(3)])
+    let walk = options.walk
+    #expect(walk.skipsCaches && walk.readsIgnoreFiles && walk.staysOnFileSystem && walk.followsLinks)
+    #expect(walk.minimumSize == 1 && walk.maximumSize == 1024)
+    #expect(options.policy[.vanished] == .fail && options.policy[.changed] == .retry(3))
     #expect(options.progress == .plain && options.color == .never)
     #expect(options.json && options.dryRun && !options.fsync)
   }

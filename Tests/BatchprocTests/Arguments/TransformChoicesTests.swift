@@ -21,9 +21,10 @@ import Testing
 
   @Test func hasTheDefaultsOfTheHelp() throws {
     let choices = try choices()
-    #expect(choices.format == .gz && choices.level == nil && choices.suffix == ".gz")
-    #expect(choices.replacing == .older && !choices.removesSource && !choices.compressesAll)
-    #expect(choices.outputDirectory == nil && choices.maximumOutput == nil)
+    let outputs = choices.outputs
+    #expect(choices.format == .gz && choices.level == nil && choices.maximumOutput == nil)
+    #expect(outputs.naming == OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    #expect(outputs.replacing == .older && !outputs.removesSource && !outputs.compressesAll)
   }
 
   @Test(arguments: CompressionFormat.writable)
@@ -67,16 +68,16 @@ import Testing
   }
 
   @Test func keepsAndRemovesSourcesAsTheLastOptionSays() throws {
-    #expect(try choices("--rm").removesSource)
-    #expect(try !choices("--rm", "-k").removesSource)
-    #expect(try choices("--keep", "--remove-source").removesSource)
+    #expect(try choices("--rm").outputs.removesSource)
+    #expect(try !choices("--rm", "-k").outputs.removesSource)
+    #expect(try choices("--keep", "--remove-source").outputs.removesSource)
   }
 
   @Test func replacesAsTheCommandAndItsOptionsSay() throws {
-    #expect(try choices("-f").replacing == .always)
-    #expect(try choices("--no-replace").replacing == .never)
-    func decompressing(_ arguments: String...) throws -> OutputOptions.Replacing {
-      try TransformChoices(parsed(paths(["decompress", "x"] + arguments))).replacing
+    #expect(try choices("-f").outputs.replacing == .always)
+    #expect(try choices("--no-replace").outputs.replacing == .never)
+    func decompressing(_ arguments: String...) throws -> Replacing {
+      try TransformChoices(parsed(paths(["decompress", "x"] + arguments))).outputs.replacing
     }
     #expect(try decompressing() == .never)
     #expect(try decompressing("--update") == .older)
@@ -91,7 +92,7 @@ import Testing
   }
 
   @Test func takesSuffixesThatAreAPartOfAName() throws {
-    #expect(try choices("--suffix", "-gz").suffix == "-gz")
+    #expect(try choices("--suffix", "-gz").outputs.naming.direction == .adding(suffix: "-gz"))
     #expect(refusal("--suffix", "/x") == "The suffix has to be a part of a name, without '/'.")
   }
 }

@@ -24,9 +24,11 @@ struct MutationTests {
 
   @Test("a program that calls damage a success is found, with a file and a command for each case")
   func fails() throws {
+    // Standard input is left alone: formats that cannot be read from it end with 5 even before they are damaged.
     try t.shell(
       """
-      printf '#!/bin/sh\\n%s "$@"\\ns=$?\\n[ $s = 5 ] || exit $s\\nexit 0\\n' $BP >lenient; chmod 755 lenient
+      printf '#!/bin/sh\\n%s "$@"\\ns=$?\\ncase "$*" in *" -") exit $s; esac\\n[ $s = 5 ] || exit $s\\nexit 0\\n' $BP >lenient
+      chmod 755 lenient
       """)
     let run = try mutate("./lenient", "--runs 60 --seed 2 --only archives")
     #expect(run.status == 1)

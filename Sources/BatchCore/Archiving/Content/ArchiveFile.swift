@@ -7,9 +7,9 @@ package final class ArchiveFile: Sendable {
   package let path: PathBytes
   /// The size in bytes after decryption; nil for a stream.
   package let size: UInt64?
-  /// What reads the archive if it has one of the formats that are read only on request.
+  /// How the archive is read if it has one of the formats that are read only on request.
   let foreignFormats: ForeignFormats
-  /// How much memory its decoders may take.
+  /// The limits of its decoders, such as their memory.
   let decoding: DecoderOptions
   let cancellation: Cancellation
   /// The cancellation check between two reads.
@@ -22,33 +22,42 @@ package final class ArchiveFile: Sendable {
   private let decrypted: AgeFile?
   /// The keys for an encrypted stream.
   private let keys: AgeKeys?
-  /// For a file whose parts are fetched when they are read.
+  /// The source of a file whose parts are fetched when they are read; nil for other files.
   private let partial: (any PartialFile)?
+
+  private init(
+    _ path: PathBytes, _ raw: Int32, owner: consuming Descriptor?, size: UInt64?, decrypted: AgeFile? = nil,
+    keys: AgeKeys? = nil, partial: (any PartialFile)? = nil, _ foreignFormats: ForeignFormats = .refused,
+    in context: SourceContext
+  ) {
+    self.path = path
+    self.size = size
+    self.foreignFormats = foreignFormats
+    decoding = DecoderOptions(memory: context.options.memory)
+    cancellation = context.cancellation
+    probe = context.laneProbe
+    calls = context.calls
+    self.raw = raw
+    self.owner = owner
+    self.decrypted = decrypted
+    self.keys = keys
+    self.partial = partial
+  }
 
   /// - Parameters:
   ///   - path: `-` is standard input.
   ///   - folder: the open folder that contains its last name; nil to open it by path.
   ///   - foreignReader: reads ar, cab, ISO 9660, lha, rar and warc archives, in a separate process; nil to refuse them.
-  ///   - keys: for an encrypted archive.
+  ///   - keys: the keys for an encrypted archive.
   ///   - context: the context of the run that reads it.
   /// - Throws: the error of opening it; `special` if it is neither a file nor a stream; the errors of ``AgeFile``.
-  package init(
+  package convenience init(
     _ path: PathBytes, below folder: Int32? = nil, foreignReader: ForeignReaderProgram? = nil,
     keys: AgeKeys? = nil, in context: SourceContext
   ) throws(BatchError) {
-    self.path = path
-    self.keys = keys
-    partial = nil
-    decoding = DecoderOptions(memory: context.options.memory)
-    cancellation = context.cancellation
-    probe = context.laneProbe
-    calls = context.calls
+    let foreign = foreignReader.map { ForeignFormats.process($0) } ?? .refused
     if path == "-", folder == nil {
-      foreignFormats = foreignReader.map { .process($0) } ?? .refused
-      decrypted = nil
-      size = nil
-      raw = STDIN_FILENO
-      owner = nil
+      self.init(path, STDIN_FILENO, owner: nil, size: nil, keys: keys, foreign, in: context)
       return
     }
     let name = folder == nil ? path : PathBytes(path.lastComponent)
@@ -58,7 +67,7 @@ package final class ArchiveFile: Sendable {
     } catch {
       throw error.at(path)
     }
-    let status = try calls.status(of: opened)
+    let status = try context.calls.status(of: opened)
     guard status.kind != .directory else {
       throw BatchError(.special, "is a directory, and no archive", path: path)
     }
@@ -68,34 +77,26 @@ package final class ArchiveFile: Sendable {
     let encryption = try keys.flatMap { (keys) throws(BatchError) in
       try stored.flatMap { (size) throws(BatchError) in try Encryption(size: size, keys, path, reading) }
     }
-    foreignFormats = encryption == nil ? foreignReader.map { .process($0) } ?? .refused : .refused
-    decrypted = encryption?.file
     // An armored file is read as a stream.
-    size = encryption == nil ? stored : encryption?.file?.size
-    self.raw = raw
-    owner = consume opened
+    self.init(
+      path, raw, owner: consume opened, size: encryption == nil ? stored : encryption?.file?.size,
+      decrypted: encryption?.file, keys: keys, encryption == nil ? foreign : .refused, in: context)
   }
 
   /// An archive whose parts are fetched when they are read.
   ///
   /// - Throws: why a part is unavailable; the errors of ``AgeFile``.
-  init(_ partial: any PartialFile, keys: AgeKeys? = nil, in context: SourceContext) throws(BatchError) {
-    path = partial.path
-    self.keys = keys
-    self.partial = partial
-    foreignFormats = .refused
-    decoding = DecoderOptions(memory: context.options.memory)
-    cancellation = context.cancellation
-    probe = context.laneProbe
-    calls = context.calls
-    raw = partial.raw
-    owner = nil
+  convenience init(
+    _ partial: any PartialFile, keys: AgeKeys? = nil, in context: SourceContext
+  ) throws(BatchError) {
     let reading = Self.reading(partial.raw, partial.path, context.calls, partial)
     let encryption = try keys.flatMap { (keys) throws(BatchError) in
       try Encryption(size: partial.size, keys, partial.path, reading)
     }
-    decrypted = encryption?.file
-    size = encryption == nil ? partial.size : encryption?.file?.size
+    self.init(
+      partial.path, partial.raw, owner: nil,
+      size: encryption == nil ? partial.size : encryption?.file?.size, decrypted: encryption?.file,
+      keys: keys, partial: partial, in: context)
   }
 
   /// The content written so far to an unfinished output.
@@ -104,26 +105,19 @@ package final class ArchiveFile: Sendable {
   ///   - isSynced: whether the content is synced and dropped from the page cache before it is read.
   ///   - encryption: the encryption of the output; nil if it is not encrypted.
   /// - Throws: `unwritable` when the output cannot be synced or read.
-  package init(
+  package convenience init(
     _ output: OutputFile, isSynced: Bool, encryption: EncryptedOutput? = nil, in context: SourceContext
   ) throws(BatchError) {
-    path = output.path
-    keys = nil
-    partial = nil
-    foreignFormats = .refused
-    decoding = DecoderOptions()
-    cancellation = context.cancellation
-    probe = context.laneProbe
-    calls = context.calls
     let opened = Descriptor(owning: try output.openForReading(syncing: isSynced))
-    let stored = UInt64(max(0, try calls.status(of: opened).size))
-    let reading = Self.reading(opened.raw, output.path, context.calls)
-    decrypted = try encryption.map { (encryption) throws(BatchError) in
+    let stored = UInt64(max(0, try context.calls.status(of: opened).size))
+    let raw = opened.raw
+    let reading = Self.reading(raw, output.path, context.calls)
+    let decrypted = try encryption.map { (encryption) throws(BatchError) in
       try encryption.reader(size: stored, reading: reading)
     }
-    size = decrypted?.size ?? stored
-    raw = opened.raw
-    owner = consume opened
+    self.init(
+      output.path, raw, owner: consume opened, size: decrypted?.size ?? stored, decrypted: decrypted,
+      in: context)
   }
 
   /// Standard input, in a process that reads an archive for another one.
@@ -133,22 +127,12 @@ package final class ArchiveFile: Sendable {
   ///   - isStream: whether it is read once, from its beginning to its end.
   ///   - progress: as in ``ForeignFormats/here(progress:)``.
   /// - Throws: the error of examining it.
-  init(
+  convenience init(
     inherited path: PathBytes, isStream: Bool, in context: SourceContext,
     progress: @escaping @Sendable () -> Void
   ) throws(BatchError) {
-    self.path = path
-    foreignFormats = .here(progress: progress)
-    decoding = DecoderOptions(memory: context.options.memory)
-    cancellation = context.cancellation
-    probe = context.laneProbe
-    calls = context.calls
-    raw = STDIN_FILENO
-    owner = nil
-    keys = nil
-    decrypted = nil
-    partial = nil
-    size = isStream ? nil : UInt64(max(0, try calls.status(of: raw).size))
+    let size = isStream ? nil : UInt64(max(0, try context.calls.status(of: STDIN_FILENO).size))
+    self.init(path, STDIN_FILENO, owner: nil, size: size, .here(progress: progress), in: context)
   }
 
   var isEncrypted: Bool { decrypted != nil }
@@ -171,7 +155,7 @@ package final class ArchiveFile: Sendable {
     try probe.check()
     guard let decrypted else {
       try partial?.fetch(at: offset, count: buffer.count)
-      return try Self.read(raw, at: offset, into: buffer, path, calls)
+      return try calls.fill(buffer, from: raw, at: offset, path: path)
     }
     do throws(BatchError) {
       return try decrypted.read(at: offset, into: buffer)
@@ -180,31 +164,12 @@ package final class ArchiveFile: Sendable {
     }
   }
 
-  private static func read(
-    _ raw: Int32, at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer, _ path: PathBytes,
-    _ calls: any FileSystemCalls
-  ) throws(BatchError) -> Int {
-    var filled = 0
-    while filled < buffer.count {
-      let (position, isFar) = offset.addingReportingOverflow(UInt64(filled))
-      guard !isFar, let place = Int(exactly: position) else { return filled }
-      let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-      let count = calls.read(raw, into: rest, at: place)
-      guard count >= 0 else {
-        throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path)
-      }
-      if count == 0 { return filled }
-      filled += count
-    }
-    return filled
-  }
-
   private static func reading(
     _ raw: Int32, _ path: PathBytes, _ calls: any FileSystemCalls, _ partial: (any PartialFile)? = nil
   ) -> AgeFile.Reading {
     { (offset, room) throws(BatchError) in
       try partial?.fetch(at: offset, count: room.count)
-      return try read(raw, at: offset, into: room, path, calls)
+      return try calls.fill(room, from: raw, at: offset, path: path)
     }
   }
 
@@ -235,14 +200,8 @@ package final class ArchiveFile: Sendable {
   ///
   /// - Throws: `malformed` when the file is shorter.
   func bytes(at offset: UInt64, count: Int) throws(BatchError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: count)
-    var failure: BatchError?
-    var filled = 0
-    bytes.withUnsafeMutableBytes { buffer in
-      do throws(BatchError) { filled = try read(at: offset, into: buffer) } catch { failure = error }
-    }
-    if let failure { throw failure }
-    guard filled == count else { throw BatchError(.malformed, "truncated", path: path) }
+    let bytes = try [UInt8](upTo: count) { (room) throws(BatchError) in try read(at: offset, into: room) }
+    guard bytes.count == count else { throw BatchError(.malformed, "truncated", path: path) }
     return bytes
   }
 }

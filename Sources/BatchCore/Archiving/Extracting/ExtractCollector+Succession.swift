@@ -4,18 +4,17 @@ import BatchEngine
 extension ExtractCollector {
   /// Removes the file that an earlier member created under the name of a member, after creating the links that refer to that file.
   func makeWay(for order: ExtractionOrder) throws(BatchError) {
-    guard order.turn == .replaces, !order.isLinkToItself else { return }
+    guard order.wait == .replaces, !order.isLinkToItself else { return }
     let place = order.place
     let links = steps.take(of: place) { !$0.isFolder }
     var first: DeferredStep?
     var due = [DeferredStep]()
     for link in links {
-      switch link {
-      case .contentOfLink: due.append(link)
-      case _ where link.order.place.bytes == place.bytes:
+      if link.kind != .contentOfLink, link.order.place.bytes == place.bytes {
         first = link
         try settle(link.order, .superseded)
-      default: due.append(link)
+      } else {
+        due.append(link)
       }
     }
     if let first {
@@ -41,16 +40,14 @@ extension ExtractCollector {
 extension DeferredStep {
   /// This hard link, changed to lead where another link would have led.
   fileprivate func leading(like first: DeferredStep) -> DeferredStep {
-    switch first {
-    case .symbolicLink(let target):
-      var entry = order.entry
-      entry.kind = .symbolicLink
-      entry.linkTarget = target.entry.linkTarget
-      return .symbolicLink(ExtractionOrder(entry: entry, place: order.place))
-    default:
-      var order = order
+    var order = order
+    guard first.kind == .symbolicLink else {
       order.linkPlace = first.order.linkPlace
-      return .hardLink(order)
+      return DeferredStep(.hardLink, order)
     }
+    var entry = order.entry
+    entry.kind = .symbolicLink
+    entry.linkTarget = first.order.entry.linkTarget
+    return DeferredStep(.symbolicLink, ExtractionOrder(entry: entry, place: order.place))
   }
 }

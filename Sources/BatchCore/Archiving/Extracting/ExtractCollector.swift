@@ -44,13 +44,13 @@ package final class ExtractCollector: BatchCollector {
     defer { lane.closeFolder() }
     if context.cancellation.isCancelled { return try collectMade(output) }
     for row in output.rows {
-      if extraction.isCutShort {
+      if extraction.archive.isCutShort {
         discard(row)
       } else {
         try add(row)
       }
     }
-    if extraction.isCutShort { context.end() }
+    if extraction.archive.isCutShort { context.end() }
   }
 
   /// Collects the files that already have their names. Files with temporary names are removed with the rows, because an earlier member may
@@ -58,7 +58,7 @@ package final class ExtractCollector: BatchCollector {
   private func collectMade(_ output: ExtractedChunk) throws(BatchError) {
     for row in output.rows {
       guard case .made = row else { continue }
-      if extraction.isCutShort { discard(row) } else { try add(row) }
+      if extraction.archive.isCutShort { discard(row) } else { try add(row) }
     }
   }
 
@@ -95,7 +95,7 @@ package final class ExtractCollector: BatchCollector {
       try fail(error)
     case .lost(let places, let count, let error):
       for place in places { noteUnmade(place) }
-      extraction.isDamaged = true
+      extraction.archive.isDamaged = true
       for _ in 0..<count { context.counters.addFailed() }
       context.report(Problem(.unreadable, error), severity: .failure)
     case .belowRefused: context.counters.addFailed()
@@ -115,11 +115,11 @@ package final class ExtractCollector: BatchCollector {
     let last = steps.takeAll()
     let finisher = finisher()
     try finisher.makeLinks(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
-    try finisher.describeFolders(last, removingEmpty: extraction.isCutShort) {
+    try finisher.describeFolders(last, removingEmpty: extraction.archive.isCutShort) {
       (order, verdict) throws(BatchError) in try settle(order, verdict)
     }
     // After links and folders were counted too.
-    if extraction.isCutShort { context.counters.end(bytes: byteCount) }
+    if extraction.archive.isCutShort { context.counters.end(bytes: byteCount) }
     if options.isSynced, !options.isDryRun {
       do throws(BatchError) {
         try folder.sync()
@@ -142,7 +142,7 @@ package final class ExtractCollector: BatchCollector {
       hasRehearsed: { [self] in rehearsed.contains($0.bytes.hashValue) && !isUnmade($0) })
   }
 
-  // MARK: What became of members
+  // MARK: The results of members
 
   /// Counts and reports the result of a member.
   func settle(_ order: ExtractionOrder, _ verdict: ExtractionResult) throws(BatchError) {
@@ -151,7 +151,7 @@ package final class ExtractCollector: BatchCollector {
     case .failed(let error):
       noteUnmade(order.place)
       try fail(error)
-    case .kept where options.acceptsEqual && options.overwriting == .never:
+    case .kept where options.acceptsEqual && options.replacing == .never:
       context.counters.addSkipped(.upToDate)
       try report(ExtractionReport(order, .upToDate))
     case .kept:
@@ -185,7 +185,7 @@ package final class ExtractCollector: BatchCollector {
     }
     // Every following file would fail in the same way.
     if error.isOutOfSpace { throw error }
-    if error.code == .malformed { extraction.isDamaged = true }
+    if error.code == .malformed { extraction.archive.isDamaged = true }
     context.report(Problem(.unreadable, error))
   }
 
@@ -247,9 +247,9 @@ package final class ExtractCollector: BatchCollector {
     switch order.entry.kind {
     case .directory:
       try lane.makeFolder(order)
-      return .deferred(.folder(order))
-    case .symbolicLink: return .deferred(.symbolicLink(order))
-    case .hardLink where order.entry.size == 0: return .deferred(.hardLink(order))
+      return .deferred(DeferredStep(.folder, order))
+    case .symbolicLink: return .deferred(DeferredStep(.symbolicLink, order))
+    case .hardLink where order.entry.size == 0: return .deferred(DeferredStep(.hardLink, order))
     case .fifo, .characterDevice, .blockDevice: return try lane.makeNode(order, by: context.commits)
     case .file, .hardLink:
       let made = try lane.make(order) { write throws(BatchError) in
@@ -303,7 +303,7 @@ package final class ExtractCollector: BatchCollector {
       return try settle(order, verdict)
     } catch {
       try fail(error.at(order.entry.path))
-      if order.turn != .any { try makeWay(for: order) }
+      if order.wait != .nothing { try makeWay(for: order) }
       noteUnmade(order.place)
     }
   }

@@ -44,22 +44,24 @@ extension ExtractReader {
   private func order(
     for entry: ArchiveEntry, _ reader: any MemberReader, _ hand: Hand
   ) throws(BatchError) -> ExtractionOrder? {
-    let claim: ExtractionPlanner.Claim
-    do throws(BatchError) {
-      // A hard link with its own content is created as a file.
-      claim = try planner.claim(entry.path, entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind)
-    } catch {
+    let wait: MemberClaims.Wait
+    // A hard link with its own content is created as a file.
+    switch planner.claim(entry.path, entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind) {
+    case .make(let claimed)?: wait = claimed
+    case .refused(let error)?:
       try hand(.problem(error))
       return nil
-    }
-    guard case .made(let turn) = claim else {
-      if case .passed = claim { try hand(.passed) } else { try hand(.belowRefused) }
+    case .belowRefused?, .superseded?:
+      try hand(.belowRefused)
+      return nil
+    case nil:
+      try hand(.passed)
       return nil
     }
     try reader.count(folders: planner.bytesOfFolders)
     let step: ExtractionItem.Step
     do throws(BatchError) {
-      if var order = try planner.selection.order(for: entry, turn: turn) {
+      if var order = try planner.selection.order(for: entry, wait: wait) {
         order.digest = try planner.selection.names?.digest(for: entry)
         return order
       }
@@ -68,7 +70,7 @@ extension ExtractReader {
       // If the last member with a name is refused, an earlier one is removed.
       step =
         planner.selection.place(of: entry.path)
-        .map { .lost(ExtractionOrder(entry: entry, place: $0, turn: turn), error) } ?? .problem(error)
+        .map { .lost(ExtractionOrder(entry: entry, place: $0, wait: wait), error) } ?? .problem(error)
     }
     try hand(step)
     return nil

@@ -11,7 +11,7 @@ package struct ExtractReader: BatchReader {
   /// - Parameters:
   ///   - selection: which members are extracted, and where.
   ///   - globs: the patterns of the selection, for messages.
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, selection: MemberSelection, globs: [PathBytes], options: ExtractionOptions,
     by right: ReadingRight

@@ -13,7 +13,7 @@ package final class ExtractWorker: BatchWorker {
   private let options: ExtractionOptions
   private let lane: MemberWriter
   /// Created for the first segment of an archive.
-  private var tools: (archive: ArchiveFile, tools: SegmentTools)?
+  private var tools: (archive: ArchiveFile, tools: SegmentResources)?
   /// Bytes of content that were read since the last row that reports them.
   private var byteCount = 0
   /// Whether the rest of the chunk follows damage that ends the extraction.
@@ -87,16 +87,17 @@ package final class ExtractWorker: BatchWorker {
     _ order: ExtractionOrder, into output: inout Output, _ fill: MemberWriter.Fill
   ) throws(BatchError) {
     do throws(BatchError) {
-      guard order.turn == .any else {
+      guard order.wait == .nothing else {
         output.rows.append(.waiting(order, try content(of: order, fill)))
         return
       }
       switch order.entry.kind {
       case .directory:
         try lane.makeFolder(order)
-        output.rows.append(.deferred(.folder(order)))
-      case .symbolicLink: output.rows.append(.deferred(.symbolicLink(order)))
-      case .hardLink where order.entry.size == 0: output.rows.append(.deferred(.hardLink(order)))
+        output.rows.append(.deferred(DeferredStep(.folder, order)))
+      case .symbolicLink: output.rows.append(.deferred(DeferredStep(.symbolicLink, order)))
+      case .hardLink where order.entry.size == 0:
+        output.rows.append(.deferred(DeferredStep(.hardLink, order)))
       case .file, .hardLink:
         switch try lane.make(order, fill) {
         case .undoable(let file): output.rows.append(.made(file))
@@ -132,8 +133,8 @@ package final class ExtractWorker: BatchWorker {
 
   /// Adds a member that cannot be created; no file keeps its name.
   private func lose(_ order: ExtractionOrder, _ error: BatchError, into output: inout Output) {
-    output.rows.append(.failed(order.turn == .any ? order.place : nil, error))
-    if order.turn != .any { output.rows.append(.waiting(order, .lost)) }
+    output.rows.append(.failed(order.wait == .nothing ? order.place : nil, error))
+    if order.wait != .nothing { output.rows.append(.waiting(order, .lost)) }
   }
 
   /// A cancellation ends the run; other errors of one member do not.
@@ -188,16 +189,16 @@ package final class ExtractWorker: BatchWorker {
 
   private func tools(
     for archive: IndexedArchive, _ context: WorkerContext
-  ) throws(BatchError) -> SegmentTools {
+  ) throws(BatchError) -> SegmentResources {
     if let tools, tools.archive === archive.file { return tools.tools }
-    let made = try SegmentTools(archive, by: context.reading)
+    let made = try SegmentResources(archive, by: context.reading)
     tools = (archive.file, made)
     return made
   }
 
   private func salvage(
     _ plan: SegmentPlan, _ rest: ArraySlice<SegmentPlan.Choice>, _ segment: SegmentReader,
-    _ tools: SegmentTools, into output: inout Output
+    _ tools: SegmentResources, into output: inout Output
   ) throws(BatchError) {
     var choices = rest
     try segment.salvage(plan.group, plan.members, digests: tools.digests) {
@@ -220,17 +221,17 @@ package final class ExtractWorker: BatchWorker {
     _ entry: ArchiveEntry, _ choice: SegmentPlan.Choice, of plan: SegmentPlan, into output: inout Output,
     _ fill: MemberWriter.Fill
   ) throws(BatchError) {
-    let turn: MemberClaims.Turn
+    let wait: MemberClaims.Wait
     switch choice.disposition {
     case .refused(let error): return output.rows.append(.failed(nil, error))
     case .belowRefused: return output.rows.append(.belowRefused)
     case .superseded: return output.rows.append(.superseded(entry.path))
-    case .make(let claimed): turn = claimed
+    case .make(let claimed): wait = claimed
     }
     let selection = plan.selection(or: selection)
     var order: ExtractionOrder
     do throws(BatchError) {
-      guard let found = try selection.order(for: entry, turn: turn) else {
+      guard let found = try selection.order(for: entry, wait: wait) else {
         return output.rows.append(.skipped(.notChosen))
       }
       order = found
@@ -240,7 +241,7 @@ package final class ExtractWorker: BatchWorker {
       guard let place = selection.place(of: entry.path) else {
         return output.rows.append(.skipped(.notChosen))
       }
-      return lose(ExtractionOrder(entry: entry, place: place, turn: turn), error, into: &output)
+      return lose(ExtractionOrder(entry: entry, place: place, wait: wait), error, into: &output)
     }
     try make(order, into: &output, fill)
   }
@@ -255,18 +256,18 @@ package final class ExtractWorker: BatchWorker {
     var count = 0
     let selection = plan.selection(or: selection)
     for choice in choices {
-      guard case .make(let turn) = choice.disposition else {
+      guard case .make(let wait) = choice.disposition else {
         lose(choice, of: plan, error.at(plan.members[choice.number].path), into: &output)
         continue
       }
       count += 1
       let path = plan.members[choice.number].path
       guard let place = selection.place(of: path) else { continue }
-      if turn == .any {
+      if wait == .nothing {
         places.append(place)
       } else {
         waiting.append(
-          ExtractionOrder(entry: ArchiveEntry(path: path, kind: .file), place: place, turn: turn))
+          ExtractionOrder(entry: ArchiveEntry(path: path, kind: .file), place: place, wait: wait))
       }
     }
     guard count > 0 else { return }
@@ -289,11 +290,11 @@ package final class ExtractWorker: BatchWorker {
     case .refused: output.rows.append(.failed(nil, error))
     case .belowRefused: output.rows.append(.belowRefused)
     case .superseded: output.rows.append(.skipped(.superseded))
-    case .make(let turn):
+    case .make(let wait):
       guard let path = error.path, let place = plan.selection(or: selection).place(of: path) else {
         return output.rows.append(.failed(nil, error))
       }
-      let order = ExtractionOrder(entry: ArchiveEntry(path: path, kind: .file), place: place, turn: turn)
+      let order = ExtractionOrder(entry: ArchiveEntry(path: path, kind: .file), place: place, wait: wait)
       lose(order, error, into: &output)
     }
   }

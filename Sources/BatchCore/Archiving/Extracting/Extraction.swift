@@ -14,13 +14,8 @@ package struct Extraction: Sendable {
     case stop
   }
 
-  package internal(set) var remarks: [String] = []
+  package internal(set) var archive = ArchiveFindings()
   package internal(set) var strippedSlash = false
-  package internal(set) var unmatched: [UnmatchedGlob] = []
-  /// Whether the extraction ended before the end of the archive.
-  package internal(set) var isCutShort = false
-  /// Whether a part of the archive is damaged, even if later members were extracted.
-  package internal(set) var isDamaged = false
   /// How many members were created without privileges that only an option restores.
   package internal(set) var madeSafe = 0
   /// How many members were created without an owner or a time, because the archive has an impossible value.
@@ -33,10 +28,10 @@ package struct Extraction: Sendable {
 
   mutating func add(_ note: Note) {
     switch note {
-    case .remarks(let texts): remarks += texts
+    case .remarks(let texts): archive.remarks += texts
     case .strippedSlash: strippedSlash = true
-    case .unmatched(let globs): unmatched = globs
-    case .stop: isCutShort = true
+    case .unmatched(let globs): archive.unmatched = globs
+    case .stop: archive.isCutShort = true
     }
   }
 

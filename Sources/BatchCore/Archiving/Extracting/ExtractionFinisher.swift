@@ -56,8 +56,8 @@ struct ExtractionFinisher {
         return
       }
       // An existing folder is not changed if nothing may be overwritten, and neither is the target folder.
-      let describes = isMade || (options.overwriting != .never && visit.node != FolderTree.root)
-      let isEqual = options.acceptsEqual && options.overwriting == .never
+      let describes = isMade || (options.replacing != .never && visit.node != FolderTree.root)
+      let isEqual = options.acceptsEqual && options.replacing == .never
       // If two members describe one folder, the later one wins.
       for number in described {
         guard let order = steps.step(number)?.order else { continue }
@@ -69,7 +69,7 @@ struct ExtractionFinisher {
   private func rehearseFolders(_ steps: DeferredSteps, report: Report) throws(BatchError) {
     try steps.forEach(.folder) { (order) throws(BatchError) in
       let describes =
-        folder.hasMade(order.place) || (options.overwriting != .never && !order.place.bytes.isEmpty)
+        folder.hasMade(order.place) || (options.replacing != .never && !order.place.bytes.isEmpty)
       try report(order, .made(describes ? lane.metadata(of: order).foreseenLosses : []))
     }
   }
@@ -178,7 +178,7 @@ struct ExtractionFinisher {
       throw Self.noFirstName
     }
     // While the link has a temporary name, other runs would treat an unlocked inode as left by a dead run.
-    let lock = options.overwriting == .never ? nil : Self.lock(first.name, in: source)
+    let lock = options.replacing == .never ? nil : Self.lock(first.name, in: source)
     defer { withExtendedLifetime(lock) {} }
     let failed = lane.replacing(order.place.name, in: parent, by: right) {
       calls.link(first.name, in: source.raw, as: $0, in: parent.raw)

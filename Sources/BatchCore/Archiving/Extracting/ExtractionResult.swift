@@ -21,31 +21,21 @@ package struct ExtractionReport: Sendable {
 
   /// The path in the archive.
   package let path: PathBytes
-  package let kind: ArchiveEntry.Kind
+  package internal(set) var kind = ArchiveEntry.Kind.file
   /// The size of the content in bytes.
-  package let size: UInt64
+  package internal(set) var size: UInt64 = 0
   package let outcome: Outcome
   /// Whether a dry run finds an existing file, which would be replaced, or a folder, which would be used.
-  package let existed: Bool
+  package internal(set) var existed = false
   /// Where the member goes; nil if the selection determines that from its path.
-  package let place: RelativePath?
+  package internal(set) var place: RelativePath?
+}
 
+extension ExtractionReport {
   init(_ order: ExtractionOrder, _ outcome: Outcome, existed: Bool = false) {
     let entry = order.entry
     self.init(
       path: entry.path, kind: entry.kind, size: entry.size, outcome: outcome, existed: existed,
       place: order.place)
-  }
-
-  init(
-    path: PathBytes, kind: ArchiveEntry.Kind = .file, size: UInt64 = 0, outcome: Outcome,
-    existed: Bool = false, place: RelativePath? = nil
-  ) {
-    self.path = path
-    self.kind = kind
-    self.size = size
-    self.outcome = outcome
-    self.existed = existed
-    self.place = place
   }
 }

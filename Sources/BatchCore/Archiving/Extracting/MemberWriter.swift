@@ -48,7 +48,7 @@ final class MemberWriter {
     current = (place.parent, opened)
     if options.isSynced { folder.registerFileSystem(of: opened) }
     // If files may be replaced, this run may continue one that was killed, so its temporary files are removed.
-    if options.overwriting != .never { folder.clear(opened, place.parent) }
+    if options.replacing != .never { folder.clear(opened, place.parent) }
     return opened
   }
 
@@ -65,14 +65,14 @@ final class MemberWriter {
   func standing(of order: ExtractionOrder, in folder: OpenFolder) throws(BatchError) -> Standing {
     guard let status = try? folder.look(at: order.place.name) else { return .free }
     guard status.kind != .directory else { throw Self.failure(EISDIR) }
-    switch options.overwriting {
+    switch options.replacing {
     case .never:
       guard options.acceptsEqual, try isEqual(status, to: order, in: folder) else {
         throw Self.failure(EEXIST)
       }
       return .kept
     case .always: return .replaced
-    case .newer:
+    case .older:
       let new = order.entry.modified
       let old = status.modified
       return (new.seconds, new.nanoseconds) > (old.seconds, old.nanoseconds) ? .replaced : .kept
@@ -120,7 +120,7 @@ final class MemberWriter {
     let parent = try parent(of: order.place)
     // The final link detects a name that is taken. The check before saves the work for a large file.
     let isSmall = order.entry.size <= Self.smallFile
-    let isLooked = options.overwriting != .never || options.acceptsEqual || !isSmall
+    let isLooked = options.replacing != .never || options.acceptsEqual || !isSmall
     let standing = isLooked ? try standing(of: order, in: parent) : .free
     if standing == .kept { return nil }
     let metadata = metadata(of: order)
@@ -183,7 +183,7 @@ final class MemberWriter {
   ) throws(BatchError) -> Bool {
     let failed = try names.link(&file, as: order.place.name)
     if failed == 0 { return true }
-    if failed == EEXIST, options.overwriting != .never { return false }
+    if failed == EEXIST, options.replacing != .never { return false }
     try check(failed, order, in: parent)
     return true
   }
@@ -223,12 +223,11 @@ final class MemberWriter {
   /// The expected content; nil if no digest is known.
   func expectedContent(
     of order: ExtractionOrder, reusing isReused: Bool
-  ) throws(BatchError) -> ExpectedContent? {
+  ) throws(BatchError) -> ContentDigest? {
     guard let digest = order.digest else { return nil }
-    if isReused, let digests { return ExpectedContent(digest, digests, ahead: ahead, cancellation) }
-    let stream = try DigestStream(.sha256)
+    let stream = if isReused, let digests { digests } else { try DigestStream(.sha256) }
     if isReused { digests = stream }
-    return ExpectedContent(digest, stream, ahead: ahead, cancellation)
+    return ContentDigest(stream, ahead: ahead, expecting: digest, cancellation: cancellation)
   }
 
   /// Creates a file that waits for earlier members.
@@ -249,10 +248,10 @@ final class MemberWriter {
   /// - Returns: nil if the existing file is as new.
   func begin(_ order: ExtractionOrder) throws(BatchError) -> GrowingFile? {
     guard !options.isDryRun else {
-      if order.turn == .any, try !mayTake(order) { return nil }
+      if order.wait == .nothing, try !mayTake(order) { return nil }
       return GrowingFile(file: nil, path: [], content: try expectedContent(of: order, reusing: false))
     }
-    guard order.turn == .any else { return try beginWaiting(order) }
+    guard order.wait == .nothing else { return try beginWaiting(order) }
     guard try mayTake(order, in: try parent(of: order.place)) else { return nil }
     return try begin(order, in: order.place.parent)
   }
@@ -306,19 +305,19 @@ final class MemberWriter {
     _ file: StagedFile, as order: ExtractionOrder, by right: CommitRight
   ) throws(BatchError) -> ExtractionResult {
     guard !options.isDryRun else {
-      if order.turn != .any, try !mayTake(order) { return .kept }
+      if order.wait != .nothing, try !mayTake(order) { return .kept }
       return order.entry.kind == .hardLink
-        ? .deferred(.contentOfLink(order), file.losses) : .made(file.losses)
+        ? .deferred(DeferredStep(.contentOfLink, order), file.losses) : .made(file.losses)
     }
     // A file that gets no name is removed at once.
     var isNamed = false
     defer { if !isNamed { folder.area.remove(file.name, unlinking: true) } }
     let parent = try parent(of: order.place)
     // An earlier member of this run may have created the existing file.
-    if order.turn != .any, try !mayTake(order, in: parent) { return .kept }
+    if order.wait != .nothing, try !mayTake(order, in: parent) { return .kept }
     let staging = file.folder == order.place.parent ? parent : try folder.open(file.folder, creating: false)
     let failed = TemporaryFile.rename(
-      file.name, in: staging, to: order.place.name, in: parent, replacing: options.overwriting != .never,
+      file.name, in: staging, to: order.place.name, in: parent, replacing: options.replacing != .never,
       area: folder.area, by: right)
     guard failed != ENOENT else {
       throw BatchError(.unwritable, "its temporary file is gone: another run or program removed it")
@@ -326,7 +325,7 @@ final class MemberWriter {
     try check(failed, order, in: parent)
     isNamed = true
     guard order.entry.kind == .hardLink else { return .made(file.losses) }
-    return .deferred(.contentOfLink(order), file.losses)
+    return .deferred(DeferredStep(.contentOfLink, order), file.losses)
   }
 
   /// Removes a file that this run created, unless another file has its name now.
@@ -382,7 +381,7 @@ final class MemberWriter {
     _ name: PathBytes, in folder: OpenFolder, by right: CommitRight, _ make: (PathBytes) -> Int32
   ) -> Int32 {
     let failed = -make(name)
-    guard failed == EEXIST, options.overwriting != .never else { return failed }
+    guard failed == EEXIST, options.replacing != .never else { return failed }
     return folder.replace(name, by: right, make)
   }
 

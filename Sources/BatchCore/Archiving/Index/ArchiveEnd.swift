@@ -1,30 +1,25 @@
 import BatchEngine
 import Synchronization
 
-/// How the reading of an archive ended.
-package final class ArchiveEnd: Sendable {
-  private let state = Mutex(
-    (isCutShort: false, isDamaged: false, remarks: [String](), unmatched: [UnmatchedGlob]()))
-
-  package init() {}
-
+/// What is found of an archive as a whole while its members are read.
+package struct ArchiveFindings: Sendable {
+  /// Remarks that did not prevent reading any member.
+  package internal(set) var remarks: [String] = []
+  /// Patterns that no member matched; only if all members were examined.
+  package internal(set) var unmatched: [UnmatchedGlob] = []
   /// Whether reading ended before the end of the archive.
-  package var isCutShort: Bool { state.withLock { $0.isCutShort } }
+  package internal(set) var isCutShort = false
+  /// Whether a part of the archive is damaged, even if later members were read.
+  package internal(set) var isDamaged = false
+}
 
-  /// Whether reading ended at damage in a recognised archive.
-  package var isDamaged: Bool { state.withLock { $0.isDamaged } }
+/// Where a reader leaves its findings.
+package final class ArchiveEnd: Sendable {
+  private let state = Mutex(ArchiveFindings())
 
-  /// Remarks about the archive that did not prevent reading any member.
-  package var remarks: [String] { state.withLock { $0.remarks } }
+  package var findings: ArchiveFindings { state.withLock { $0 } }
 
-  /// Patterns that no member matched; known after all members were examined.
-  package var unmatched: [UnmatchedGlob] { state.withLock { $0.unmatched } }
+  func note(_ change: (inout ArchiveFindings) -> Void) { state.withLock { change(&$0) } }
 
-  func note(unmatched: [UnmatchedGlob]) { state.withLock { $0.unmatched = unmatched } }
-
-  func noteDamage() { state.withLock { $0.isDamaged = true } }
-
-  func cutShort() { state.withLock { $0.isCutShort = true } }
-
-  func note(remarks: [String]) { state.withLock { $0.remarks += remarks } }
+  func cutShort() { note { $0.isCutShort = true } }
 }

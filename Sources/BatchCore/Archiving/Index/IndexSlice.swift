@@ -23,7 +23,7 @@ package struct IndexSlice: Sendable {
   var marks = SupersededMembers()
 
   /// The member with a number in the slice.
-  subscript(number: Int) -> MemberIndex.Member {
+  subscript(number: Int) -> ArchivedMember {
     let (page, index) = place(of: number)
     let row = page.row(index)
     var digest: Digest?
@@ -37,9 +37,9 @@ package struct IndexSlice: Sendable {
         digest = Digest(.sha256, bytes: checks.digests[start..<(start + Self.digestSize)])
       }
     }
-    return MemberIndex.Member(
-      path: page.path(index), kind: row.kind, size: row.size, modified: row.modified, flags: row.flags,
-      frame: row.frame, offset: row.offset, header: header, digest: digest)
+    return ArchivedMember(
+      path: page.path(index), kind: row.kind, size: row.size, modified: row.modified, digest: digest,
+      flags: row.flags, frame: row.frame, offset: row.offset, header: header)
   }
 
   /// The flags of a member, without decoding the rest of it.
@@ -50,11 +50,7 @@ package struct IndexSlice: Sendable {
 
   /// Calls `body` with each member in order.
   func forEach<Failure: Error>(_ body: (ListedMember) throws(Failure) -> Void) throws(Failure) {
-    for number in numbers {
-      var member = ListedMember(self[number])
-      member.mark = marks.mark(of: number)
-      try body(member)
-    }
+    for number in numbers { try body(ListedMember(member: self[number], mark: marks.mark(of: number))) }
   }
 
   /// The slice without its first member; only for slices without checks.

@@ -16,27 +16,6 @@ struct MemberIndex: Sendable {
     var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }
   }
 
-  struct Member: Sendable {
-    let path: PathBytes
-    let kind: ArchiveEntry.Kind
-    let size: UInt64
-    let modified: FileStatus.Time
-    let flags: MemberFlags
-    /// The number of the frame in which it begins.
-    let frame: Int
-    /// The offset of its first header in the content of that frame.
-    let offset: UInt64
-    /// Nil if the checks were not requested.
-    let header: HeaderChecksum?
-    /// Nil for a member without digest, and if the checks were not requested.
-    let digest: Digest?
-
-    /// Whether the entry in the archive agrees.
-    func agrees(with entry: ArchiveEntry) -> Bool {
-      path == entry.path && kind == entry.kind && modified == entry.modified && size == entry.size
-    }
-  }
-
   /// Consecutive frames that contain whole members.
   struct Group: Sendable {
     let frames: Range<Int>
@@ -75,7 +54,7 @@ struct MemberIndex: Sendable {
   }
 
   /// The offset of a member's headers in the content of its group.
-  func start(of member: Member, in group: Group) -> UInt64 {
+  func start(of member: ArchivedMember, in group: Group) -> UInt64 {
     let base = frames[group.frames.lowerBound].plain.lowerBound
     return frames[member.frame].plain.lowerBound - base + member.offset
   }
@@ -84,22 +63,6 @@ struct MemberIndex: Sendable {
   func weight(of group: Group) -> Int64 {
     guard let first = group.frames.first, let last = group.frames.last else { return 0 }
     return Int64(min(frames[last].plain.upperBound - frames[first].plain.lowerBound, 1 << 40))
-  }
-}
-
-extension ArchiveEntry.Kind {
-  /// The kind for a type flag in a tar header.
-  init?(typeflag: UInt8) {
-    switch typeflag {
-    case UInt8(ascii: "0"): self = .file
-    case UInt8(ascii: "1"): self = .hardLink
-    case UInt8(ascii: "2"): self = .symbolicLink
-    case UInt8(ascii: "3"): self = .characterDevice
-    case UInt8(ascii: "4"): self = .blockDevice
-    case UInt8(ascii: "5"): self = .directory
-    case UInt8(ascii: "6"): self = .fifo
-    default: return nil
-    }
   }
 }
 

@@ -27,7 +27,7 @@ final class MemberIndexBuilder {
     count += 1
     fileBytes &+= member.kind == .file ? member.size : 0
     page.add(member, frame: frame)
-    headerChecks.append { $0.appendLittleEndian(member.header.check) }
+    headerChecks.append { $0.appendLittleEndian(member.header?.check ?? 0) }
     if let digest = member.digest {
       digests.append { $0 += digest.bytes }
       pageDigests += 1
@@ -36,7 +36,7 @@ final class MemberIndexBuilder {
   }
 
   /// The stored index, as pieces in memory.
-  func finish(_ frames: [FramePlace]) throws(BatchError) -> IndexExtent {
+  func finish(_ frames: [MemberIndex.Frame]) throws(BatchError) -> IndexExtent {
     if page.count > 0 { try storePage() }
     let pagesLength = stored.count
     try store(head(frames))
@@ -47,13 +47,13 @@ final class MemberIndexBuilder {
     return IndexExtent([stored] + headerChecks.pieces + digests.pieces + [lengths + digest.bytes])
   }
 
-  private func head(_ frames: [FramePlace]) throws(BatchError) -> [UInt8] {
+  private func head(_ frames: [MemberIndex.Frame]) throws(BatchError) -> [UInt8] {
     var head = MemberIndex.magic
     for number in [count, fileBytes, UInt64(frames.count), pageCount] { head.appendLittleEndian(number) }
     for frame in frames {
-      for number in [frame.offset, frame.size, frame.plainOffset, frame.plainSize] {
-        head.appendLittleEndian(number)
-      }
+      for number in [
+        frame.compressed.lowerBound, frame.compressedSize, frame.plain.lowerBound, frame.plainSize,
+      ] { head.appendLittleEndian(number) }
       head.appendLittleEndian(frame.check)
     }
     return head + pages + (try Self.digest(of: headerChecks.pieces + digests.pieces)).bytes

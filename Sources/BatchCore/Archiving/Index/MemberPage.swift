@@ -14,7 +14,7 @@ import func Glibc.memchr
 /// | u32 each | frame |
 /// | u64 each | offset of its headers in the frame's plain content |
 /// | u32 each | length of its headers |
-/// | | the paths, one behind the other |
+/// | | the paths, one after the other |
 ///
 /// Numbers are little-endian. Columns compress to two thirds of the size of rows, in half the time, and a member can be found
 /// without a search.
@@ -67,7 +67,7 @@ struct MemberPage: Sendable {
         let found = MemberFlags(rawValue: raw[Self.place(of: 5, count) + index])
         if found.contains(.digest) { digestCount += 1 }
         guard nanoseconds < 1_000_000_000, found.isSubset(of: flags),
-          ArchiveEntry.Kind(typeflag: raw[Self.place(of: 4, count) + index]) != nil
+          ArchiveEntry.Kind(rawValue: raw[Self.place(of: 4, count) + index]) != nil
         else { return false }
       }
       starts.append(UInt32(truncatingIfNeeded: end))
@@ -103,7 +103,7 @@ struct MemberPage: Sendable {
 
   func row(_ index: Int) -> Row {
     bytes.withUnsafeBytes { raw in
-      guard let kind = ArchiveEntry.Kind(typeflag: raw[Self.place(of: 4, count) + index]) else {
+      guard let kind = ArchiveEntry.Kind(rawValue: raw[Self.place(of: 4, count) + index]) else {
         preconditionFailure("was looked at before")
       }
       return Row(

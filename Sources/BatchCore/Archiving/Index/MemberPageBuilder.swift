@@ -22,14 +22,14 @@ struct MemberPageBuilder {
   mutating func add(_ member: ArchivedMember, frame: UInt32) {
     count += 1
     lengths.appendLittleEndian(UInt32(truncatingIfNeeded: member.path.bytes.count))
-    kinds.append(member.kind.typeFlag)
+    kinds.append(member.kind.rawValue)
     flags.append(member.flags.union(member.digest == nil ? [] : .digest).rawValue)
     sizes.appendLittleEndian(member.size)
     seconds.appendLittleEndian(member.modified.seconds)
     nanoseconds.appendLittleEndian(UInt32(truncatingIfNeeded: member.modified.nanoseconds))
     frames.appendLittleEndian(frame)
     offsets.appendLittleEndian(member.offset)
-    headers.appendLittleEndian(member.header.size)
+    headers.appendLittleEndian(member.header?.size ?? 0)
     paths += member.path.bytes
   }
 

@@ -3,11 +3,11 @@ import BatchEngine
 /// Finds the members of an archive that a later member of the same name supersedes.
 ///
 /// A 64-bit hash of each name is kept while the archive is read, and its number too if the archive can be read only once.
-struct SupersededMembers {
+package struct SupersededMembers {
   /// The mark of a member in a list or a verification.
-  enum Mark: Sendable {
+  package enum Mark: Sendable {
     case none
-    /// A later member has its name.
+    /// A later member has its name; then this one is not compared with a folder.
     case superseded
     /// An earlier member has its name; used if that one was reported before this one was known.
     case supersedes

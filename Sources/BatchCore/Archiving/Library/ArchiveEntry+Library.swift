@@ -54,17 +54,8 @@ extension ArchiveEntry {
   private static func kind(of entry: OpaquePointer, isHardLink: Bool) -> Kind? {
     if isHardLink { return .hardLink }
     let type = archive_entry_filetype(entry)
-    return switch FileStatus.Kind(mode: type) {
-    case .regular: .file
-    case .directory: .directory
-    case .symbolicLink: .symbolicLink
-    case .fifo: .fifo
-    case .characterDevice: .characterDevice
-    case .blockDevice: .blockDevice
-    case .socket: nil
     // Archives from other systems may not store the kind.
-    case .unknown: type == 0 ? .file : nil
-    }
+    return type == 0 ? .file : Kind(FileStatus.Kind(mode: type))
   }
 
   private static func attributes(of entry: OpaquePointer) -> [ExtendedAttribute] {

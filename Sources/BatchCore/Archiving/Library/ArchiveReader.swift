@@ -139,9 +139,9 @@ final class ArchiveReader: MemberReader {
   /// Whether the archive is a tar.
   var isTar: Bool { base == ARCHIVE_FORMAT_TAR }
 
-  /// The next member; nil behind the last one, when the archive ends as its format demands.
+  /// The next member; nil after the last one, if the archive ends as its format demands.
   ///
-  /// - Throws: `malformed` where it cannot be read further.
+  /// - Throws: `malformed` if the archive cannot be read further.
   func next() throws(BatchError) -> Member? {
     if !found.isEmpty { return found.removeFirst() }
     if let ending { throw ending }

@@ -23,7 +23,7 @@ final class LibraryEntry {
   func fill(_ entry: ArchiveEntry, number: Int64 = 0, linkCount: UInt32 = 1, hasLists: Bool = true) {
     archive_entry_clear(pointer)
     entry.path.withCString { archive_entry_copy_pathname(pointer, $0) }
-    archive_entry_set_filetype(pointer, Self.fileType(of: entry.kind))
+    archive_entry_set_filetype(pointer, entry.kind.fileKind.mode)
     archive_entry_set_perm(pointer, entry.mode & 0o7777)
     archive_entry_set_uid(pointer, Int64(entry.owner))
     archive_entry_set_gid(pointer, Int64(entry.group))
@@ -84,19 +84,6 @@ final class LibraryEntry {
     guard time.seconds < 0, time.nanoseconds > 0 else { return time }
     guard time.seconds < -1 else { return FileStatus.Time(seconds: -1, nanoseconds: 0) }
     return FileStatus.Time(seconds: time.seconds + 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
-  }
-
-  private static func fileType(of kind: ArchiveEntry.Kind) -> UInt32 {
-    let kind: FileStatus.Kind =
-      switch kind {
-      case .file, .hardLink: .regular
-      case .directory: .directory
-      case .symbolicLink: .symbolicLink
-      case .fifo: .fifo
-      case .characterDevice: .characterDevice
-      case .blockDevice: .blockDevice
-      }
-    return kind.mode
   }
 }
 

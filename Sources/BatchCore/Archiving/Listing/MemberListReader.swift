@@ -20,7 +20,7 @@ package struct MemberListReader: BatchReader {
   private let reader: (any MemberReader)?
   private let digests: DigestStream?
   private let marksMembers: Bool
-  private let end: ArchiveEnd
+  package let end = ArchiveEnd()
 
   /// - Parameters:
   ///   - selection: which members are listed; `globs` are its patterns, for messages.
@@ -29,23 +29,21 @@ package struct MemberListReader: BatchReader {
   ///   - usesIndex: whether an index is used; otherwise the members are those that any reader finds.
   ///   - memory: memory for the index, in bytes.
   ///   - marks: whether superseded members are marked.
-  ///   - end: receives how the archive ended.
   ///   - right: the right to read it.
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, selection: MemberSelection = .all, globs: [PathBytes] = [], details: Bool,
     digests: Bool, usesIndex: Bool = true,
     limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, marks: Bool = false,
-    end: ArchiveEnd, by right: ReadingRight
+    by right: ReadingRight
   ) throws(BatchError) {
     planner = ExtractionPlanner(selection, globs: globs)
-    self.end = end
     marksMembers = marks
     let open = try OpenArchive(archive, checks: digests && !details, memory: memory, by: right)
     self.archive = open
     index = usesIndex ? open.index?.index : nil
     let isListed = index != nil && !details
-    if isListed || open.index == nil { end.note(remarks: open.remarks) }
+    if isListed || open.index == nil { end.note { $0.remarks += open.remarks } }
     reader = isListed ? nil : try open.reader(limits: limits)
     self.digests = digests && !isListed ? try DigestStream(.sha256) : nil
   }
@@ -62,11 +60,11 @@ package struct MemberListReader: BatchReader {
     } else if let index {
       try readSlices(of: index, in: context)
     }
-    if !end.isCutShort { end.note(unmatched: planner.unmatched) }
+    end.note { if !$0.isCutShort { $0.unmatched = planner.unmatched } }
   }
 
   private func isChosen(_ member: ListedMember) -> Bool {
-    planner.chooses(member.path, isDirectory: member.kind == .directory)
+    planner.chooses(member.member.path, isDirectory: member.member.kind == .directory)
   }
 
   // MARK: Members of an index
@@ -121,13 +119,13 @@ package struct MemberListReader: BatchReader {
             recorded = found
           } else {
             flags = nil
-            end.note(remarks: ["the archive is not what its index says"])
+            end.note { $0.remarks.append("the archive is not what its index says") }
           }
         }
         do throws(BatchError) {
           let digest = try digest(of: &entry, reader, in: context)
           var member = ListedMember(entry, digest: digest, flags: recorded)
-          member.mark = marks?.mark(member.path) ?? .none
+          member.mark = marks?.mark(entry.path) ?? .none
           if isChosen(member) { try context.yield(.member(member)) }
         } catch {
           try context.checkCancellation()
@@ -142,7 +140,7 @@ package struct MemberListReader: BatchReader {
       end.cutShort()
       try context.yield(.problem(lost.at(archive.file.path)))
     }
-    end.note(remarks: reader.harmlessRemarks)
+    end.note { $0.remarks += reader.harmlessRemarks }
   }
 
   /// - Parameter entry: gets its size, where that follows the content.
@@ -188,7 +186,7 @@ private struct RecordedFlags {
   /// Skips a member that cannot be read.
   mutating func skip() throws(BatchError) { _ = try next() }
 
-  private mutating func next() throws(BatchError) -> MemberIndex.Member? {
+  private mutating func next() throws(BatchError) -> ArchivedMember? {
     let number = rest.numbers.lowerBound
     if rest.numbers.isEmpty {
       guard number < cursor.index.count else { return nil }

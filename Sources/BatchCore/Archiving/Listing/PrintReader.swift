@@ -16,20 +16,17 @@ package struct PrintReader: BatchReader {
   private let planner: ExtractionPlanner
   private let limits: ArchiveLimits
   private let memory: Int
-  private let end: ArchiveEnd
+  package let end = ArchiveEnd()
 
-  /// - Parameters:
-  ///   - memory: memory for the index of the archive, in bytes.
-  ///   - end: receives how the archive ended.
+  /// - Parameter memory: memory for the index of the archive, in bytes.
   /// - Throws: `invalid` for a pattern that can never match.
   package init(
     _ archive: ArchiveFile, globs: [PathBytes], filter: PathFilter? = nil, limits: ArchiveLimits,
-    memory: Int = BatchOptions().memory, end: ArchiveEnd
+    memory: Int = BatchOptions().memory
   ) throws(BatchError) {
     self.archive = archive
     self.limits = limits
     self.memory = memory
-    self.end = end
     planner = ExtractionPlanner(try MemberSelection(globs: globs, filter: filter), globs: globs)
   }
 
@@ -48,10 +45,10 @@ package struct PrintReader: BatchReader {
     } catch {
       try context.checkCancellation()
       end.cutShort()
-      if isArchive, error.code == .malformed { end.noteDamage() }
+      if isArchive, error.code == .malformed { end.note { $0.isDamaged = true } }
       try context.yield(.problem(error))
     }
-    end.note(unmatched: planner.unmatched)
+    end.note { $0.unmatched = planner.unmatched }
   }
 
   private func readSegments(
@@ -97,7 +94,7 @@ package struct PrintReader: BatchReader {
       try context.yield(.problem(lost.at(archive.path)))
       end.cutShort()
     }
-    end.note(remarks: reader.harmlessRemarks)
+    end.note { $0.remarks += reader.harmlessRemarks }
   }
 
   private func read(

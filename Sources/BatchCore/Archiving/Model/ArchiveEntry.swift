@@ -2,9 +2,10 @@ import BatchEngine
 
 /// The description of one member in an archive, in types that depend neither on the format nor on the platform.
 package struct ArchiveEntry: Sendable, Hashable {
-  /// The kind of a member.
+  /// The kind of a member. The value is the type flag of tar, which the index uses too.
   package enum Kind: UInt8, Sendable, CaseIterable {
-    case file, directory, symbolicLink, hardLink, fifo, characterDevice, blockDevice
+    case file = 0x30
+    case hardLink, symbolicLink, characterDevice, blockDevice, directory, fifo
   }
 
   /// The path in the archive, any bytes; without a final slash.

@@ -28,12 +28,3 @@ package struct ArchiveFrame: Sendable {
     libdeflate_crc32(0, bytes.baseAddress, bytes.count)
   }
 }
-
-/// The range of a frame in the archive, and of its content in the decompressed archive.
-struct FramePlace: Sendable, Hashable {
-  let offset: UInt64
-  let size: UInt64
-  let plainOffset: UInt64
-  let plainSize: UInt64
-  let check: UInt32
-}

@@ -1,16 +1,17 @@
 import BatchEngine
 
 /// How large the content of an archive may be when it is extracted.
-package struct ArchiveLimits: Sendable, Hashable {
+public struct ArchiveLimits: Sendable, Hashable {
   /// The ratio is not checked below this size.
   private static let harmless: UInt64 = 1 << 20
 
   /// Bytes of content at most; nil for no limit.
-  package var maximumOutput: UInt64?
+  public var maximumOutput: UInt64?
   /// How many times as large as the archive the content may be; nil for no limit.
-  package var maximumRatio: UInt64?
+  public var maximumRatio: UInt64?
 
-  package init(maximumOutput: UInt64? = nil, maximumRatio: UInt64? = nil) {
+  /// Limits, or none.
+  public init(maximumOutput: UInt64? = nil, maximumRatio: UInt64? = nil) {
     self.maximumOutput = maximumOutput
     self.maximumRatio = maximumRatio
   }

@@ -18,6 +18,9 @@ package struct ArchiveOptions: Sendable {
     self.format = format
   }
 
+  /// - Throws: as ``ArchiveFormat/memoryOfLane(level:)``.
+  package func memoryOfLane() throws(BatchError) -> Int { try format.memoryOfLane(level: level) }
+
   /// The time that a member gets.
   func time(of status: FileStatus) -> FileStatus.Time {
     var time = status.modified

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A member that was written, as the index and the report describe it.
+/// A member of an archive: as it was written, or as an index describes it.
 package struct ArchivedMember: Sendable, Hashable {
   /// Its name in the archive.
   package let path: PathBytes
@@ -8,73 +8,40 @@ package struct ArchivedMember: Sendable, Hashable {
   /// Bytes of content, holes included.
   package let size: UInt64
   package let modified: FileStatus.Time
-  /// The digest of the whole content; nil for a member without content, and if it was not computed.
-  package var digest: Digest?
-  package var flags: MemberFlags = []
-  /// For a file with content: ``ReadOutcome/isSettled``.
+  /// The digest of the whole content; nil for a member without content, and if it was not computed or requested.
+  package internal(set) var digest: Digest?
+  package internal(set) var flags: MemberFlags = []
+  /// For a file with content that was written: ``ReadOutcome/isSettled``.
   var isSettled = false
-  /// The offset of its first header in the decoded frame.
-  private(set) var offset: UInt64
-  let header: HeaderChecksum
+  /// In an index: the number of the frame in which it begins.
+  var frame = 0
+  /// The offset of its first header in the content of that frame.
+  var offset: UInt64 = 0
+  /// Nil if unknown or not requested.
+  var header: HeaderChecksum?
   /// The file to which a hard link leads, or of which this is the first name.
-  let identity: FileIdentity?
-  /// The target of a link.
-  let linkTarget: PathBytes?
+  var identity: FileIdentity?
+  /// The target of a link; an index does not store it.
+  var linkTarget: PathBytes?
 
-  init(
-    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderChecksum = .empty, digest: Digest? = nil,
-    identity: FileIdentity? = nil
-  ) {
-    path = entry.path
-    kind = entry.kind
-    size = entry.size
-    modified = entry.modified
-    self.digest = digest
-    self.offset = UInt64(offset)
-    self.header = header
-    self.identity = identity
-    linkTarget = entry.linkTarget
+  /// Whether the entry in the archive agrees.
+  func agrees(with entry: ArchiveEntry) -> Bool {
+    path == entry.path && kind == entry.kind && modified == entry.modified && size == entry.size
   }
+}
 
-  /// A member from a stored record.
+extension ArchivedMember {
   init(
-    path: PathBytes, kind: ArchiveEntry.Kind, size: UInt64, modified: FileStatus.Time, digest: Digest?,
-    flags: MemberFlags, offset: UInt64, header: HeaderChecksum, identity: FileIdentity?
+    _ entry: ArchiveEntry, offset: Int = 0, header: HeaderChecksum? = nil, digest: Digest? = nil,
+    flags: MemberFlags = [], identity: FileIdentity? = nil
   ) {
-    self.path = path
-    self.kind = kind
-    self.size = size
-    self.modified = modified
-    self.digest = digest
-    self.flags = flags
-    self.offset = offset
-    self.header = header
-    self.identity = identity
-    linkTarget = nil
-  }
-
-  /// The same member at another place in its frame.
-  func moved(to offset: UInt64) -> ArchivedMember {
-    var member = self
-    member.offset = offset
-    return member
+    self.init(
+      path: entry.path, kind: entry.kind, size: entry.size, modified: entry.modified, digest: digest,
+      flags: flags, offset: UInt64(offset), header: header, identity: identity, linkTarget: entry.linkTarget)
   }
 }
 
 extension ArchiveEntry.Kind {
-  /// The type flag of tar, which the index uses too.
-  var typeFlag: UInt8 {
-    switch self {
-    case .file: UInt8(ascii: "0")
-    case .hardLink: UInt8(ascii: "1")
-    case .symbolicLink: UInt8(ascii: "2")
-    case .characterDevice: UInt8(ascii: "3")
-    case .blockDevice: UInt8(ascii: "4")
-    case .directory: UInt8(ascii: "5")
-    case .fifo: UInt8(ascii: "6")
-    }
-  }
-
   /// The name of the kind in JSON.
   package var word: String { self == .hardLink ? FileStatus.Kind.hardLinkWord : fileKind.word }
 

@@ -8,22 +8,16 @@ struct HeaderChecksum: Sendable, Hashable {
   /// The CRC-32 of these bytes.
   let check: UInt32
 
-  static let empty = HeaderChecksum(size: 0, check: 0)
-
-  init(size: UInt32, check: UInt32) {
-    self.size = size
-    self.check = check
-  }
-
-  /// - Parameter headers: all bytes before the content.
-  init(of headers: UnsafeRawBufferPointer) {
-    size = UInt32(clamping: headers.count)
-    check = ArchiveFrame.check(of: headers)
-  }
-
   /// Whether the headers of a member are unchanged.
   func holds(for member: UnsafeRawBufferPointer) -> Bool {
     guard let end = Int(exactly: size), end <= member.count else { return false }
     return ArchiveFrame.check(of: UnsafeRawBufferPointer(rebasing: member[..<end])) == check
+  }
+}
+
+extension HeaderChecksum {
+  /// - Parameter headers: all bytes before the content.
+  init(of headers: UnsafeRawBufferPointer) {
+    self.init(size: UInt32(clamping: headers.count), check: ArchiveFrame.check(of: headers))
   }
 }

@@ -6,9 +6,9 @@ import BatchEngine
 /// that two of a million names have the same hash is 3 in 100 million.
 struct MemberClaims {
   /// Which members a member must wait for.
-  enum Turn: Sendable {
+  enum Wait: Sendable {
     /// None: no earlier member is related to its name.
-    case any
+    case nothing
     /// All members before it, because one of them has the name of its parent folder.
     case afterAll
     /// All members before it, because one of them has its name and is replaced.
@@ -36,14 +36,14 @@ struct MemberClaims {
   ///
   /// - Throws: `invalid` when an earlier member that is not a folder has the name of a parent folder.
   mutating func claim(_ place: RelativePath, _ kind: ArchiveEntry.Kind, path: PathBytes) throws(BatchError)
-    -> Turn
+    -> Wait
   {
     let isBelowContested = try claimFolders(above: place, path: path)
     let hash = Self.hash(of: place.bytes[place.nameStart...], in: parentHasher)
-    let others: Turn = isBelowContested ? .afterAll : .any
+    let others: Wait = isBelowContested ? .afterAll : .nothing
     switch kind {
     case .directory:
-      guard !place.bytes.isEmpty else { return .any }
+      guard !place.bytes.isEmpty else { return .nothing }
       let wasFile = files.remove(hash) != nil
       if wasFile { contested.insert(hash) }
       let wasLink = links.remove(hash) != nil

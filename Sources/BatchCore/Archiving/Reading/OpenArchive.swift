@@ -35,7 +35,7 @@ struct OpenArchive {
 
   /// Reads the members from the beginning, even if there is an index.
   ///
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   func reader(limits: ArchiveLimits) throws(BatchError) -> any MemberReader {
     guard case .process(let program) = file.foreignFormats else { return try readerHere(limits) }
     // A stream can be read by only one process.

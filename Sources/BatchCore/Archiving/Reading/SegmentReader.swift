@@ -14,11 +14,6 @@ struct SegmentReader {
   /// How the last group differs from the index, if the whole group could be decoded.
   private(set) var contradiction: BatchError?
 
-  init(archive: IndexedArchive, loader: FrameLoader) {
-    self.archive = archive
-    self.loader = loader
-  }
-
   /// Visits the members of a group until it finds damage.
   ///
   /// - Parameters:
@@ -29,7 +24,7 @@ struct SegmentReader {
   mutating func read(
     _ group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
     ahead: (digests: DigestsAhead, members: [Int])? = nil,
-    visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
+    visit: (Int, ArchivedMember, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
     contradiction = nil
     defer { ahead?.digests.end() }
@@ -45,7 +40,7 @@ struct SegmentReader {
   private mutating func readAll(
     of group: MemberIndex.Group, _ members: IndexSlice, limits: ArchiveLimits,
     ahead: (digests: DigestsAhead, members: [Int])?,
-    visit: (Int, MemberIndex.Member, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
+    visit: (Int, ArchivedMember, ArchiveEntry, ArchiveReader) throws(BatchError) -> Void
   ) throws(BatchError) {
     let content = SegmentContent(loader, archive.index, frames: group.frames) { (number, frame) in
       ahead?.digests.begin(frame, number, members, members: ahead?.members ?? [])
@@ -105,7 +100,7 @@ struct SegmentReader {
   /// - Parameter visit: called with each member and its recovered content; nil if unavailable.
   func salvage(
     _ group: MemberIndex.Group, _ members: IndexSlice, digests: DigestStream,
-    visit: (Int, MemberIndex.Member, SalvagedMember?) throws(BatchError) -> Void
+    visit: (Int, ArchivedMember, SalvagedMember?) throws(BatchError) -> Void
   ) throws(BatchError) {
     var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
     if holdsAllInOneFrame(group, members) {
@@ -140,13 +135,13 @@ struct SegmentReader {
   }
 
   /// Whether a member's header and content may be available although the padding after it is not.
-  private func isWithin(_ member: MemberIndex.Member, _ place: Range<UInt64>, _ count: Int) -> Bool {
+  private func isWithin(_ member: ArchivedMember, _ place: Range<UInt64>, _ count: Int) -> Bool {
     let (end, isHuge) = place.lowerBound.addingReportingOverflow(member.size)
     return !isHuge && end < UInt64(count)
   }
 
   private func content(
-    of member: MemberIndex.Member, in bytes: UnsafeRawBufferPointer, _ digests: DigestStream
+    of member: ArchivedMember, in bytes: UnsafeRawBufferPointer, _ digests: DigestStream
   ) -> SalvagedMember? {
     guard let header = member.header, header.holds(for: bytes) else { return nil }
     do throws(BatchError) {

@@ -5,7 +5,7 @@ extension RecordedPath {
   /// The record of a member in an index.
   ///
   /// - Parameter entry: nil for a damaged member, of which only the index entry is known.
-  init(_ member: MemberIndex.Member, _ entry: ArchiveEntry?) {
+  init(_ member: ArchivedMember, _ entry: ArchiveEntry?) {
     self.init(member.path, member.kind, size: member.size, modified: member.modified)
     digest = member.digest
     guard let entry else { return }

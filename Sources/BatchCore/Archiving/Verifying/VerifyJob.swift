@@ -17,13 +17,7 @@ package struct VerifyJob: BatchJob {
     /// How the folder differs from the archive; nil if it does not.
     package var difference: Difference?
     /// Whether other members have its name.
-    var mark = SupersededMembers.Mark.none
-
-    /// Whether a later member has its name; then it is not compared with a folder.
-    package var isSuperseded: Bool { mark == .superseded }
-
-    /// Whether an earlier member has its name, in an archive that is read once.
-    package var supersedes: Bool { mark == .supersedes }
+    package var mark = SupersededMembers.Mark.none
   }
 
   /// One result of a worker.

@@ -6,9 +6,8 @@ package struct VerifyReader: BatchReader {
   /// One step of a verification.
   package struct Item: Sendable {
     enum Step: Sendable {
-      case segment(IndexedArchive, MemberIndex.Group, IndexSlice)
-      /// The same for an archive that was just written, with the index in memory and the digests of the decoded frames.
-      case written(IndexedArchive, MemberIndex.Group, IndexSlice, contents: [Digest])
+      /// For an archive that was just written with the digests of the decoded frames.
+      case segment(IndexedArchive, MemberIndex.Group, IndexSlice, contents: [Digest]?)
       /// The bytes between the members and the index.
       case end(IndexedArchive)
       /// A member whose content was read to its end.
@@ -52,7 +51,7 @@ package struct VerifyReader: BatchReader {
   ///   - memory: memory for the index of the archive, in bytes.
   ///   - marks: whether superseded members are marked, not only counted.
   ///   - share: the segments that are read; nil for all. An archive without an index is read as a whole.
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, live: LiveTree? = nil, memory: Int = BatchOptions().memory, marks: Bool = false,
     share: ReadShare? = nil, by right: ReadingRight
@@ -80,7 +79,7 @@ package struct VerifyReader: BatchReader {
 
   /// Verifies an archive that was just written, against the data from which it was made.
   ///
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   package init(
     _ archive: ArchiveFile, madeOf written: WrittenArchive, by right: ReadingRight
   ) throws(BatchError) {
@@ -167,8 +166,8 @@ package struct VerifyReader: BatchReader {
       let contents = written?.contents[group.frames].compactMap { $0 } ?? []
       try context.yield(
         Item(
-          step: contents.count == group.frames.count
-            ? .written(indexed, group, members, contents: contents) : .segment(indexed, group, members)))
+          step: .segment(
+            indexed, group, members, contents: contents.count == group.frames.count ? contents : nil)))
     }
     try context.yield(Item(step: .end(indexed)))
   }
@@ -254,7 +253,7 @@ package struct VerifyReader: BatchReader {
 extension VerifyReader.Item: MeasuredItem {
   package var measure: ItemMeasure {
     switch step {
-    case .segment(let indexed, let group, let members), .written(let indexed, let group, let members, _):
+    case .segment(let indexed, let group, let members, _):
       ItemMeasure(
         weight: indexed.index.weight(of: group), count: group.members.count,
         retained: Int64(members.memory) + Self.ownSize)
@@ -271,7 +270,7 @@ extension VerifyReader.Item: MeasuredItem {
 extension VerifyReader.Item: FileItem {
   package var path: PathBytes? {
     switch step {
-    case .segment(let archive, _, _), .written(let archive, _, _, _), .end(let archive): archive.file.path
+    case .segment(let archive, _, _, _), .end(let archive): archive.file.path
     case .stretch(let file, _): file.path
     case .compare(let member): member.path
     case .read, .unreadable, .new, .problem, .note: nil

@@ -9,7 +9,7 @@ package final class VerifyWorker: BatchWorker {
   /// Nil if the archive is not compared with a folder.
   private let comparison: LiveComparison?
   /// Created for the first segment.
-  private var tools: SegmentTools?
+  private var tools: SegmentResources?
   /// Bytes of content that were counted for the current group, damaged members included.
   private var countedOfGroup = 0
 
@@ -22,9 +22,7 @@ package final class VerifyWorker: BatchWorker {
   ) throws(BatchError) {
     try context.checkCancellation()
     switch item.step {
-    case .segment(let archive, let group, let members):
-      try verify(group, members, of: archive, try tools(for: archive, context), in: context, into: &output)
-    case .written(let archive, let group, let members, let contents):
+    case .segment(let archive, let group, let members, let contents):
       try verify(
         group, members, of: archive, try tools(for: archive, context), contents: contents, in: context,
         into: &output)
@@ -57,9 +55,9 @@ package final class VerifyWorker: BatchWorker {
 
   private func tools(
     for archive: IndexedArchive, _ context: WorkerContext
-  ) throws(BatchError) -> SegmentTools {
+  ) throws(BatchError) -> SegmentResources {
     if let tools { return tools }
-    let made = try SegmentTools(archive, by: context.reading)
+    let made = try SegmentResources(archive, by: context.reading)
     tools = made
     return made
   }
@@ -70,8 +68,8 @@ package final class VerifyWorker: BatchWorker {
   }
 
   private func verify(
-    _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentTools,
-    contents: [Digest]? = nil, in context: WorkerContext, into output: inout Output
+    _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentResources,
+    contents: [Digest]?, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
     var segment = SegmentReader(archive: archive, loader: tools.loader)
     var found = [(finding: Finding, member: RecordedPath)]()
@@ -125,7 +123,7 @@ package final class VerifyWorker: BatchWorker {
   ///
   /// - Throws: `malformed` when a frame does not decode to what was compressed.
   private func compare(
-    _ group: MemberIndex.Group, of archive: IndexedArchive, _ tools: SegmentTools, with contents: [Digest]
+    _ group: MemberIndex.Group, of archive: IndexedArchive, _ tools: SegmentResources, with contents: [Digest]
   ) throws(BatchError) {
     for (number, content) in zip(group.frames, contents) {
       do throws(BatchError) {
@@ -148,7 +146,7 @@ package final class VerifyWorker: BatchWorker {
     _ finding: Finding, of member: RecordedPath, in context: WorkerContext, to output: inout Output
   ) throws(BatchError) {
     note(member.path, member.digest, to: &output)
-    guard let comparison, !finding.isSuperseded else {
+    guard let comparison, finding.mark != .superseded else {
       context.finish()
       output.append(row: .finding(finding))
       return
@@ -171,7 +169,7 @@ package final class VerifyWorker: BatchWorker {
   }
 
   private func finding(
-    of member: MemberIndex.Member, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentTools,
+    of member: ArchivedMember, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentResources,
     _ archive: IndexedArchive, in context: WorkerContext
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
@@ -220,7 +218,7 @@ package final class VerifyWorker: BatchWorker {
   }
 
   /// Reports frames with changed bytes that do not affect the content.
-  private func reportAltered(_ tools: SegmentTools, to output: inout Output) {
+  private func reportAltered(_ tools: SegmentResources, to output: inout Output) {
     for frame in tools.loader.takeAltered() {
       let range = frame.compressed
       let text =
@@ -231,7 +229,7 @@ package final class VerifyWorker: BatchWorker {
 
   /// Checks that the blocks that end a tar exist.
   private func verifyEnd(
-    of archive: IndexedArchive, _ tools: SegmentTools, into output: inout Output
+    of archive: IndexedArchive, _ tools: SegmentResources, into output: inout Output
   ) throws(BatchError) {
     guard let last = archive.index.frames.last else { return }
     defer { reportAltered(tools, to: &output) }

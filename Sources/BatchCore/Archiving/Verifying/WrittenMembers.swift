@@ -14,7 +14,7 @@ final class WrittenMembers {
   /// Members that are stored after these in another order, by name, and whether each was found.
   private var others: [String: (number: Int, isFound: Bool)] = [:]
 
-  /// - Throws: `malformed` when the file is no archive.
+  /// - Throws: `malformed` when the file is not an archive.
   init(_ archive: ArchiveFile, _ written: WrittenArchive, by right: ReadingRight) throws(BatchError) {
     let index = written.index
     cursor = IndexCursor(index)
@@ -64,7 +64,7 @@ final class WrittenMembers {
     }
   }
 
-  private func member(_ number: Int) throws(BatchError) -> MemberIndex.Member {
+  private func member(_ number: Int) throws(BatchError) -> ArchivedMember {
     try cursor.slice(number..<(number + 1))[number]
   }
 
@@ -76,7 +76,7 @@ final class WrittenMembers {
   }
 
   private func compare(
-    _ entry: ArchiveEntry, with expected: MemberIndex.Member, in context: ReaderContext<VerifyReader.Item>
+    _ entry: ArchiveEntry, with expected: ArchivedMember, in context: ReaderContext<VerifyReader.Item>
   ) throws(BatchError) {
     guard Self.isSame(entry.path, expected.path, in: container) else {
       throw BatchError(.malformed, "another member is in its place")

@@ -30,7 +30,7 @@ final class ArchiveAssembler {
   private let buffers: FrameBuffers
   private let concurrency: ConcurrencyLimit
   private let index: MemberIndexBuilder
-  private var frames: [FramePlace] = []
+  private var frames: [MemberIndex.Frame] = []
   private var frameCount = 0
   /// The digest of each frame's content, if the archive is read back.
   private var contents: [Digest?] = []
@@ -67,7 +67,7 @@ final class ArchiveAssembler {
   ///
   /// - Parameters:
   ///   - content: where the frame is in the file.
-  ///   - plainSize: bytes that it decodes to.
+  ///   - plainSize: the number of bytes to which it decodes.
   ///   - check: its CRC-32.
   ///   - read: reads a range of the file.
   func adopt(
@@ -193,8 +193,8 @@ final class ArchiveAssembler {
 
   private func note(size: UInt64, plainSize: UInt64, check: UInt32) {
     frames.append(
-      FramePlace(
-        offset: offset, size: size, plainOffset: plainOffset, plainSize: plainSize, check: check))
+      MemberIndex.Frame(
+        compressed: offset..<(offset + size), plain: plainOffset..<(plainOffset + plainSize), check: check))
     offset += size
     plainOffset += plainSize
   }

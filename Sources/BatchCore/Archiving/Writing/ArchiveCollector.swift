@@ -67,12 +67,12 @@ package final class ArchiveCollector: BatchCollector {
 
   private func append(_ frame: ArchiveFrame, _ members: [ArchivedMember]) throws(BatchError) {
     guard case .segments(let archive) = container else { return }
-    let unusable = missing.isEmpty ? [] : members.indices.filter { isDangling(members[$0]) }
+    let unusable = members.danglingLinks(to: missing)
     guard !unusable.isEmpty else {
       try archive.append(frame, members)
       return try tell(members)
     }
-    for index in unusable { refuse(members[index].path) }
+    for index in unusable { context.report(.dangling(members[index].path)) }
     let (rest, kept) = try SegmentRewriter(options).removing(unusable, from: frame, members)
     if let rest { try archive.append(rest, kept) }
     try tell(kept)
@@ -81,20 +81,6 @@ package final class ArchiveCollector: BatchCollector {
   private func tell(_ members: [ArchivedMember]) throws(BatchError) {
     for member in members where member.kind == .hardLink { context.counters.addDone() }
     try report(members)
-  }
-
-  private func isDangling(_ member: ArchivedMember) -> Bool {
-    guard member.kind == .hardLink, let identity = member.identity else { return false }
-    return missing.contains(identity)
-  }
-
-  private func refuse(_ path: PathBytes) {
-    context.report(
-      Problem(
-        .unreadable,
-        BatchError(
-          .unreadable, "is one more name of a file that could not be archived under its first one", path: path
-        )))
   }
 
   // MARK: Large files
@@ -139,7 +125,7 @@ package final class ArchiveCollector: BatchCollector {
     var written = [ArchivedMember]()
     for member in members {
       if member.entry.kind == .hardLink, let identity = member.identity, missing.contains(identity) {
-        refuse(member.entry.path)
+        context.report(.dangling(member.entry.path))
         continue
       }
       switch try archive.append(member) {
@@ -153,6 +139,24 @@ package final class ArchiveCollector: BatchCollector {
       }
     }
     try report(written)
+  }
+}
+
+extension [ArchivedMember] {
+  /// The positions of hard links to files that are not in the archive.
+  func danglingLinks(to missing: Set<FileIdentity>) -> [Int] {
+    guard !missing.isEmpty else { return [] }
+    return indices.filter { self[$0].kind == .hardLink && self[$0].identity.map(missing.contains) ?? false }
+  }
+}
+
+extension Problem {
+  /// The problem of a hard link to a file that is not in the archive.
+  static func dangling(_ path: PathBytes) -> Problem {
+    Problem(
+      .unreadable,
+      BatchError(
+        .unreadable, "is one more name of a file that could not be archived under its first one", path: path))
   }
 }
 

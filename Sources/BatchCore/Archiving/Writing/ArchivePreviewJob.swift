@@ -22,74 +22,60 @@ package struct ArchivePreviewJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    Worker(try MemberMaker(options), render)
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
-    RowCollector(output)
-  }
-
-  /// Examines files.
-  package final class Worker: BatchWorker {
-    private let maker: MemberMaker
-    private let render: Render
-
-    init(_ maker: MemberMaker, _ render: @escaping Render) {
-      self.maker = maker
-      self.render = render
-    }
-
-    package func process(
-      _ item: ArchiveItem, in context: WorkerContext, into output: inout ResultRows
-    ) throws(BatchError) {
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> FunctionWorker<Item, ResultRows> {
+    let maker = try MemberMaker(options)
+    return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
       case .problem(let problem): context.report(problem)
       // A block belongs to a file that was counted with its header.
       case .block: break
-      case .member(let record, _): try add(record, context, to: &output)
-      case .header(let member): try add(member.record, context, to: &output)
+      case .member(let record, _): try add(record, maker, context, to: &output)
+      case .header(let member): try add(member.record, maker, context, to: &output)
       case .link(let record, let first):
         try add(record, context, to: &output) { () throws(BatchError) in
           try maker.link(for: record, to: first)
         }
       }
     }
+  }
 
-    private func add(
-      _ record: FileRecord, _ context: WorkerContext, to output: inout ResultRows
-    ) throws(BatchError) {
-      let kind = record.status.kind
-      let isOrdinary = [.regular, .directory, .symbolicLink].contains(kind)
-      guard isOrdinary || maker.options.format.takesSpecialMembers else {
-        context.report(.special(kind, at: record.path))
-        return
-      }
-      try add(record, context, to: &output) { () throws(BatchError) in
-        if kind == .regular { try context.withFile(record) { (_, _) throws(BatchError) in } }
-        return try maker.entry(for: record, in: context)
-      }
-    }
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
+    RowCollector(output)
+  }
 
-    private func add(
-      _ record: FileRecord, _ context: WorkerContext, to output: inout ResultRows,
-      _ make: () throws(BatchError) -> ArchiveEntry
-    ) throws(BatchError) {
-      let entry: ArchiveEntry
-      do throws(BatchError) {
-        entry = try make()
-      } catch {
-        try context.checkCancellation()
-        let isSpecial = error.code == .special
-        context.report(
-          isSpecial
-            ? .special(record.status.kind, at: record.path)
-            : Problem(error.path == nil ? error.at(record.path) : error))
-        return
-      }
-      output.append { render(record, entry, &$0) }
-      context.finish()
+  private func add(
+    _ record: FileRecord, _ maker: MemberMaker, _ context: WorkerContext, to output: inout ResultRows
+  ) throws(BatchError) {
+    let kind = record.status.kind
+    let isOrdinary = [.regular, .directory, .symbolicLink].contains(kind)
+    guard isOrdinary || maker.options.format.takesSpecialMembers else {
+      context.report(.special(kind, at: record.path))
+      return
     }
+    try add(record, context, to: &output) { () throws(BatchError) in
+      if kind == .regular { try context.withFile(record) { (_, _) throws(BatchError) in } }
+      return try maker.entry(for: record, in: context)
+    }
+  }
+
+  private func add(
+    _ record: FileRecord, _ context: WorkerContext, to output: inout ResultRows,
+    _ make: () throws(BatchError) -> ArchiveEntry
+  ) throws(BatchError) {
+    let entry: ArchiveEntry
+    do throws(BatchError) {
+      entry = try make()
+    } catch {
+      try context.checkCancellation()
+      let isSpecial = error.code == .special
+      context.report(
+        isSpecial
+          ? .special(record.status.kind, at: record.path)
+          : Problem(error.path == nil ? error.at(record.path) : error))
+      return
+    }
+    output.append { render(record, entry, &$0) }
+    context.finish()
   }
 }

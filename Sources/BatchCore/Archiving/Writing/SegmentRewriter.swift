@@ -23,7 +23,9 @@ struct SegmentRewriter {
       guard member.offset <= end, end <= UInt64(plain.count) else {
         throw BatchError(.invalid, "the members of a segment are not in order", path: member.path)
       }
-      rest.append(member.moved(to: UInt64(kept.count)))
+      var moved = member
+      moved.offset = UInt64(kept.count)
+      rest.append(moved)
       kept += plain[Int(member.offset)..<Int(end)]
     }
     guard !kept.isEmpty else { return (nil, []) }

@@ -124,12 +124,10 @@ final class SerialArchive {
     }
     try collector.drain()
     guard let index, let stretch = try measured?.stretch(from: 0) else { return nil }
-    let place = FramePlace(
-      offset: 0, size: 1, plainOffset: 0, plainSize: UInt64(max(1, writtenCount)), check: 0)
+    let whole = MemberIndex.Frame(compressed: 0..<1, plain: 0..<UInt64(max(1, writtenCount)), check: 0)
     return WrittenArchive(
       format: format,
-      index: try StoredIndex.read(
-        try index.finish([place]), checks: true, size: 1, memory: .max),
+      index: try StoredIndex.read(try index.finish([whole]), checks: true, size: 1, memory: .max),
       contents: [], stretch: stretch)
   }
 

@@ -78,7 +78,7 @@ enum UstarHeader {
       if let target = member.linkTarget { block.put(target.bytes, at: 157) }
       block.put(
         member, mode: member.mode & 0o7777, size: member.kind == .file ? member.size : 0,
-        flag: member.kind.typeFlag)
+        flag: member.kind.rawValue)
       return count
     }
     return true

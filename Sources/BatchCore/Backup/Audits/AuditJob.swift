@@ -38,11 +38,13 @@ package struct AuditJob: BatchJob {
   }
 
   package func makeWorker(in context: WorkerContext) -> Worker {
-    switch target {
-    case .live(let live): Worker(LiveComparison(live, reportsRot: true), nil)
-    case .tree(let tree): Worker(nil, tree)
+    let digests = DigestPool(concurrency: context.concurrencyLimit)
+    return switch target {
+    case .live(let live): Worker(LiveComparison(live, reportsRot: true), nil, digests)
+    case .tree(let tree): Worker(nil, tree, digests)
     }
   }
+
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
   /// Compares paths, and hashes new files.
@@ -51,11 +53,12 @@ package struct AuditJob: BatchJob {
     private let comparison: LiveComparison?
     private let tree: RecordedTree?
     /// Digests for new files.
-    private var streams: [DigestStream] = []
+    private let digests: DigestPool
 
-    init(_ comparison: LiveComparison?, _ tree: RecordedTree?) {
+    init(_ comparison: LiveComparison?, _ tree: RecordedTree?, _ digests: DigestPool) {
       self.comparison = comparison
       self.tree = tree
+      self.digests = digests
     }
 
     package func process(
@@ -74,8 +77,15 @@ package struct AuditJob: BatchJob {
         if algorithms.isEmpty {
           context.finish()
         } else {
-          guard let digests = try digests(of: record, algorithms, context) else { return }
-          finding.digests = digests
+          let found = try digests.read(algorithms) { (set) throws(BatchError) in
+            try context.read(record) {
+              set.reset()
+            } consume: { (piece) throws(BatchError) in
+              try set.update(piece)
+            }
+          }
+          guard let found else { return }
+          finding.digests = found.map(\.bytes)
         }
         output.append(finding)
       }
@@ -119,29 +129,6 @@ package struct AuditJob: BatchJob {
       }
       let isSeparate = record.firstName.map { tree.hasAllKinds && !tree.areOneFile(record.path, $0) } ?? false
       return record.difference(to: other, isSeparate: isSeparate, reportsRot: true)
-    }
-
-    // A separate function, because the optimizer of Swift 6.3 fails on such a loop in a closure.
-    private func update(_ piece: UnsafeRawBufferPointer) throws(BatchError) {
-      for index in streams.indices { try streams[index].update(piece) }
-    }
-
-    private func digests(
-      of record: FileRecord, _ algorithms: [DigestAlgorithm], _ context: WorkerContext
-    ) throws(BatchError) -> [[UInt8]]? {
-      if streams.map(\.algorithm) != algorithms {
-        streams = []
-        for algorithm in algorithms { streams.append(try DigestStream(algorithm)) }
-      }
-      let outcome = try context.read(record) {
-        for stream in streams { stream.reset() }
-      } consume: { (piece) throws(BatchError) in
-        try update(piece)
-      }
-      guard outcome != nil else { return nil }
-      var digests = [[UInt8]]()
-      for stream in streams { digests.append(try stream.finish().bytes) }
-      return digests
     }
   }
 

@@ -131,12 +131,12 @@ package struct AuditPreparation: Sendable {
       outcome = BatchRunner(part).run(
         FolderRecordJob(live, algorithm), over: context.tree([path], options: walk))
     case .archive(let path, let keys):
-      let end = ArchiveEnd()
       let reader = try MemberListReader(
         ArchiveFile(path, foreignReader: nil, keys: keys, in: context), details: true, digests: true,
-        memory: part.options.memory, end: end, by: part.reading)
+        memory: part.options.memory, by: part.reading)
+      let end = reader.end
       outcome = BatchRunner(part).run(MemberRecordJob(), reading: reader)
-      if end.isCutShort, outcome.summary.stopped == nil {
+      if end.findings.isCutShort, outcome.summary.stopped == nil {
         throw BatchError(.malformed, "cannot be compared: the archive was not read to its end", path: path)
       }
     }

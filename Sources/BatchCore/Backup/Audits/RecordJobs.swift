@@ -52,7 +52,7 @@ package struct MemberRecordJob: BatchJob {
         guard let entry = member.entry else { return }
         // In zip and 7z, root may only mean that no owner is stored.
         let hasOwner = entry.owner != 0 || entry.group != 0 || !entry.ownerName.isEmpty
-        var record = RecordedPath(entry, member.digest, hasOwner: hasOwner)
+        var record = RecordedPath(entry, member.member.digest, hasOwner: hasOwner)
         record.attributes = nil
         output.append(RecordRow(record: record, identity: nil))
         context.finish()

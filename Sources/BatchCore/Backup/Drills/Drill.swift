@@ -98,7 +98,7 @@ package final class Drill {
     return nil
   }
 
-  /// What restores a portion.
+  /// The reader that restores a portion.
   package func reader(of portion: Portion, options: ExtractionOptions) throws(BatchError)
     -> sending RestoreReader
   {
@@ -111,7 +111,7 @@ package final class Drill {
     }
   }
 
-  /// What compares a portion with a folder.
+  /// The source that compares a portion with a folder.
   package func audit(of portion: Portion, live: LiveTree) -> sending AuditSource {
     AuditSource(portion.entries, live: live)
   }

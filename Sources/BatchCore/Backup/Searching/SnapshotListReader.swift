@@ -6,20 +6,16 @@ package struct SnapshotListReader: BatchReader {
 
   private let reader: SnapshotReader
   private let planner: ExtractionPlanner
-  private let end: ArchiveEnd
+  package let end = ArchiveEnd()
 
-  /// - Parameters:
-  ///   - selection: which rows are listed; `globs` are its patterns, for messages.
-  ///   - end: receives the unmatched patterns.
+  /// - Parameter selection: which rows are listed; `globs` are its patterns, for messages.
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
-    _ manifest: ManifestFile, selection: MemberSelection, globs: [PathBytes], end: ArchiveEnd,
-    in context: SourceContext
+    _ manifest: ManifestFile, selection: MemberSelection, globs: [PathBytes], in context: SourceContext
   ) throws(BatchError) {
     try SnapshotReader.check(manifest, in: context)
     reader = try SnapshotReader(manifest, in: context)
     planner = ExtractionPlanner(selection, globs: globs)
-    self.end = end
   }
 
   package func read(in context: ReaderContext<Item>) throws(BatchError) {
@@ -29,7 +25,7 @@ package struct SnapshotListReader: BatchReader {
       else { continue }
       try context.yield(.member(ListedMember(entry)))
     }
-    end.note(unmatched: planner.unmatched)
+    end.note { $0.unmatched = planner.unmatched }
   }
 }
 

@@ -56,6 +56,12 @@ package struct BackupSet: Sendable {
   }
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
+
+  /// The path of the archive of the snapshot with this stamp.
+  package func archive(_ stamp: String, isEncrypted: Bool) -> PathBytes {
+    path(SnapshotName(set: name, stamp: stamp, isEncrypted: isEncrypted).archive)
+  }
+
   private func hidden(_ suffix: String) -> PathBytes {
     path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
   }
@@ -69,7 +75,7 @@ package struct BackupSet: Sendable {
     return privateFolder.appending("\(id).drill".utf8)
   }
 
-  // MARK: What is there
+  // MARK: The content of the set
 
   /// The sorted names of sets with a snapshot in a folder.
   package static func names(

@@ -105,7 +105,7 @@ package final class SetLock: Sendable {
     LinuxCalls.unlock(byte: purpose == .writing ? 0 : 1, of: file.raw)
   }
 
-  // MARK: What is under way
+  // MARK: Files that are being created or removed
 
   private static let longestNote = 1 << 20
 

@@ -34,7 +34,7 @@ final class ManifestContent {
     let size = UInt64(max(0, try context.calls.status(of: opened).size))
     let (raw, calls, path) = (opened.raw, context.calls, file.path)
     let reading: AgeFile.Reading = { (offset, room) throws(BatchError) in
-      try Self.fill(room, from: raw, at: offset, path, calls)
+      try calls.fill(room, from: raw, at: offset, path: path)
     }
     do throws(BatchError) {
       let stream = AgeStream(reading: AgeFile.sequence(reading))
@@ -69,24 +69,11 @@ final class ManifestContent {
 
   /// The bytes of a range; fewer at the end of the file.
   func bytes(_ range: Range<Int64>) throws(BatchError) -> [UInt8] {
-    var failure: BatchError?
-    let bytes = [UInt8](unsafeUninitializedCapacity: range.count) { room, count in
-      do throws(BatchError) {
-        let room = UnsafeMutableRawBufferPointer(
-          rebasing: UnsafeMutableRawBufferPointer(room)[..<range.count])
-        let start = UInt64(max(0, range.lowerBound))
-        count =
-          if let decrypted {
-            try read(decrypted, at: start, into: room)
-          } else {
-            try Self.fill(room, from: descriptor.raw, at: start, path, calls)
-          }
-      } catch {
-        failure = error
-      }
+    let start = UInt64(max(0, range.lowerBound))
+    return try [UInt8](upTo: range.count) { (room) throws(BatchError) in
+      if let decrypted { return try read(decrypted, at: start, into: room) }
+      return try calls.fill(room, from: descriptor.raw, at: start, path: path)
     }
-    if let failure { throw failure }
-    return bytes
   }
 
   private func read(
@@ -97,14 +84,5 @@ final class ManifestContent {
     } catch {
       throw error.path == nil ? error.at(path) : error
     }
-  }
-
-  private static func fill(
-    _ room: UnsafeMutableRawBufferPointer, from raw: Int32, at offset: UInt64, _ path: PathBytes,
-    _ calls: any FileSystemCalls
-  ) throws(BatchError) -> Int {
-    let count = SparseReading.fill(room, from: raw, at: offset, mayHaveHoles: false, calls: calls)
-    guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
-    return count
   }
 }

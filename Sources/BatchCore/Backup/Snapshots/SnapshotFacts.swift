@@ -13,7 +13,9 @@ package struct SnapshotHeader: Sendable, Hashable {
   package var increment: UInt64
 
   package var isFull: Bool { increment == 0 }
+}
 
+extension SnapshotHeader {
   func appendLine(to lines: inout [UInt8]) {
     JSONLine.append("snapshot", to: &lines) { line in
       line.add("schema", Self.schema)
@@ -45,13 +47,6 @@ package struct SnapshotHeader: Sendable, Hashable {
     self.started = started
     increment = try line.number("increment")
   }
-
-  init(name: SnapshotName, sequence: UInt64, started: FileStatus.Time, increment: UInt64) {
-    self.name = name
-    self.sequence = sequence
-    self.started = started
-    self.increment = increment
-  }
 }
 
 /// A folder or file that was named as a source, before its rows, and again with its counts after all rows.
@@ -62,7 +57,9 @@ package struct SnapshotSource: Sendable, Hashable {
   package var fileSystem: String
   /// How many of its rows are not folders.
   package var files: UInt64 = 0
+}
 
+extension SnapshotSource {
   func appendLine(as type: String, to lines: inout [UInt8]) {
     JSONLine.append(type, to: &lines) { line in
       line.add(path: path)
@@ -78,11 +75,6 @@ package struct SnapshotSource: Sendable, Hashable {
     self.path = path
     self.fileSystem = fileSystem
     files = try line.number("files")
-  }
-
-  init(path: PathBytes, fileSystem: String) {
-    self.path = path
-    self.fileSystem = fileSystem
   }
 }
 

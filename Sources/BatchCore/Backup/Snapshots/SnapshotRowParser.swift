@@ -121,7 +121,7 @@ struct SnapshotRowParser {
       return true
     }
 
-    /// What stands before the next quotation mark, and goes past that; nil where an escape or a control byte is in it.
+    /// The text up to the next quotation mark, which is skipped too; nil if the text contains an escape or a control byte.
     mutating func text() -> UnsafeBufferPointer<UInt8>? {
       let start = position
       while position < bytes.count {

@@ -19,7 +19,7 @@ extension WrittenTime {
 
   private static let words: [String: WrittenTime] = ["today": .day(before: 0), "yesterday": .day(before: 1)]
 
-  // MARK: So long ago
+  // MARK: Ages
 
   private static func timeAgo(_ text: ArraySlice<UInt8>) -> WrittenTime? {
     var (span, seconds, rest) = (Retention.Span(), Int64(0), text)
@@ -48,7 +48,7 @@ extension WrittenTime {
     return isRead && rest.count < text.count ? .ago(span, seconds: seconds) : nil
   }
 
-  // MARK: A time of the calendar
+  // MARK: Calendar times
 
   private static func calendarTime(_ text: ArraySlice<UInt8>) -> WrittenTime? {
     var rest = text

@@ -3,7 +3,7 @@ import BatchEngine
 /// A standard container of compressed data that this library reads; most of them it writes too.
 ///
 /// The raw value is the suffix of file names without its dot, and the name on the command line. Everything else about a format
-/// format is in its row, `codec`.
+/// is in its descriptor, `codec`.
 public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// gzip members, RFC 1952.
   case gz

@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// A closure in the place of a codec: what it makes of a whole file is the output.
+/// Uses a closure instead of a codec: the bytes that it returns for a whole file are the output.
 final class TransformContext: CodecContext {
-  /// What it throws is the failure of the file.
+  /// If it throws, the file fails with this error.
   typealias Body = @Sendable ([UInt8]) throws(BatchError) -> [UInt8]
 
-  /// No output is in a format.
+  /// Required by the protocol; the outputs have no compressed format.
   let format = CompressionFormat.gz
   let level = 0
   private let body: Body

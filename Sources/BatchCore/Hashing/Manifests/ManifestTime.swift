@@ -89,7 +89,7 @@ extension FileStatus.Time {
 }
 
 extension JSONLine {
-  /// Adds a string of decimal seconds with nine digits behind the point: a number would lose the last of them.
+  /// Adds a string of decimal seconds with nine digits after the point: a number would lose the last digits.
   package mutating func add(_ key: String, time: FileStatus.Time) {
     add(key, plain: { ManifestTime(time).appendNumber(to: &$0) })
   }

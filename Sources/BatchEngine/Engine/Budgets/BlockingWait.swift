@@ -2,15 +2,15 @@ import Dispatch
 
 /// A wait for something that other operations hold, such as a token.
 package enum BlockingWait {
-  // A key is an address and nothing else; Dispatch does not say so in its types.
+  // A key is only an address, so it is safe to share; its type does not declare that.
   private nonisolated(unsafe) static let key = DispatchSpecificKey<(() -> Void) -> Void>()
 
-  /// Lets code on a queue wait inside of `around`, which calls what it is given.
+  /// Makes each wait of code on a queue run inside of `around`, which must call the closure that it gets.
   static func surround(on queue: DispatchQueue, by around: @escaping (() -> Void) -> Void) {
     queue.setSpecific(key: key, value: around)
   }
 
-  /// Waits; on a lane others may go on meanwhile.
+  /// Runs `wait`, which blocks. If this is called on a lane, other lanes may continue during the wait.
   package static func run(_ wait: () -> Void) {
     guard let around = DispatchQueue.getSpecific(key: key) else { return wait() }
     around(wait)

@@ -11,8 +11,12 @@ public final class AskedItems<Item: Sendable>: Sendable {
   }
 
   private let state = Mutex(State())
+  let isOrdered: Bool
 
-  public init() {}
+  /// - Parameter isOrdered: whether the results of requested items are collected in the order of all chunks. Otherwise each item is
+  ///   a chunk of its own, whose results are collected as soon as they are there: later chunks need not wait for an item that
+  ///   takes long.
+  public init(isOrdered: Bool = true) { self.isOrdered = isOrdered }
 
   /// Requests an item; the run does not end before it is processed. Called by the collector.
   public func ask(_ item: Item) { ask([item]) }

@@ -50,6 +50,14 @@ struct ChunkPlanner<Item: Sendable> {
     return before
   }
 
+  /// A chunk of one item beside the sequence, whose results are collected as soon as they are there.
+  func chunk(beside item: Item, _ measure: ItemMeasure) -> Chunk<Item> {
+    Chunk(
+      index: index, items: [item], byteCount: max(0, measure.weight),
+      isLarge: measure.weight >= stride.largeThreshold, isOrdered: false, pathCount: measure.count,
+      retained: max(0, measure.retained))
+  }
+
   /// The chunk of a large item that ended the chunk before it.
   mutating func takeLarge() -> Chunk<Item>? { large.take() }
 

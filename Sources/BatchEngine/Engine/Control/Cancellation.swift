@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether a run is to stop, and why. The first reason stays.
+/// Whether a run must stop, and the reason. Only the first reason is kept.
 public final class Cancellation: Sendable {
   private struct State {
     var reason: BatchError?

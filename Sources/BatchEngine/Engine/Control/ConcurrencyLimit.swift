@@ -47,7 +47,7 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether the number was chosen and must not be adapted.
   package var isFixed: Bool { fixed.load(ordering: .relaxed) }
 
-  /// The requested number, which is higher than ``current`` while the run is halved.
+  /// The requested number; it is higher than ``current`` while only half of it is allowed.
   package var wanted: Int { state.withLock { $0.wanted } }
 
   /// Whether the number is fixed or halved, or the run suspended: then it is not adapted.

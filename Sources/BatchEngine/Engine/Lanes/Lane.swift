@@ -49,7 +49,7 @@ package final class Lane {
   func makeQueue(number: Int?) -> DispatchQueue {
     let queue = DispatchQueue(label: number.map { "batchproc.lane.\($0)" } ?? "batchproc.reader")
     queue.setSpecific(key: Self.key, value: self)
-    // The lane that holds what this one waits for may be held back, so it goes on meanwhile.
+    // This lane may wait for tokens that a held-back lane has, so that lane may continue during the wait.
     BlockingWait.surround(on: queue) { wait in
       guard let lane = Lane.current, lane.turn != nil, let pool = lane.pool else { return wait() }
       pool.block()

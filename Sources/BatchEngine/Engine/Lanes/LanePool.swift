@@ -27,7 +27,7 @@ package final class LanePool: Sendable {
     /// Lanes that wait within their operation, and helper threads that wait while the run is suspended.
     var held: [Held] = []
     var helpers: [DispatchSemaphore] = []
-    /// Lanes that wait for something that another one holds.
+    /// Lanes that wait for tokens or other things that another lane holds.
     var blocked = 0
   }
 
@@ -85,7 +85,7 @@ package final class LanePool: Sendable {
 
   /// The next operation and the queue of a lane for it, as long as one more may run.
   ///
-  /// - Parameter queue: of a lane that has just ended an operation: it goes on with the next one, or is free.
+  /// - Parameter queue: the queue of a lane that has just ended an operation. The lane gets the next operation, or becomes free.
   private func next(on queue: DispatchQueue? = nil) -> (DispatchQueue, ChunkOperation)? {
     let next = state.withLock { state -> (DispatchQueue, ChunkOperation)? in
       let limit = self.limit
@@ -119,12 +119,12 @@ package final class LanePool: Sendable {
     return lane.makeQueue(number: number)
   }
 
-  // MARK: Lanes that wait in the middle of an operation
+  // MARK: Lanes that wait within an operation
 
   /// Waits until the lane may go on; to be called before each file, buffer and slice of work while
   /// ``LaneGate/isCrowded``.
   ///
-  /// - Parameter lane: the calling one; nil on a thread that helps a lane. That of a helper queue has no turn.
+  /// - Parameter lane: the calling lane; nil on a thread that helps a lane. The lane of a helper queue has no turn.
   func pass(_ lane: Lane?) {
     let turn = lane?.turn
     letGoOn()

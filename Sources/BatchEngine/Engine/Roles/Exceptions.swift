@@ -1,7 +1,8 @@
 // Exceptions: code that uses a right which its role does not have. Each has its own name here, and is removed when the code is
-// fixed. None is added.
+// fixed. No exception may be added.
 
 extension ReadingRight {
-  /// `SegmentRewriter`, of a collector: a segment in memory, which the run has just made, and which has to lose a member.
+  /// `SegmentRewriter`, which belongs to a collector, decodes a segment in memory that the run has just made, to remove a
+  /// member from it.
   package static var segmentCut: ReadingRight { ReadingRight() }
 }

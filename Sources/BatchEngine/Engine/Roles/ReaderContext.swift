@@ -17,7 +17,7 @@ package final class ReaderContext<Item: MeasuredItem> {
     planner = ChunkPlanner(stride: run.options.stride)
   }
 
-  /// For files that the reader opens.
+  /// The context for files that the reader opens.
   package var source: SourceContext { SourceContext(run) }
 
   /// Waits while the run is suspended. Called between two pieces of the input.

@@ -50,7 +50,7 @@ public final class WorkerContext {
   /// Operations of the run at once. An operation that divides its own work must keep this limit too.
   package var concurrency: Int { run.concurrency.current }
 
-  /// The limit behind ``concurrency``, for code that divides a file among threads.
+  /// The limit that ``concurrency`` reads, for code that divides a file among threads.
   package var concurrencyLimit: ConcurrencyLimit { run.concurrency }
 
   /// The system calls that the run uses to read.
@@ -111,7 +111,7 @@ public final class WorkerContext {
   /// - Parameters:
   ///   - keepsShort: whether the content of a file that became shorter is used. The file counts as failed, even if `isCounted`
   ///     is false.
-  ///   - room: as in ``FileReader/read(_:into:settling:opened:consume:)``, and `settling` too.
+  ///   - room, settling: as in ``FileReader/read(_:into:settling:opened:consume:)``.
   ///   - beforeProblem: called before a problem is reported, for results that belong before it.
   package func read(
     _ record: FileRecord, isCounted: Bool = true, keepsShort: Bool = false,
@@ -247,7 +247,7 @@ public final class WorkerContext {
     return true
   }
 
-  /// Counts an item as processed that was not read.
+  /// Counts an item as processed without reading it.
   public func finish() {
     counters.addDone()
   }

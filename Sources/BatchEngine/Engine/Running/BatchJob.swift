@@ -68,7 +68,7 @@ public protocol BatchCollector<Output>: AnyObject {
 
   /// Takes results in the order of the items. A problem that arose between two results is reported between the two calls.
   ///
-  /// - Throws: an error that ends the run, such as one from an output that can take no more.
+  /// - Throws: an error that ends the run, such as that of an output that cannot be written.
   func collect(_ output: Output) throws(BatchError)
 
   /// Keeps a problem at its place between the results, to report it later, after results that wait.

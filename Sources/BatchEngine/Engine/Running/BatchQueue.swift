@@ -8,8 +8,8 @@ import Synchronization
 /// and from one serial queue. A batch is half of the window: the operation whose end leaves half of the window free gets a
 /// completion block, and that block admits the next batch. While operations run, only three other events admit more: a change
 /// of the concurrency, room for results after a wait, and a checkpoint. The other operations have no block, because a block
-/// needs its own thread. Only the number of operations that ended counts for a batch, so that a slow one does not delay those
-/// behind it.
+/// needs its own thread. Only the number of operations that ended counts for a batch, so a slow operation does not delay the
+/// next batch.
 ///
 /// Between batches a barrier can run a checkpoint: all operations before it are finished, and none after it has been admitted.
 final class BatchQueue: Sendable {
@@ -123,6 +123,19 @@ final class BatchQueue: Sendable {
     }
   }
 
+  /// Called when there are more items, maybe after the end of the source. Admits them while operations still run; afterwards
+  /// ``run()`` must be called again.
+  func itemsAppeared() {
+    let isReserved = state.withLock { state in
+      // The operation that is counted here keeps the run alive until the admission does.
+      guard state.isExhausted, state.operations > 0 else { return false }
+      state.isExhausted = false
+      concurrency.note(isExhausted: false)
+      return reserveAdmission(&state)
+    }
+    if isReserved { admission.async { self.admitReserved() } }
+  }
+
   /// Whether an admission is scheduled or running; read by tests.
   var isAdmitting: Bool { state.withLock { $0.isAdmitting } }
 
@@ -228,17 +241,17 @@ final class BatchQueue: Sendable {
   /// Keeps the run alive until ``admitReserved()`` has ended.
   ///
   /// - Returns: false while another admission is scheduled, and at the end of the source.
-  private func reserveAdmission() -> Bool {
-    state.withLock { state in
-      guard !state.isExhausted else { return false }
-      guard !state.isAdmitting else {
-        state.isAskedAgain = true
-        return false
-      }
-      state.isAdmitting = true
-      group.enter()
-      return true
+  private func reserveAdmission() -> Bool { state.withLock { reserveAdmission(&$0) } }
+
+  private func reserveAdmission(_ state: inout State) -> Bool {
+    guard !state.isExhausted else { return false }
+    guard !state.isAdmitting else {
+      state.isAskedAgain = true
+      return false
     }
+    state.isAdmitting = true
+    group.enter()
+    return true
   }
 
   /// On the admission queue.

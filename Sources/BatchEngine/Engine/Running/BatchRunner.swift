@@ -135,7 +135,10 @@ public struct BatchRunner: Sendable {
       self.context = context
       self.feed = feed
       collector = Mutex(try job.makeCollector(in: CollectorContext(context)))
-      feed.onAsk { [weak self] in self?.roomAppeared() }
+      feed.onAsk { [weak self] in
+        self?.roomAppeared()
+        self?.queue.withLock { $0 }?.itemsAppeared()
+      }
     }
 
     private var cancellation: Cancellation { context.cancellation }
@@ -147,7 +150,7 @@ public struct BatchRunner: Sendable {
     private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {
       OrderedSink(on: collecting) {
         self.roomAppeared()
-      } deliver: { _, report in
+      } deliver: { report in
         self.deliver(report)
       }
     }
@@ -181,7 +184,7 @@ public struct BatchRunner: Sendable {
           ) { lane in
             guard var report = self.process(chunk, on: lane) else { return }
             report.retained = chunk.retained
-            sink.submit(report, at: chunk.index)
+            sink.submit(report, of: chunk)
           }
         },
         hasRoom: {
@@ -223,7 +226,7 @@ public struct BatchRunner: Sendable {
         try feed.forEach { (chunk) throws(BatchError) in
           self.note(chunk)
           let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
-            if let report = self.process(chunk, on: $0) { sink.submit(report, at: chunk.index) }
+            if let report = self.process(chunk, on: $0) { sink.submit(report, of: chunk) }
           }
           try operation.run(on: lane)
           // The source takes tokens on this thread too, and would wait for those of the lane.

@@ -49,6 +49,9 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
 
     mutating func nextChunk() throws(BatchError) -> Chunk<Item>? {
       if let large = planner.takeLarge() { return large }
+      if let asked, !asked.isOrdered, let item = asked.take() {
+        return planner.chunk(beside: item, measure(item))
+      }
       while let item = try nextItem() {
         if let chunk = planner.add(item, measure(item)) { return chunk }
       }
@@ -56,7 +59,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
     }
 
     private mutating func nextItem() throws(BatchError) -> Item? {
-      if let item = asked?.take() { return item }
+      if let asked, asked.isOrdered, let item = asked.take() { return item }
       guard !isAtEnd else { return nil }
       let item = try next()
       isAtEnd = item == nil

@@ -23,3 +23,10 @@ struct ChunkReport<Output: ChunkOutput & Sendable>: Sendable {
     if position < output.count { try collect(output.part(position..<output.count)) }
   }
 }
+
+extension OrderedSink {
+  /// Takes the report of a chunk.
+  func submit<Item>(_ report: Value, of chunk: Chunk<Item>) {
+    if chunk.isOrdered { submit(report, at: chunk.index) } else { submit(report) }
+  }
+}

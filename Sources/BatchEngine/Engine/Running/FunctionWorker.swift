@@ -1,8 +1,8 @@
-/// A worker of one function, for work that keeps nothing beside what the function holds.
+/// A worker that consists of one function, for work without other state.
 package final class FunctionWorker<Item: Sendable, Output: ChunkOutput & Sendable>: BatchWorker {
   private let body: (Item, WorkerContext, inout Output) throws(BatchError) -> Void
 
-  /// - Parameter body: processes one item; on the lane of the worker.
+  /// - Parameter body: processes one item; called on the lane of the worker.
   package init(_ body: @escaping (Item, WorkerContext, inout Output) throws(BatchError) -> Void) {
     self.body = body
   }
@@ -14,7 +14,7 @@ package final class FunctionWorker<Item: Sendable, Output: ChunkOutput & Sendabl
   }
 }
 
-/// Hands results on as they come.
+/// A collector that passes each result to a closure, in the order of the items.
 package final class RowCollector<Output: ChunkOutput & Sendable>: BatchCollector {
   package typealias Summary = Void
 

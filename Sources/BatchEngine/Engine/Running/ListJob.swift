@@ -10,7 +10,7 @@ package struct ListJob: BatchJob {
   ///   - name: the name to show for a file, nil if it would be skipped; an error that it throws is reported for the file.
   ///     Called on many threads at once, as `render` is.
   ///   - render: appends the row of a path.
-  ///   - output: takes rows; one call at a time, in tree order.
+  ///   - output: receives rows; one call at a time, in tree order.
   package init(
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path },
     render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,

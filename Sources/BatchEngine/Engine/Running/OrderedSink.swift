@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Delivers results one at a time, in the order of their indices, whatever order they arrive in.
+/// Delivers results one at a time in the order of their indices; they may arrive in any order.
 ///
 /// A serial queue replaces a lock: results may come from any thread, and calls of `deliver` never overlap. One block on the
 /// queue delivers all results that are due.
@@ -14,23 +14,23 @@ final class OrderedSink<Value: Sendable>: Sendable {
 
   private let state = Mutex(State())
   private let queue: DispatchQueue
-  private let deliver: @Sendable (Int, Value) -> Void
+  private let deliver: @Sendable (Value) -> Void
   private let drained: @Sendable () -> Void
 
   /// - Parameters:
   ///   - queue: a serial queue on which `deliver` is called.
   ///   - drained: called after each block that delivered all results that were due.
-  ///   - deliver: called with index 0, 1, 2 … without a gap.
+  ///   - deliver: called with the results of the indices 0, 1, 2 … without a gap.
   init(
     on queue: DispatchQueue = DispatchQueue(label: "batchproc.sink"),
-    drained: @escaping @Sendable () -> Void = {}, deliver: @escaping @Sendable (Int, Value) -> Void
+    drained: @escaping @Sendable () -> Void = {}, deliver: @escaping @Sendable (Value) -> Void
   ) {
     self.queue = queue
     self.drained = drained
     self.deliver = deliver
   }
 
-  /// Results that have arrived but are not delivered yet: those behind a gap, and those in the queue.
+  /// Results that have arrived but are not delivered yet: those after a gap, and those in the queue.
   var backlog: Int { state.withLock { $0.arrived.count } }
 
   /// Takes the result of an index.
@@ -49,6 +49,14 @@ final class OrderedSink<Value: Sendable>: Sendable {
     }
   }
 
+  /// Takes a result that is delivered as soon as possible, between those with an index.
+  func submit(_ value: Value) {
+    queue.async {
+      self.deliver(value)
+      self.drained()
+    }
+  }
+
   /// Returns when all results are delivered that were submitted before and have no gap before them.
   func flush() {
     queue.sync { drain() }
@@ -62,22 +70,22 @@ final class OrderedSink<Value: Sendable>: Sendable {
         defer { state.arrived = [:] }
         return state.arrived.sorted { $0.key < $1.key }
       }
-      for (index, value) in rest { deliver(index, value) }
+      for (_, value) in rest { deliver(value) }
     }
   }
 
   private func drain() {
     while true {
-      let due = state.withLock { state -> (Int, Value)? in
+      let due = state.withLock { state -> Value? in
         guard let value = state.arrived.removeValue(forKey: state.next) else {
           state.isScheduled = false
           return nil
         }
-        defer { state.next += 1 }
-        return (state.next, value)
+        state.next += 1
+        return value
       }
-      guard let (index, value) = due else { return }
-      deliver(index, value)
+      guard let due else { return }
+      deliver(due)
     }
   }
 }

@@ -43,7 +43,7 @@ package final class LoadGovernor: Sendable {
     timer.cancel()
   }
 
-  /// Checks now and then every few seconds, which is how often the kernel updates its averages.
+  /// Checks once now, and afterwards every few seconds, as often as the kernel updates its averages.
   package func start() {
     sample()
     timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))

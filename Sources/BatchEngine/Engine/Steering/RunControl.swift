@@ -69,7 +69,7 @@ package final class RunControl: Sendable {
     timer.cancel()
   }
 
-  /// Reads the file now and then ten times a second.
+  /// Reads the file once now, and afterwards ten times a second.
   package func start() {
     queue.sync { look() }
     timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(10))

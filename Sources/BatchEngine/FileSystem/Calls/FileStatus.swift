@@ -56,7 +56,7 @@ public struct FileStatus: Sendable, Hashable {
     }
   }
 
-  public let identity: FileIdentity
+  public package(set) var identity: FileIdentity
   public let mode: UInt32
   public let linkCount: UInt64
   public let owner: UInt32

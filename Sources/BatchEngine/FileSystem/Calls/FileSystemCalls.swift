@@ -134,6 +134,25 @@ extension FileSystemCalls {
     return FileStatus(raw)
   }
 
+  /// Fills a buffer with the bytes of a file from an offset on; fewer only at its end.
+  ///
+  /// - Parameter path: the path of the file for messages.
+  /// - Throws: the error of the call.
+  package func fill(
+    _ buffer: UnsafeMutableRawBufferPointer, from file: Int32, at offset: UInt64, path: PathBytes? = nil
+  ) throws(BatchError) -> Int {
+    var filled = 0
+    while filled < buffer.count {
+      let (position, isFar) = offset.addingReportingOverflow(UInt64(filled))
+      guard !isFar, let place = Int(exactly: position) else { return filled }
+      let count = read(file, into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]), at: place)
+      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
+      if count == 0 { return filled }
+      filled += count
+    }
+    return filled
+  }
+
   /// Opens a file to read it. A FIFO without a writer is opened too.
   ///
   /// - Parameter folder: the descriptor of the folder in which the path begins; nil for the working folder.

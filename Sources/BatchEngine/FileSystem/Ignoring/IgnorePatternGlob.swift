@@ -56,7 +56,7 @@ struct IgnorePatternGlob: Sendable {
     }
   }
 
-  /// Whether the whole text behind `start` matches.
+  /// Whether the whole text from `start` on matches.
   package func matches(_ text: Span<UInt8>, from start: Int) -> Bool {
     let end = text.count
     var step = 0

@@ -84,7 +84,7 @@ package struct AccessList {
 
   /// The permissions for a file whose list cannot be stored.
   ///
-  /// - Parameter list: nil where there is none.
+  /// - Parameter list: nil if there is none.
   package static func permissions(_ mode: UInt32, without list: [UInt8]?) -> UInt32 {
     guard let list else { return mode & 0o777 }
     return AccessList(list)?.permissionsWithoutIt(mode) ?? mode & 0o700

@@ -125,7 +125,7 @@ struct FolderScanner: Sendable {
     var filteredCount = 0
     for entry in listing.entries {
       let isFolder = kind(of: entry, names: names, at: folder) == .directory
-      guard chooser.takes(entry, isDirectory: isFolder) else {
+      guard chooser?.takes(entry, isDirectory: isFolder) ?? true else {
         filteredCount += 1
         continue
       }

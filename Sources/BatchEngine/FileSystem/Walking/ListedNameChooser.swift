@@ -91,8 +91,8 @@ package struct ListedNameChooser {
     var chooser = EntryChooser(
       directory: folder.directory, names: NameArena(name: name), filter: options.filter,
       isCache: folder.isCache)
-    return chooser.takes(
-      DirectoryEntry(nameOffset: 0, kind: isDirectory ? .directory : .regular, inode: 0),
-      isDirectory: isDirectory)
+    let kind = isDirectory ? FileStatus.Kind.directory : .regular
+    return chooser?.takes(DirectoryEntry(nameOffset: 0, kind: kind, inode: 0), isDirectory: isDirectory)
+      ?? true
   }
 }

@@ -154,7 +154,7 @@ package struct TreeWalker {
     var chooser = EntryChooser(
       directory: directory, names: names, filter: scanner.options.filter, isCache: false)
     let entry = DirectoryEntry(nameOffset: 0, kind: .regular, inode: status.identity.inode)
-    guard chooser.takes(entry, isDirectory: false),
+    guard chooser?.takes(entry, isDirectory: false) ?? true,
       status.kind != .regular || scanner.options.takes(status)
     else {
       filteredCount += 1

@@ -32,7 +32,8 @@ public struct WalkOptions: Sendable {
   public var readAheadThreshold = Duration.zero
 
   private static let mostReadAhead = 32
-  /// A walk that waits for itself holds up all lanes: the more there are, the sooner help is worth its price.
+  /// If the walk has to wait for a folder, all lanes may have to wait. The more lanes there are, the faster the folders for
+  /// which reading ahead is still worth its cost.
   package static let usualReadAheadThreshold = Duration.microseconds(200)
 
   public init() {}

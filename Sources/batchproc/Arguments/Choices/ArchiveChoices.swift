@@ -30,25 +30,18 @@ struct ArchiveChoices: Sendable {
     return .insert(["-o", PathBytes(Array(name) + Array(suffix.utf8))], taking: nil, in: parsed.command)
   }
 
-  let format: ArchiveFormat
+  private(set) var options: ArchiveOptions
   /// nil for standard output.
   let output: PathBytes?
   let replacesOutput: Bool
   /// Whether the archive is read back before it is renamed.
-  let isVerified: Bool
-  /// nil for the format's default.
-  let level: Int?
+  var isVerified: Bool { options.isRemembered }
   /// The directory in which paths begin; nil for the current directory.
   let directory: PathBytes?
-  let isReproducible: Bool
-  /// Seconds since 1970; later times are replaced by this one.
-  let latestTime: Int64?
-  let changes: MemberChanges
   /// Nil for an unencrypted archive.
   let lock: AgeLock?
 
-  /// - Parameter environment: the value of a variable; nil when it is not set.
-  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: Environment) throws {
     guard let target = parsed.bytes(.output) else {
       throw UsageError(
         "Missing expected option '-o <file>'; '-o -' writes to standard output.", in: parsed.command,
@@ -72,27 +65,25 @@ struct ArchiveChoices: Sendable {
           : "Cannot tell the format from \(quote(PathBytes(target.lastComponent))); use --format.",
         in: parsed.command)
     }
-    self.format = format
-    level = parsed.count(.level)
+    options = ArchiveOptions(format: format)
+    options.level = parsed.count(.level)
+    options.isRemembered = parsed.flag(.verify)
+    options.isReproducible = parsed.flag(.reproducible)
+    options.changes = try Self.changes(parsed)
     replacesOutput = parsed.flag(.force)
-    isVerified = parsed.flag(.verify)
+    directory = parsed.bytes(.directory)
     if isVerified, output == nil {
       throw UsageError("Standard output cannot be read back: --verify needs a file.", in: parsed.command)
     }
-    changes = try Self.changes(parsed)
-    directory = parsed.bytes(.directory)
-    isReproducible = parsed.flag(.reproducible)
     if let given = parsed.time(.mtime) {
-      latestTime = given
-    } else if isReproducible, let text = environment("SOURCE_DATE_EPOCH"), !text.isEmpty {
+      options.latestTime = given
+    } else if options.isReproducible, let text = environment("SOURCE_DATE_EPOCH"), !text.isEmpty {
       guard let seconds = wholeNumber(text.bytes).flatMap(Int64.init(exactly:)) else {
         throw UsageError("SOURCE_DATE_EPOCH is not a number of seconds.", in: parsed.command)
       }
-      latestTime = seconds
-    } else {
-      latestTime = nil
+      options.latestTime = seconds
     }
-    if let level {
+    if let level = options.level {
       guard let range = format.levels else {
         throw UsageError("The format '\(format.name)' has no levels.", in: parsed.command)
       }

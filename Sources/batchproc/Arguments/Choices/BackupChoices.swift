@@ -39,9 +39,7 @@ struct BackupChoices: Sendable {
       (.keepLast, .last), (.keepHourly, .hourly), (.keepDaily, .daily), (.keepWeekly, .weekly),
       (.keepMonthly, .monthly), (.keepYearly, .yearly),
     ]
-    var counts: [Retention.Rule: Int] = [:]
-    for (id, rule) in rules { counts[rule] = parsed.count(id) }
-    retention = Retention(counts: counts, within: parsed.span(.keepWithin))
+    retention = parsed.retention(rules, within: parsed.span(.keepWithin))
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     place = try parsed.bytes(.at).map { (at) throws(UsageError) in try Self.place(at, "'--at'", parsed) }
   }

@@ -2,10 +2,9 @@ import BatchCore
 import BatchEngine
 
 /// The options of `check`, in addition to the common ones (which include `--quiet`).
-struct CheckOptions: Sendable, Equatable {
-  /// A name from ``HashOptions/algorithmNames``.
-  let algorithm: String?
-  let endsRowsInNUL: Bool
+struct CheckOptions: Sendable {
+  /// How manifests are read.
+  let reading: ManifestReader.Options
   let printsNoRows: Bool
   let warnsOfBadLines: Bool
   let failsOnBadLines: Bool
@@ -15,8 +14,9 @@ struct CheckOptions: Sendable, Equatable {
   let directory: PathBytes?
 
   init(_ parsed: ParsedCommand) {
-    algorithm = parsed.choices(.algorithm).last
-    endsRowsInNUL = parsed.flag(.zero)
+    reading = ManifestReader.Options(
+      zero: parsed.flag(.zero),
+      algorithm: parsed.choices(.algorithm).last.flatMap(DigestAlgorithm.init(rawValue:)))
     printsNoRows = parsed.flag(.status)
     warnsOfBadLines = parsed.flag(.warn)
     failsOnBadLines = parsed.flag(.strict)

@@ -31,20 +31,10 @@ struct CommonOptions: Sendable {
   /// In the order given: the last rule that matches decides.
   let filterRules: [PathFilter.Rule]
   let excludesVCS: Bool
-  let excludeCaches: Bool
-  let gitignore: Bool
-  let oneFileSystem: Bool
-  let followSymlinks: Bool
-  /// The smallest size in bytes.
-  let minSize: Int64?
+  /// Without the filter of the rules. The age is in whole seconds, so that all shards of a plan use the same moment.
+  private(set) var walk = WalkOptions()
   let maxHole: Int64?
-  /// The largest size in bytes.
-  let maxSize: Int64?
-  /// In whole seconds, so that all shards of a plan use the same moment.
-  let age: AgeRange
-  let pathLimits: PathLimits
-  /// Only events that the user named; the engine has the defaults.
-  let policies: [Problem.Event: EventPolicy.Action]
+  let policy: EventPolicy
   let progress: ProgressMode
   /// The last one of `--quiet` and `--verbose` wins.
   let quiet: Bool
@@ -87,18 +77,18 @@ struct CommonOptions: Sendable {
       }
     }
     excludesVCS = parsed.given.contains { $0.id == .excludeVCS }
-    excludeCaches = parsed.flag(.excludeCaches)
-    gitignore = parsed.flag(.gitignore)
-    oneFileSystem = parsed.flag(.oneFileSystem)
-    followSymlinks = parsed.flag(.followSymlinks)
-    minSize = parsed.size(.minSize)
-    maxHole = parsed.size(.maxHole)
-    maxSize = parsed.size(.maxSize)
-    age = AgeRange(
+    walk.skipsCaches = parsed.flag(.excludeCaches)
+    walk.readsIgnoreFiles = parsed.flag(.gitignore)
+    walk.staysOnFileSystem = parsed.flag(.oneFileSystem)
+    walk.followsLinks = parsed.flag(.followSymlinks)
+    walk.minimumSize = parsed.size(.minSize)
+    walk.maximumSize = parsed.size(.maxSize)
+    walk.age = AgeRange(
       before: parsed.moment(.olderThan, now: now), after: parsed.moment(.newerThan, now: now))
-    pathLimits = parsed.count(.maxLevels).map { PathLimits(levels: $0) } ?? PathLimits()
-    policies = parsed.given.reduce(into: [:]) { policies, option in
-      if case .policy(let event, let action) = option.value { policies[event] = action }
+    if let levels = parsed.count(.maxLevels) { walk.limits = PathLimits(levels: levels) }
+    maxHole = parsed.size(.maxHole)
+    policy = parsed.given.reduce(into: EventPolicy()) { policy, option in
+      if case .policy(let event, let action) = option.value { policy[event] = action }
     }
     progress = parsed.choice(.progress) ?? .auto
     let loudness = parsed.given.last { $0.id == .quiet || $0.id == .verbose }?.id
@@ -107,6 +97,7 @@ struct CommonOptions: Sendable {
     color = parsed.choice(.color) ?? .auto
     json = parsed.flag(.json)
     dryRun = parsed.flag(.dryRun)
+    walk.readAheadThreshold = dryRun ? .zero : WalkOptions.usualReadAheadThreshold
     fsync = parsed.flag(.fsync, initially: true)
     let report = try ReportChoice(parsed)
     self.report = dryRun ? nil : report
@@ -122,10 +113,10 @@ struct CommonOptions: Sendable {
   ]
 
   private func refuseContradictions(_ parsed: ParsedCommand) throws(UsageError) {
-    if let minSize, let maxSize, minSize > maxSize {
+    if let least = walk.minimumSize, let most = walk.maximumSize, least > most {
       throw UsageError("No file is as large as --min-size and as small as --max-size.", in: parsed.command)
     }
-    if age.isEmpty {
+    if walk.age.isEmpty {
       throw UsageError(
         "No file is as old as --older-than and as new as --newer-than.", in: parsed.command)
     }

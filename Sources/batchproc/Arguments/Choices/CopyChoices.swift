@@ -16,10 +16,15 @@ struct CopyChoices: Sendable {
       (.copyKeepLast, .last), (.copyKeepDaily, .daily), (.copyKeepWeekly, .weekly),
       (.copyKeepMonthly, .monthly), (.copyKeepYearly, .yearly),
     ]
-    var counts: [Retention.Rule: Int] = [:]
-    for (id, rule) in rules { counts[rule] = parsed.count(id) }
-    retention = Retention(counts: counts)
+    retention = parsed.retention(rules)
     comparesContents = parsed.command.id == .copy && parsed.flag(.checksum)
     isAppendOnly = parsed.flag(.appendOnly)
+  }
+}
+
+extension ParsedCommand {
+  /// The rules that options give.
+  func retention(_ rules: [(OptionID, Retention.Rule)], within: Retention.Span? = nil) -> Retention {
+    Retention(counts: rules.reduce(into: [:]) { $0[$1.1] = count($1.0) }, within: within)
   }
 }

@@ -16,8 +16,8 @@ struct HashOptions: Sendable, Equatable {
     "sha3_256": "sha3-256", "sha3_512": "sha3-512", "xxh3-64": "xxh3", "xxh3-128": "xxh128",
   ]
 
-  /// Names from ``algorithmNames``, in the order given, without duplicates, never empty.
-  let algorithms: [String]
+  /// In the order given, without duplicates, never empty.
+  let algorithms: [DigestAlgorithm]
   let format: ManifestFormat
   let endsRowsInNUL: Bool
   /// nil for standard output.
@@ -28,10 +28,9 @@ struct HashOptions: Sendable, Equatable {
   let verifiedShare: Double
 
   init(_ parsed: ParsedCommand) {
-    let named = parsed.choices(.algorithm).reduce(into: [String]()) { names, name in
-      if !names.contains(name) { names.append(name) }
-    }
-    algorithms = named.isEmpty ? ["sha256"] : named
+    let named = parsed.choices(.algorithm).compactMap(DigestAlgorithm.init(rawValue:))
+      .reduce(into: [DigestAlgorithm]()) { if !$0.contains($1) { $0.append($1) } }
+    algorithms = named.isEmpty ? [.sha256] : named
     // --tag is another way to write --format, so the last of both wins.
     let lastFormat = parsed.given.last { $0.id == .format || $0.id == .tag }
     format = lastFormat?.id == .tag ? .bsd : parsed.choice(.format) ?? .gnu
@@ -41,5 +40,12 @@ struct HashOptions: Sendable, Equatable {
     replacesOutput = parsed.flag(.force)
     verifiedShare = Double(parsed.count(.cacheVerify) ?? 0) / 100
     usesCache = parsed.flag(.cache) || verifiedShare > 0
+  }
+
+  /// Writes the manifest.
+  ///
+  /// - Throws: as ``ManifestWriter/init(_:algorithms:zero:)``.
+  func writer() throws(BatchError) -> ManifestWriter {
+    try ManifestWriter(format, algorithms: algorithms, zero: endsRowsInNUL)
   }
 }

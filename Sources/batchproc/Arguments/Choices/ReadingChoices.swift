@@ -3,7 +3,8 @@ import BatchEngine
 
 /// The options of the commands that read archives, in addition to the common ones.
 struct ReadingChoices: Sendable {
-  static let overwritings = ExtractionOptions.Overwriting.allCases.map(\.rawValue)
+  /// The words of `--overwrite`.
+  static let overwritings = ["never", "newer", "always"]
 
   let archive: PathBytes
   let globs: [PathBytes]
@@ -32,26 +33,7 @@ struct ReadingChoices: Sendable {
     directory = parsed.bytes(.directory) ?? "."
     strip = parsed.count(.stripComponents) ?? 0
     writesToStdout = parsed.flag(.toStdout)
-    var options = ExtractionOptions()
-    options.overwriting =
-      switch parsed.given.last(where: { [.overwrite, .force, .keep].contains($0.id) })?.id {
-      case .force: .always
-      case .overwrite: parsed.choice(.overwrite) ?? .never
-      default: .never
-      }
-    options.restoresOwner = parsed.flag(.sameOwner, initially: isRoot)
-    options.usesNumericOwner = parsed.flag(.numericOwner)
-    options.restoresAttributes = parsed.flag(.attributes, initially: true)
-    options.restoresPrivileges = parsed.flag(.samePermissions)
-    options.makesDevices = parsed.flag(.devices)
-    options.refusesUnsafeLinks = parsed.flag(.safeLinks)
-    options.keepsGoing = parsed.flag(.keepGoing)
-    options.limits = ArchiveLimits(
-      maximumOutput: parsed.size(.maxOutput).map { UInt64(clamping: $0) },
-      maximumRatio: parsed.count(.maxRatio).map { UInt64(clamping: $0) })
-    options.pathLimits = common.pathLimits
-    options.isSynced = common.fsync
-    extraction = options
+    extraction = ExtractionOptions(parsed, common: common, isRoot: isRoot)
     keys = try EncryptionChoices.keys(parsed)
     if showsLongRows, showsDigests {
       throw UsageError("--long and --digests cannot be used together: their rows differ.", in: parsed.command)
@@ -60,5 +42,31 @@ struct ReadingChoices: Sendable {
       throw UsageError(
         "--json cannot be used with --to-stdout: standard output carries the contents.", in: parsed.command)
     }
+  }
+}
+
+extension ExtractionOptions {
+  /// What was chosen with the options that the command has.
+  init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) {
+    self.init()
+    let last = parsed.given.last { [.overwrite, .force, .keep].contains($0.id) }
+    replacing =
+      switch (last?.id, last?.value) {
+      case (.force, _), (.overwrite, .choice("always")): .always
+      case (.overwrite, .choice("newer")): .older
+      default: .never
+      }
+    restoresOwner = parsed.flag(.sameOwner, initially: isRoot)
+    usesNumericOwner = parsed.flag(.numericOwner)
+    restoresAttributes = parsed.flag(.attributes, initially: true)
+    restoresPrivileges = parsed.flag(.samePermissions)
+    makesDevices = parsed.flag(.devices)
+    refusesUnsafeLinks = parsed.flag(.safeLinks)
+    keepsGoing = parsed.flag(.keepGoing)
+    limits = ArchiveLimits(
+      maximumOutput: parsed.size(.maxOutput).map { UInt64(clamping: $0) },
+      maximumRatio: parsed.count(.maxRatio).map { UInt64(clamping: $0) })
+    pathLimits = common.walk.limits
+    isSynced = common.fsync
   }
 }

@@ -27,31 +27,27 @@ struct TransformChoices: Sendable {
   let format: CompressionFormat
   /// nil for the format's default.
   let level: Int?
-  let suffix: PathBytes
-  let outputDirectory: PathBytes?
-  let removesSource: Bool
-  let replacing: OutputOptions.Replacing
-  let compressesAll: Bool
-  /// Copies files without a compressed output to the output directory.
-  let copiesOthers: Bool
-  /// Writes to standard output instead of files.
-  let writesToStdout: Bool
+  private(set) var outputs: OutputOptions
+  var writesToStdout: Bool { outputs.writesToStream }
   /// In bytes; nil for no limit.
   let maximumOutput: Int64?
 
   init(_ parsed: ParsedCommand) throws(UsageError) {
     format = parsed.choices(.format).last.flatMap(CompressionFormat.init(rawValue:)) ?? .gz
     level = Self.level(parsed, of: format)
-    suffix = parsed.bytes(.suffix) ?? PathBytes(format.suffix)
-    outputDirectory = parsed.bytes(.outputDirectory)
+    let suffix = parsed.bytes(.suffix) ?? PathBytes(format.suffix)
+    let directory = parsed.bytes(.outputDirectory)
+    let compresses = parsed.command.id == .compress
+    outputs = OutputOptions(
+      naming: OutputNaming(compresses ? .adding(suffix: suffix) : .decompressing, directory: directory))
     // The last one of --keep and --remove-source wins.
-    removesSource = parsed.given.last { $0.id == .keep || $0.id == .removeSource }?.id == .removeSource
-    writesToStdout = parsed.command.id == .cat || parsed.flag(.toStdout)
-    copiesOthers = parsed.flag(.copyOthers)
-    let updates =
-      parsed.command.id == .compress ? parsed.flag(.replace, initially: true) : parsed.flag(.update)
-    replacing = parsed.flag(.force) ? .always : updates ? .older : .never
-    compressesAll = parsed.flag(.compressAll)
+    let last = parsed.given.last { $0.id == .keep || $0.id == .removeSource }
+    outputs.removesSource = last?.id == .removeSource
+    outputs.writesToStream = parsed.command.id == .cat || parsed.flag(.toStdout)
+    outputs.copiesOthers = parsed.flag(.copyOthers)
+    let updates = compresses ? parsed.flag(.replace, initially: true) : parsed.flag(.update)
+    outputs.replacing = parsed.flag(.force) ? .always : updates ? .older : .never
+    outputs.compressesAll = parsed.flag(.compressAll)
     maximumOutput = parsed.size(.maxOutput)
     let range = format.levels
     if let level, !range.contains(level) {
@@ -59,11 +55,11 @@ struct TransformChoices: Sendable {
         "'\(format.rawValue)' has no level \(level): it has \(range.lowerBound) to \(range.upperBound).",
         in: parsed.command)
     }
-    if writesToStdout, removesSource || outputDirectory != nil {
-      let other = removesSource ? "--remove-source" : "--output-dir"
+    if writesToStdout, outputs.removesSource || directory != nil {
+      let other = outputs.removesSource ? "--remove-source" : "--output-dir"
       throw UsageError("--stdout cannot be used with \(other): no file is written.", in: parsed.command)
     }
-    if copiesOthers, outputDirectory == nil {
+    if outputs.copiesOthers, directory == nil {
       throw UsageError("--copy-others needs --output-dir.", in: parsed.command)
     }
     if suffix.bytes.contains(UInt8(ascii: "/")) {

@@ -14,7 +14,7 @@ struct Configuration: Sendable {
   ///   - environment: locates the file of the user: `$XDG_CONFIG_HOME/batchproc/config`, or below `~/.config`.
   /// - Throws: when a file cannot be read, can be written by others, or is not valid.
   static func read(
-    system: PathBytes = "/etc/batchproc.conf", environment: (String) -> PathBytes?,
+    system: PathBytes = "/etc/batchproc.conf", environment: Environment,
     trust: TrustedFile = TrustedFile(calls: LinuxCalls()), table: CommandTable = .standard
   ) throws(UsageError) -> Configuration {
     var files: [ConfigurationFile] = []
@@ -45,7 +45,7 @@ struct Configuration: Sendable {
   ///   - environment: the value of a variable; nil when it is not set. An empty variable counts as not set.
   func settings(
     for command: CommandSpec, profile: ConfigurationFile.Profile? = nil,
-    environment: (String) -> PathBytes?, except isGiven: (OptionID) -> Bool = { _ in false }
+    environment: Environment, except isGiven: (OptionID) -> Bool = { _ in false }
   ) throws(UsageError) -> [Setting] {
     var settings = Layers()
     for file in files {
@@ -84,7 +84,7 @@ struct Configuration: Sendable {
   }
 
   private func variables(
-    of command: CommandSpec, _ environment: (String) -> PathBytes?, _ isGiven: (OptionID) -> Bool
+    of command: CommandSpec, _ environment: Environment, _ isGiven: (OptionID) -> Bool
   ) throws(UsageError) -> [Setting] {
     var settings: [Setting] = []
     for option in command.settableOptions where !isGiven(option.id) {
@@ -111,12 +111,8 @@ struct Configuration: Sendable {
   private static let variablesOfHooks: Set<String> = Set(
     ["HOOK", "SET", "DIR", "STATUS", "OUTCOME", "SNAPSHOT"].map { "BATCHPROC_" + $0 })
 
-  private static func personal(_ environment: (String) -> PathBytes?) -> PathBytes? {
-    if let folder = environment("XDG_CONFIG_HOME"), folder.isAbsolute {
-      return folder.appending("batchproc/config".utf8)
-    }
-    guard let home = environment("HOME"), home.isAbsolute else { return nil }
-    return home.appending(".config/batchproc/config".utf8)
+  private static func personal(_ environment: Environment) -> PathBytes? {
+    userFolder("XDG_CONFIG_HOME", or: ".config", environment)?.appending("batchproc/config".utf8)
   }
 
   private static func content(

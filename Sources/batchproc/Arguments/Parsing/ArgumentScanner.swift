@@ -61,7 +61,7 @@ struct ArgumentScanner {
       }
       return try valued(option, syntax, attached: attached, spelling: form.text)
     }
-    if attached == nil, Habit.isNeedless(name, in: command?.id) { return nil }
+    if attached == nil, ForeignOption.isNeedless(name, in: command?.id) { return nil }
     throw unknown(name, suggestion: Suggestion.nearest(to: name, among: options.flatMap(\.spellings)))
   }
 
@@ -78,7 +78,7 @@ struct ArgumentScanner {
       let dashed = Array("--".utf8) + [letter] + cluster
       let meant = options.flatMap(\.longForms).first { isFirst && $0.text.utf8.elementsEqual(dashed) }
       let spelling = [UInt8(ascii: "-"), letter]
-      if meant == nil, Habit.isNeedless(spelling, in: command?.id, beside: cluster) { return nil }
+      if meant == nil, ForeignOption.isNeedless(spelling, in: command?.id, beside: cluster) { return nil }
       throw unknown(
         isFirst && letter >= 0x80 ? dashed.dropFirst() : spelling[...], suggestion: meant?.text)
     }
@@ -108,10 +108,10 @@ struct ArgumentScanner {
   }
 
   private func unknown(_ name: some Collection<UInt8>, suggestion: String?) -> UsageError {
-    if let answer = Habit.answer(to: name, in: command?.id), !answer.isEmpty {
+    if let answer = ForeignOption.answer(to: name, in: command?.id), !answer.isEmpty {
       return UsageError(
         "\(quote(PathBytes(name))): \(answer).", in: command,
-        correction: Habit.replacement(in: answer).map { .replace(name, by: $0) })
+        correction: ForeignOption.replacement(in: answer).map { .replace(name, by: $0) })
     }
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
     return UsageError(

@@ -9,7 +9,7 @@ struct CommandLineParser {
   /// Called when a command is run.
   var configuration: () throws(UsageError) -> Configuration = { .empty }
   /// The value of an environment variable; nil when it is not set.
-  let environment: (String) -> PathBytes?
+  let environment: Environment
 
   /// - Parameter arguments: without the name of the program.
   func parse(_ arguments: [PathBytes]) throws(UsageError) -> Request {
@@ -151,7 +151,7 @@ struct CommandLineParser {
 
   private func command(named name: PathBytes) throws(UsageError) -> CommandSpec {
     if let command = table.command(named: name.bytes) { return command }
-    if let answer = Habit.command(for: name.bytes) {
+    if let answer = ForeignOption.command(for: name.bytes) {
       throw UsageError("\(quote(name)) is not a command: \(answer).", in: nil)
     }
     let suggestion = Suggestion.nearest(to: name.bytes, among: table.commands.map(\.name))

@@ -22,7 +22,7 @@ struct PlannedCommand {
   ///
   /// - Parameter words: the name of the command, then its arguments.
   init(
-    _ words: [PathBytes], in outer: CommandSpec, environment: @escaping (String) -> PathBytes?
+    _ words: [PathBytes], in outer: CommandSpec, environment: @escaping Environment
   ) throws(UsageError) {
     let alone = try Self.parse(words, outer) { _ in
       nil
@@ -64,7 +64,7 @@ struct PlannedCommand {
   }
 
   private static func parse(
-    _ words: [PathBytes], _ outer: CommandSpec, environment: @escaping (String) -> PathBytes?,
+    _ words: [PathBytes], _ outer: CommandSpec, environment: @escaping Environment,
     configuration: @escaping () throws(UsageError) -> Configuration
   ) throws(UsageError) -> ParsedCommand {
     let parser = CommandLineParser(configuration: configuration, environment: environment)

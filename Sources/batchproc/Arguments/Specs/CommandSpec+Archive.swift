@@ -73,9 +73,7 @@ extension CommandSpec {
         help: "Change the names of members by a rule of sed: s/old/new/, with the flags of tar."),
       OptionSpec(
         .followSymlinks, "follow-symlinks", short: "L",
-        help: """
-          Follow symbolic links, and archive what they lead to.
-          """),
+        help: "Follow symbolic links, and archive what they lead to."),
       .plan, .shard,
     ] + OptionSpec.sealing,
     shared: Group.common,

@@ -48,8 +48,7 @@ extension CommandSpec {
         help: "The local directory of the snapshots."),
       OptionSpec(
         .initialize, "init",
-        help:
-          """
+        help: """
           Begin a set here: create missing parents, and accept that the set of earlier backups is not there.
           """),
       .setName(default: "backup", help: "The name of the set. The names of its files begin with it."),
@@ -65,12 +64,12 @@ extension CommandSpec {
         help: "How hard to compress."),
       OptionSpec(
         .verify, "verify", kind: .invertible(initially: true), default: "--verify",
-        help: "Read the archive back before it gets its final name, and compare it with the archived data."),
+        help: """
+          Read the archive back before it gets its final name, and compare it with the archived data.
+          """),
       OptionSpec(
         .allowEmpty, "allow-empty",
-        help: """
-          Accept sources that are empty, or on another file system than before.
-          """
+        help: "Accept sources that are empty, or on another file system than before."
       ),
       .lockWait,
       OptionSpec(
@@ -82,7 +81,9 @@ extension CommandSpec {
         help: "Run this with /bin/sh first; if it fails, no backup is made (1)."),
       OptionSpec(
         .after, "after", kind: .single(.glob), value: "command",
-        help: "Run this at the end, with the outcome in its environment and as JSON on its standard input."),
+        help: """
+          Run this at the end, with the outcome in its environment and as JSON on its standard input.
+          """),
       OptionSpec(
         .onFailure, "on-failure", kind: .single(.glob), value: "command",
         help: "Run this before --after if the backup failed."),
@@ -102,8 +103,7 @@ extension CommandSpec {
     ] + OptionSpec.sealing + [
       OptionSpec(
         .copyTo, "copy-to", kind: .single(.file), value: "remote",
-        help:
-          """
+        help: """
           Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.
           """)
     ] + OptionSpec.copying,
@@ -207,7 +207,9 @@ extension CommandSpec {
     own: [
       OptionSpec(
         .copyFrom, "from", kind: .single(.file), value: "remote",
-        help: "The directory of the snapshots, or a remote that 'copy' filled; all operands are globs then."),
+        help: """
+          The directory of the snapshots, or a remote that 'copy' filled; all operands are globs then.
+          """),
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Restore below this directory; the last folder of the path is created."),
@@ -226,9 +228,7 @@ extension CommandSpec {
         help: "Restore the owners of files."),
       OptionSpec(
         .numericOwner, "numeric-owner",
-        help: """
-          Restore owners by their numbers, and ignore their names.
-          """),
+        help: "Restore owners by their numbers, and ignore their names."),
       OptionSpec(
         .keepGoing, "keep-going", help: "Continue after damage, and restore the undamaged files."),
       .maxLevels,
@@ -257,9 +257,7 @@ extension CommandSpec {
       .lockWait,
       OptionSpec(
         .dryRun, "dry-run", short: "n",
-        help: """
-          Print which snapshots would stay and why, and which would be removed. Remove nothing.
-          """),
+        help: "Print which snapshots would stay and why, and which would be removed. Remove nothing."),
     ],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
@@ -427,7 +425,9 @@ extension CommandSpec.Group {
       counting(.keepYearly, "yearly", "Keep the newest snapshot of this many years."),
       OptionSpec(
         .keepWithin, "keep-within", kind: .single(.span), value: "span",
-        help: "Keep snapshots that are younger than the newest one by less than this, such as 30d or 1y6m."),
+        help: """
+          Keep snapshots that are younger than the newest one by less than this, such as 30d or 1y6m.
+          """),
     ])
 
   private static func counting(_ id: OptionID, _ word: String, _ help: String) -> OptionSpec {

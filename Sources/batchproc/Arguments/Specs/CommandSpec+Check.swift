@@ -33,9 +33,7 @@ extension CommandSpec {
         help: "Print only rows of files that are not OK, and neither progress nor summary."),
       OptionSpec(
         .status, "status",
-        help: """
-          Print nothing but errors; only the exit code says whether the files are OK.
-          """),
+        help: "Print nothing but errors; only the exit code says whether the files are OK."),
       OptionSpec(.checkMode, "check", short: "c", help: "Does nothing: accepted as by sha256sum."),
       OptionSpec(
         .escape, "escape",

@@ -24,9 +24,7 @@ extension CommandSpec {
         help: "The set. Needed when the directory has several."),
       OptionSpec(
         .checksum, "checksum",
-        help: """
-          Read files that are there already, and copy those again whose bytes differ.
-          """),
+        help: "Read files that are there already, and copy those again whose bytes differ."),
     ] + OptionSpec.copying + [
       OptionSpec(
         .lockWait, "lock-wait", kind: .single(.duration), value: "time", default: "0s",

@@ -34,7 +34,7 @@ extension CommandSpec {
         .zero, "zero", short: "z",
         help: "End names in NUL and do not escape them; end each group in one more NUL."),
       OptionSpec(
-        .link, "link", kind: .single(.choice(LinkWord.allCases.map(\.rawValue))), value: "how",
+        .link, "link", kind: .single(.choice(LinkMode.allCases.map(\.rawValue))), value: "how",
         help: """
           Replace copies by hard links to the first file of their group, or share its blocks with them (reflink).
           """),
@@ -58,9 +58,4 @@ extension CommandSpec {
 /// How groups are printed.
 enum DuplicateForm: String, CaseIterable {
   case text, fdupes
-}
-
-/// How copies are linked.
-enum LinkWord: String, CaseIterable {
-  case hard, reflink
 }

@@ -100,9 +100,7 @@ extension CommandSpec {
         help: "Restore the owners that the archive names."),
       OptionSpec(
         .numericOwner, "numeric-owner",
-        help: """
-          Restore owners by their numbers, and ignore their names.
-          """),
+        help: "Restore owners by their numbers, and ignore their names."),
       OptionSpec(
         .attributes, "xattrs", kind: .invertible(initially: true), default: "--xattrs",
         help: "Restore extended attributes and access control lists."),

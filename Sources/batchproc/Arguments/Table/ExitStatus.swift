@@ -40,6 +40,15 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
       ? .success : counts.isNothing && counts.unavailable == counts.failed ? .fatal : .someFailed
   }
 
+  /// The status of a run over members that reached the end of its archive.
+  ///
+  /// - Parameter isIncomplete: whether something of the members is lost, although none failed.
+  init(_ counts: Counters.Snapshot, hasUnmatched: Bool, isIncomplete: Bool = false) {
+    self =
+      counts.isNothing && hasUnmatched
+      ? .fatal : counts.failed > 0 || hasUnmatched || isIncomplete ? .someFailed : .success
+  }
+
   /// The status of a run that an error ends.
   init(_ error: BatchError) {
     self =

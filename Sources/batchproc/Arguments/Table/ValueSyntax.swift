@@ -120,7 +120,7 @@ enum ValueSyntax: Sendable, Hashable {
     let digits = isPressure ? Array(value.bytes.dropFirst(prefix.count)) : value.bytes
     let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) }) else { throw expected }
-    // What is outside of these bounds is written with an exponent, which is no value here.
+    // Numbers outside of these bounds are written with an exponent, which this syntax does not accept.
     guard let number = Double(PathBytes(digits).description), number < 1e15 else { throw .tooLarge }
     guard number >= 0.0001 else { throw expected }
     // The pressure is never above 100.

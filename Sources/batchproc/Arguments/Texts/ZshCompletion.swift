@@ -54,7 +54,8 @@ struct ZshCompletion {
       """
   }
 
-  /// - Parameter exclusion: what is not offered together with the option: a profile has its command.
+  /// - Parameter exclusion: the words that are not offered after the option; no commands after a profile, which has its own
+  ///   command.
   private func rows(of option: OptionSpec, excluding exclusion: String = "") -> [String] {
     let repeats = option.isRepeatable ? "*" : ""
     let meaning = "[" + bracketed(option.help) + "]"

@@ -5,36 +5,31 @@ import BatchOutputs
 /// `batchproc archive`.
 struct ArchiveCommand: Command {
   private let choices: ArchiveChoices
-  private let common: CommonOptions
   private let operands: [PathBytes]
   let session: Session
   private let tally = MemberTally()
 
   init(
     _ parsed: ParsedCommand, choices: ArchiveChoices, common: CommonOptions,
-    environment: (String) -> PathBytes?
+    environment: Environment
   ) throws {
     if common.json, !common.dryRun, choices.output == nil {
       throw UsageError(
         "--json cannot be used with -o -: standard output carries the archive.", in: parsed.command)
     }
     self.choices = choices
-    self.common = common
     operands = parsed.operands
     session = try Session(
-      common, environment: environment, stride: choices.format.stride(count: common.stride),
-      laneMemory: try choices.format.memoryOfLane(level: choices.level))
+      common, environment: environment, stride: choices.options.format.stride(count: common.stride),
+      laneMemory: try choices.options.memoryOfLane())
   }
 
   /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
-    var walk = try session.walkOptions()
-    walk.takesEverything = true
-    walk.skipsTemporaries = true
     // Determined before the folder is changed: the file that the output replaces, and the places of the lists.
-    walk.excluded.formUnion(
-      [try replaced(), StandardStreams.outputFile].compactMap { $0 })
+    var walk = try session.walkOptions(forAllBut: [])
+    if let replaced = try replaced() { walk.excluded.insert(replaced) }
     let lists = common.fileLists.map { list in
       CommonOptions.FileList(path: WorkingFolder.absolute(list.path), isNULEnded: list.isNULEnded)
     }
@@ -42,8 +37,7 @@ struct ArchiveCommand: Command {
     if let identity = file?.identity { walk.excluded.insert(identity) }
     if let directory = choices.directory { try WorkingFolder.enter(directory) }
     let operands = Operands(operands, lists: lists, run: session.context)
-    let total =
-      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let total = operands.total(walk)
     let tree = session.context.tree(operands.counted, options: walk)
     let options = choices.options
     if common.dryRun { return try preview(tree, options, total: total) }
@@ -53,7 +47,8 @@ struct ArchiveCommand: Command {
     }
     let job = ArchiveJob(options, output: encrypted ?? file ?? session.output) {
       (members) throws(BatchError) in
-      try tell(members)
+      tally.add(members)
+      try session.tell(members)
     }
     let source = try ArchiveSource(tree, options: options)
     var failure: BatchError?
@@ -140,17 +135,12 @@ struct ArchiveCommand: Command {
     return .exit(cameToNothing(counts) ? .fatal : counts.failed > 0 ? .someFailed : .success)
   }
 
-  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
-    for member in members where !member.flags.contains(.incomplete) { tally.add(member.kind, member.size) }
-    try session.tell(members, isVerbose: common.verbose)
-  }
-
   /// Whether the archive would be empty although there were paths.
   private func cameToNothing(_ counts: Counters.Snapshot) -> Bool {
     counts.done == 0 && (counts.failed > 0 || counts.missing > 0)
   }
 
-  /// Reads the archive back where it is remembered what went into it, and gives it its name if that succeeded.
+  /// Reads the archive back, if its content was recorded, and renames it to its final name if that succeeded.
   ///
   /// - Returns: how many members were compared; nil if none were compared.
   private func complete(

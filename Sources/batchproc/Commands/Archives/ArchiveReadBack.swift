@@ -28,7 +28,7 @@ struct ArchiveReadBack {
     }
     let context = RunContext(sharing: session.context, stride: .automatic, observer: nil)
     let job = VerifyJob { (findings) throws(BatchError) in
-      for finding in findings { if let damage = finding.damage { report(damage.at(finding.path)) } }
+      for finding in findings { if let damage = finding.damage { session.fail(damage.at(finding.path)) } }
     }
     let outcome = BatchRunner(context).run(job, reading: reader)
     guard let verification = outcome.result else {
@@ -37,13 +37,9 @@ struct ArchiveReadBack {
       }
       throw reason
     }
-    for text in verification.damage { report(BatchError(.malformed, text, path: archive.path)) }
+    for text in verification.damage { session.fail(BatchError(.malformed, text, path: archive.path)) }
     guard !verification.isDifferent else { throw Self.failure(archive.path, nil) }
     return outcome.summary.counts.done
-  }
-
-  private func report(_ error: BatchError) {
-    session.reporter.met(Problem(.unreadable, error), severity: .failure)
   }
 
   private static func failure(_ path: PathBytes, _ reason: BatchError?) -> BatchError {

@@ -4,16 +4,12 @@ import BatchEngine
 /// `batchproc extract`.
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
-  private let common: CommonOptions
   let session: Session
   private let tally: TransformTally
   private let made = MemberTally()
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
-    self.common = common
     let inputs = ExtractJob.descriptorsOfCollector + choices.descriptorsOfReader
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
       try Session(common, environment: environment, inputs: inputs) { observe($0) }
@@ -66,11 +62,11 @@ struct ExtractCommand: Command {
     guard let extraction = outcome.result else { return .exit(.fatal) }
     if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }
-    session.warn(of: archive, extraction.remarks)
+    session.warn(of: archive, extraction.archive.remarks)
     if extraction.strippedSlash {
       session.warn(BatchError(.invalid, "absolute names were made relative", path: archive), as: .note)
     }
-    report(unmatched: extraction.unmatched)
+    report(unmatched: extraction.archive.unmatched)
     let counts = summary.counts
     session.reporter.summary(
       summary,
@@ -81,37 +77,37 @@ struct ExtractCommand: Command {
           (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
           (extraction.madeSafe, "without privileges"),
         ], tallies: [(extraction.madeSafe, "made_safe")]))
-    let hasBadOutput = refusal != nil || tally.current.spoilt > 0
-    if extraction.failure != nil || hasBadOutput || extraction.isDamaged { return .exit(.outputIncomplete) }
+    let hasBadOutput = refusal != nil || extraction.failure != nil || tally.current.spoilt > 0
+    if hasBadOutput || extraction.archive.isDamaged { return .exit(.outputIncomplete) }
     if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
-    if counts.isNothing, !extraction.unmatched.isEmpty { return .exit(.fatal) }
-    if extraction.isCutShort { return .exit(.outputIncomplete) }
-    let isIncomplete = counts.failed > 0 || extraction.madeSafe > 0 || extraction.misdescribed > 0
-    return .exit(isIncomplete || !extraction.unmatched.isEmpty ? .someFailed : .success)
+    let status = ExitStatus(
+      counts, hasUnmatched: !extraction.archive.unmatched.isEmpty,
+      isIncomplete: extraction.madeSafe > 0 || extraction.misdescribed > 0)
+    return .exit(extraction.archive.isCutShort && status != .fatal ? .outputIncomplete : status)
   }
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
-    let end = ArchiveEnd()
     let reader = try PrintReader(
       archive, globs: choices.globs, filter: try session.filter(), limits: choices.extraction.limits,
-      memory: session.context.options.memory, end: end)
+      memory: session.context.options.memory)
+    let end = reader.end
     let summary = session.run(PrintJob(to: session.output), reading: reader).summary
     if let reason = summary.stopped { throw reason }
     try session.output.finish()
-    session.warn(of: archive.path, end.remarks)
-    report(unmatched: end.unmatched)
-    if end.isCutShort {
-      return .exit(summary.counts.done == 0 && !end.isDamaged ? .fatal : .outputIncomplete)
+    let findings = end.findings
+    session.warn(of: archive.path, findings.remarks)
+    report(unmatched: findings.unmatched)
+    if findings.isCutShort {
+      return .exit(summary.counts.done == 0 && !findings.isDamaged ? .fatal : .outputIncomplete)
     }
-    if summary.counts.isNothing, !end.unmatched.isEmpty { return .exit(.fatal) }
-    return .exit(summary.counts.failed > 0 || !end.unmatched.isEmpty ? .someFailed : .success)
+    return .exit(ExitStatus(summary.counts, hasUnmatched: !findings.unmatched.isEmpty))
   }
 }
 
 extension Session {
-  /// Reports what became of a member, and counts it.
+  /// Reports and counts the result of a member.
   ///
-  /// - Parameter preview: of a dry run.
+  /// - Parameter preview: prints the rows of a dry run; nil in other runs.
   func report(
     _ report: ExtractionReport, _ tally: TransformTally, _ made: MemberTally, _ preview: PreviewRows?
   ) throws(BatchError) {

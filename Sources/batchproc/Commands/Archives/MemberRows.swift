@@ -15,38 +15,40 @@ struct MemberRows: Sendable {
   let form: Form
   let isNULEnded: Bool
 
-  func append(_ member: ListedMember, to bytes: inout [UInt8]) {
+  func append(_ listed: ListedMember, to bytes: inout [UInt8]) {
     switch form {
-    case .names: append(name: shownName(of: member), to: &bytes)
+    case .names: append(name: shownName(of: listed), to: &bytes)
     case .long:
-      appendAttributes(of: member, to: &bytes)
-      append(name: shownName(of: member), to: &bytes)
-      appendTarget(of: member, to: &bytes)
-      if let text = member.flags.text { bytes += " (\(text))".utf8 }
-      if member.isSuperseded { bytes += " (superseded)".utf8 }
-      if member.supersedes { bytes += " (supersedes an earlier member)".utf8 }
+      appendAttributes(of: listed, to: &bytes)
+      append(name: shownName(of: listed), to: &bytes)
+      appendTarget(of: listed, to: &bytes)
+      if let text = listed.member.flags.text { bytes += " (\(text))".utf8 }
+      if listed.mark == .superseded { bytes += " (superseded)".utf8 }
+      if listed.mark == .supersedes { bytes += " (supersedes an earlier member)".utf8 }
     case .digests:
-      guard let digest = member.digest else { return }
-      appendDigest(digest, of: member, to: &bytes)
+      guard let digest = listed.member.digest else { return }
+      appendDigest(digest, of: listed, to: &bytes)
       return
     case .members:
-      appendMembers(of: member, to: &bytes)
+      appendMembers(of: listed, to: &bytes)
       return
     }
     bytes.append(isNULEnded ? 0 : UInt8(ascii: "\n"))
   }
 
-  private func shownName(of member: ListedMember) -> [UInt8] {
-    let name = member.path.bytes
-    return member.kind == .directory && name.last != UInt8(ascii: "/") ? name + [UInt8(ascii: "/")] : name
+  private func shownName(of listed: ListedMember) -> [UInt8] {
+    let name = listed.member.path.bytes
+    return listed.member.kind == .directory && name.last != UInt8(ascii: "/")
+      ? name + [UInt8(ascii: "/")] : name
   }
 
   private func append(name: [UInt8], to bytes: inout [UInt8]) {
     if isNULEnded { bytes += name } else { TerminalText.append(name, to: &bytes) }
   }
 
-  private func appendDigest(_ digest: Digest, of member: ListedMember, to bytes: inout [UInt8]) {
-    let row = ManifestRow(path: member.path, digests: [digest], size: member.size, modified: nil)
+  private func appendDigest(_ digest: Digest, of listed: ListedMember, to bytes: inout [UInt8]) {
+    let row = ManifestRow(
+      path: listed.member.path, digests: [digest], size: listed.member.size, modified: nil)
     guard let writer = try? ManifestWriter(.gnu, algorithms: [digest.algorithm], zero: isNULEnded) else {
       return
     }
@@ -55,9 +57,9 @@ struct MemberRows: Sendable {
 
   // MARK: Long rows
 
-  private func appendAttributes(of member: ListedMember, to bytes: inout [UInt8]) {
-    bytes.append(member.kind.letter)
-    let mode = member.entry?.mode ?? 0
+  private func appendAttributes(of listed: ListedMember, to bytes: inout [UInt8]) {
+    bytes.append(listed.member.kind.letter)
+    let mode = listed.entry?.mode ?? 0
     for (shift, special, letters) in [(6, 0o4000, "sS"), (3, 0o2000, "sS"), (0, 0o1000, "tT")]
       as [(UInt32, UInt32, String)]
     {
@@ -70,15 +72,15 @@ struct MemberRows: Sendable {
         mode & special != 0 ? letters[executes ? 0 : 1] : UInt8(ascii: executes ? "x" : "-"))
     }
     let owners =
-      owner(member.entry?.ownerName, member.entry?.owner) + [UInt8(ascii: "/")]
-      + owner(member.entry?.groupName, member.entry?.group)
-    let size = Array(sizeText(of: member).utf8)
+      owner(listed.entry?.ownerName, listed.entry?.owner) + [UInt8(ascii: "/")]
+      + owner(listed.entry?.groupName, listed.entry?.group)
+    let size = Array(sizeText(of: listed).utf8)
     bytes.append(UInt8(ascii: " "))
     bytes += owners
     let padding = max(1, Self.ownersAndSize - owners.count - size.count)
     bytes += [UInt8](repeating: UInt8(ascii: " "), count: padding)
     bytes += size
-    bytes += " \(CalendarTime(member.modified.seconds).text) ".utf8
+    bytes += " \(CalendarTime(listed.member.modified.seconds).text) ".utf8
   }
 
   private func owner(_ name: [UInt8]?, _ number: UInt32?) -> [UInt8] {
@@ -86,29 +88,29 @@ struct MemberRows: Sendable {
     return Array("\(number ?? 0)".utf8)
   }
 
-  private func sizeText(of member: ListedMember) -> String {
-    switch member.kind {
+  private func sizeText(of listed: ListedMember) -> String {
+    switch listed.member.kind {
     case .characterDevice, .blockDevice:
-      "\(member.entry?.deviceMajor ?? 0),\(member.entry?.deviceMinor ?? 0)"
-    default: "\(member.size)"
+      "\(listed.entry?.deviceMajor ?? 0),\(listed.entry?.deviceMinor ?? 0)"
+    default: "\(listed.member.size)"
     }
   }
 
-  private func appendTarget(of member: ListedMember, to bytes: inout [UInt8]) {
-    guard let target = member.entry?.linkTarget else { return }
-    bytes += (member.kind == .hardLink ? " link to " : " -> ").utf8
+  private func appendTarget(of listed: ListedMember, to bytes: inout [UInt8]) {
+    guard let target = listed.entry?.linkTarget else { return }
+    bytes += (listed.member.kind == .hardLink ? " link to " : " -> ").utf8
     append(name: target.bytes, to: &bytes)
   }
 
   // MARK: Events
 
-  private func appendMembers(of member: ListedMember, to bytes: inout [UInt8]) {
+  private func appendMembers(of listed: ListedMember, to bytes: inout [UInt8]) {
     JSONLine.append(to: &bytes) { line in
-      line.add(path: member.path)
-      line.add("kind", member.kind.word)
-      line.add("size", member.size)
-      line.add("mtime", time: member.modified)
-      if let entry = member.entry {
+      line.add(path: listed.member.path)
+      line.add("kind", listed.member.kind.word)
+      line.add("size", listed.member.size)
+      line.add("mtime", time: listed.member.modified)
+      if let entry = listed.entry {
         line.add("mode", String(entry.mode, radix: 8))
         line.add("uid", entry.owner)
         line.add("gid", entry.group)
@@ -116,10 +118,10 @@ struct MemberRows: Sendable {
         line.add(path: PathBytes(entry.groupName), as: "group")
         if let target = entry.linkTarget { line.add(path: target, as: "target") }
       }
-      line.add(member.flags)
-      if member.isSuperseded { line.add("superseded", true) }
-      if member.supersedes { line.add("supersedes", true) }
-      if let digest = member.digest { line.add("sha256", digest.hex) }
+      line.add(listed.member.flags)
+      if listed.mark == .superseded { line.add("superseded", true) }
+      if listed.mark == .supersedes { line.add("supersedes", true) }
+      if let digest = listed.member.digest { line.add("sha256", digest.hex) }
     }
   }
 }
@@ -161,7 +163,7 @@ extension ArchiveEntry.Kind {
 
 extension Session {
   /// Reports the members that were written to an archive.
-  func tell(_ members: [ArchivedMember], isVerbose: Bool) throws(BatchError) {
+  func tell(_ members: [ArchivedMember]) throws(BatchError) {
     advanced(members.count)
     if let events = reporter as? JSONReporter {
       for member in members {
@@ -173,7 +175,7 @@ extension Session {
           if let digest = member.digest { line.add("sha256", digest.hex) }
         }
       }
-    } else if isVerbose {
+    } else if common.verbose {
       for member in members { diagnostics.print(TerminalText.string(member.path.bytes)) }
     }
   }

@@ -27,6 +27,11 @@ final class MemberTally: Sendable {
     }
   }
 
+  /// Adds the members of an archive that are complete.
+  func add(_ members: [ArchivedMember]) {
+    for member in members where !member.flags.contains(.incomplete) { add(member.kind, member.size) }
+  }
+
   var files: Int { counts.withLock { $0.files } }
 
   var bytes: Int64 { Int64(clamping: counts.withLock { $0.bytes }) }

@@ -3,27 +3,24 @@ import BatchEngine
 
 /// `batchproc verify`.
 struct VerifyCommand: Command {
-  private let path: PathBytes
+  let path: PathBytes
   /// The folder to compare the archive with.
   private let directory: PathBytes?
   private let readsAllFormats: Bool
-  private let keys: AgeKeys?
-  private let name: PathBytes?
-  private let patience: SetLock.Patience
-  private let share: ReadShare?
-  private let common: CommonOptions
+  let keys: AgeKeys?
+  let name: PathBytes?
+  let patience: SetLock.Patience
+  let share: ReadShare?
   let session: Session
   /// The differences that are counted, in the order of the summary.
   private static let classes: [Difference.Class] = [.missing, .new, .type, .modified, .metadata, .touched]
 
   /// - Throws: `UsageError` for options that select files if no folder is compared.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     path = parsed.operands.first ?? "-"
     directory = parsed.bytes(.against)
     readsAllFormats = parsed.flag(.allFormats)
-    keys = try EncryptionChoices.keys(parsed)
+    let keys = try EncryptionChoices.keys(parsed)
     name = parsed.bytes(.setName)
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     share = try Self.share(parsed)
@@ -31,9 +28,9 @@ struct VerifyCommand: Command {
     if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)
     }
-    self.common = common
     session = try Session(
       common, environment: environment, inputs: readsAllFormats ? ForeignReaderProgram.descriptors : 0)
+    self.keys = session.keys(keys)
   }
 
   /// - Throws: `UsageError` for an invalid share.
@@ -57,44 +54,36 @@ struct VerifyCommand: Command {
   func run() throws(BatchError) -> Ending {
     if let error = SetHint.file(path, in: session.context) {
       guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }
-      return try SetVerification(
-        session: session, directory: path, name: name, keys: session.keys(keys), patience: patience,
-        share: share
-      ).run()
+      return try verifySets()
     }
     guard share == nil, name == nil else {
       throw BatchError(.invalid, "--share and --name are for a directory of snapshots", path: path)
     }
     if keys == nil, let ending = try verifyByCompanion() { return ending }
+    let memory = session.context.options.memory
     let archive: ArchiveFile
     do throws(BatchError) {
       archive = try ArchiveFile(
-        path, foreignReader: session.foreignReader(readsAllFormats), keys: session.keys(keys),
+        path, foreignReader: session.foreignReader(readsAllFormats), keys: keys,
         in: SourceContext(session.context))
     } catch {
       // A damaged header looks like a file for another recipient.
-      guard error.code == .malformed || (error.code == .unsupported && keys != nil) else { throw error }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      guard error.code == .unsupported, keys != nil else { return try session.ending(ofDamaged: error) }
+      return session.difference(error)
     }
     let live = try liveTree(excluding: archive)
     if let directory,
-      let advice = try AgainstAdvice(
-        archive, directory, memory: session.context.options.memory, by: session.context.reading)
+      let error = try archive.wrongFolder(directory, memory: memory, by: session.context.reading)
     {
-      session.reporter.fatal(advice.error)
-      return .exit(.differences)
+      return session.difference(error)
     }
     let reader: VerifyReader
     do throws(BatchError) {
       reader = try VerifyReader(
-        archive, live: live, memory: session.context.options.memory, marks: common.verbose || common.json,
-        by: session.context.reading)
+        archive, live: live, memory: memory, marks: common.verbose || common.json, by: session.context.reading
+      )
     } catch {
-      // A file that is not an archive counts as different (exit 4).
-      guard error.code == .malformed else { throw error }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      return try session.ending(ofDamaged: error)
     }
     let job = VerifyJob(live: live) { (findings) throws(BatchError) in
       try show(findings)
@@ -117,15 +106,13 @@ struct VerifyCommand: Command {
       companion = try Companion.read(path.parent.appending(name.companion.bytes))
     } catch {
       guard error.code == .malformed else { return nil }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      return session.difference(error)
     }
     let isArchive = name.archive.bytes.elementsEqual(path.lastComponent)
     let recorded = isArchive ? companion.archiveDigest : companion.manifestDigest
     guard try BackupSet.digest(of: path, in: session.context) == recorded else {
-      session.reporter.fatal(
+      return session.difference(
         BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path))
-      return .exit(.differences)
     }
     if !common.quiet, !common.json {
       session.diagnostics.report(
@@ -137,12 +124,9 @@ struct VerifyCommand: Command {
 
   private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {
     guard let directory else { return nil }
-    var walk = try session.walkOptions()
-    walk.takesEverything = true
-    walk.skipsTemporaries = true
-    walk.excluded.formUnion(
-      [archive.identity, StandardStreams.outputFile].compactMap { $0 })
-    return try LiveTree(directory, options: walk, in: SourceContext(session.context))
+    return try LiveTree(
+      directory, options: session.walkOptions(forAllBut: [archive.identity]),
+      in: SourceContext(session.context))
   }
 
   private func show(_ findings: [VerifyJob.Finding]) throws(BatchError) {
@@ -158,8 +142,8 @@ struct VerifyCommand: Command {
             line.add(path: finding.path)
             line.add("outcome", finding.damage == nil ? "whole" : "damaged")
             line.add(finding.flags)
-            if finding.isSuperseded { line.add("superseded", true) }
-            if finding.supersedes { line.add("supersedes", true) }
+            if finding.mark == .superseded { line.add("superseded", true) }
+            if finding.mark == .supersedes { line.add("supersedes", true) }
           }
         }
         guard let difference = finding.difference else { continue }
@@ -176,10 +160,7 @@ struct VerifyCommand: Command {
   }
 
   private func finish(_ summary: RunSummary, _ verification: Verification) -> Ending {
-    for text in verification.damage {
-      session.reporter.met(
-        Problem(.unreadable, BatchError(.malformed, text, path: path)), severity: .failure)
-    }
+    for text in verification.damage { session.fail(BatchError(.malformed, text, path: path)) }
     session.warn(of: path, verification.warnings)
     if let events = session.reporter as? JSONReporter {
       do throws(BatchError) {

@@ -15,7 +15,8 @@ struct VerifyRows: Sendable {
       append(finding.path, difference.kind.rawValue.uppercased(), difference.aspects, to: &bytes)
     } else if finding.damage == nil, finding.flags.text == nil, showsWhole {
       let mark =
-        finding.isSuperseded ? " (superseded)" : finding.supersedes ? " (supersedes an earlier member)" : ""
+        finding.mark == .superseded
+        ? " (superseded)" : finding.mark == .supersedes ? " (supersedes an earlier member)" : ""
       append(finding.path, "OK\(mark)", to: &bytes)
     }
   }

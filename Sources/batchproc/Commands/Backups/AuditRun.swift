@@ -23,9 +23,7 @@ struct AuditRun {
         observer: session.reporter,
         in: session.context)
     } catch {
-      guard error.code == .malformed else { throw error }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      return try session.ending(ofDamaged: error)
     }
     let rows = AuditRows(session: session)
     let job = AuditJob(preparation.target) { (findings) throws(BatchError) in try rows.write(findings) }
@@ -57,11 +55,9 @@ struct AuditRun {
 
   /// Which entries count as new: only files if one of the two sides has no others.
   func walkOptions(_ first: Comparand, _ second: Comparand) throws(BatchError) -> WalkOptions {
-    var walk = try session.walkOptions()
-    walk.takesEverything = first.hasAllKinds && second.hasAllKinds
-    walk.skipsTemporaries = true
     let own = [first, second].filter { !$0.isFolder }.map { StandardStreams.identity(of: $0.path) }
-    walk.excluded.formUnion((own + [StandardStreams.outputFile]).compactMap { $0 })
+    var walk = try session.walkOptions(forAllBut: own)
+    walk.takesEverything = first.hasAllKinds && second.hasAllKinds
     return walk
   }
 

@@ -6,7 +6,6 @@ struct BackupCommand: Command {
   private let choices: BackupChoices
   private let name: PathBytes
   private let options: BackupOptions
-  private let common: CommonOptions
   private let operands: [PathBytes]
   private let hooks: BackupHooks
   /// The socket of the service manager, if one started the program.
@@ -17,9 +16,7 @@ struct BackupCommand: Command {
   private let tally = MemberTally()
 
   /// - Throws: `UsageError` without a target.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     guard let target = parsed.bytes(.target) else {
       throw UsageError(
         "Missing expected option '--to <dir>'.", in: parsed.command,
@@ -45,7 +42,6 @@ struct BackupCommand: Command {
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
     self.options = options
-    self.common = common
     operands = parsed.operands
     copying = parsed.bytes(.copyTo).map { CopyChoices(parsed, remote: $0) }
     hooks = try BackupHooks(parsed, set: name, directory: target)
@@ -123,20 +119,17 @@ struct BackupCommand: Command {
   }
 
   private func walk(of set: BackupSet) throws(BatchError) -> WalkOptions {
-    var walk = try session.walkOptions()
-    walk.takesEverything = true
-    walk.skipsTemporaries = true
-    walk.excluded.formUnion(
-      [StandardStreams.identity(of: set.directory), StandardStreams.outputFile].compactMap { $0 })
-    return walk
+    try session.walkOptions(forAllBut: [StandardStreams.identity(of: set.directory)])
   }
 
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
     let set = try self.set()
     let backup = try BackupRun(try sources(), to: set, options: options, in: session.context) {
-      (members) throws(BatchError) in try tell(members)
+      (members) throws(BatchError) in
+      tally.add(members)
+      try session.tell(members)
     }
-    for warning in backup.warnings { session.reporter.met(Problem(.unreadable, warning), severity: .warning) }
+    for warning in backup.warnings { session.fail(warning, severity: .warning) }
     if let note = backup.note { session.warn(note, as: .note) }
     for remark in backup.remarks { session.warn(remark) }
     let walk = try self.walk(of: set)
@@ -147,8 +140,7 @@ struct BackupCommand: Command {
       backup.discard()
       throw error
     }
-    let total = CountingWalk.operation(
-      Operands(backup.paths, lists: [], run: session.context), options: walk, run: session.context)
+    let total = Operands(backup.paths, lists: [], run: session.context).total(walk)
     StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
     let outcome = session.run(backup.job, over: source, total: total)
     guard let content = outcome.result else {
@@ -159,14 +151,9 @@ struct BackupCommand: Command {
     return finish(backup, content, outcome.summary, &report)
   }
 
-  private func tell(_ members: [ArchivedMember]) throws(BatchError) {
-    for member in members where !member.flags.contains(.incomplete) { tally.add(member.kind, member.size) }
-    try session.tell(members, isVerbose: common.verbose)
-  }
-
-  /// Reads the archive back, and gives both files their names if that succeeded.
+  /// Reads the archive back, and renames both files to their final names if that succeeded.
   ///
-  /// - Returns: how many members were compared; nil where none were to be.
+  /// - Returns: how many members were compared; nil if none had to be compared.
   private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> Int? {
     do throws(BatchError) {
       let verified = try content.written.map { (written) throws(BatchError) in
@@ -180,7 +167,7 @@ struct BackupCommand: Command {
     }
   }
 
-  /// Removes snapshots that are too old, where rules say which.
+  /// Removes snapshots that no rule keeps, if there are rules.
   private func prune(_ backup: BackupRun) -> Result<Prune?, BatchError> {
     guard !choices.retention.isEmpty else { return .success(nil) }
     return Result { () throws(BatchError) in
@@ -262,7 +249,7 @@ struct BackupCommand: Command {
       if !common.quiet, !common.json { session.diagnostics.print(text) }
       return !isIncomplete
     } catch {
-      session.reporter.met(Problem(.unreadable, error), severity: .failure)
+      session.fail(error)
       return false
     }
   }

@@ -13,7 +13,7 @@ extension CopyChoices {
     let outcome = try copy.copy { (file) throws(BatchError) in
       if common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
     }
-    for error in outcome.problems { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+    for error in outcome.problems { session.fail(error) }
     var isIncomplete = !outcome.problems.isEmpty
     var removed = 0
     if !retention.isEmpty, outcome.problems.isEmpty {
@@ -24,7 +24,7 @@ extension CopyChoices {
       } catch {
         try session.cancellation.check()
         let isAllowed = isAppendOnly && error.code == .unwritable
-        session.reporter.met(Problem(.unreadable, error), severity: isAllowed ? .warning : .failure)
+        session.fail(error, severity: isAllowed ? .warning : .failure)
         isIncomplete = !isAllowed
       }
     }

@@ -5,19 +5,15 @@ import BatchEngine
 struct CopyCommand: Command {
   private let choices: BackupChoices
   private let copying: CopyChoices
-  private let common: CommonOptions
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     guard parsed.operands.count == 2 else {
       throw UsageError(
         "Missing expected argument '<remote>': where the snapshots are copied to.", in: parsed.command)
     }
     choices = try BackupChoices(parsed, directory: parsed.operands[0])
     copying = CopyChoices(parsed, remote: parsed.operands[1])
-    self.common = common
     session = try Session(common, environment: environment)
   }
 

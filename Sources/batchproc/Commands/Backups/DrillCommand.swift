@@ -8,21 +8,15 @@ struct DrillCommand: Command {
   private let share: Double
   private let budget: Duration?
   private let isAgainstLive: Bool
-  private let temporary: PathBytes
-  private let common: CommonOptions
   /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     share = parsed.flag(.all) ? 1 : parsed.share(.sample) ?? 0.05
     budget = parsed.duration(.timeBudget).map { .seconds($0) }
     isAgainstLive = parsed.flag(.againstLive)
-    temporary = TemporaryFolder.place(environment)
-    self.common = common
     state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
@@ -48,7 +42,7 @@ struct DrillCommand: Command {
     defer { withExtendedLifetime(source) {} }
     let set = source.set
     let content = try source.content()
-    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
+    for error in content.damaged { session.fail(error, severity: .warning) }
     let chosen = try choices.snapshot(of: content, in: session)
     var tally = Tally()
     let drill: Drill
@@ -64,8 +58,7 @@ struct DrillCommand: Command {
       }
     } catch {
       guard error.code == .malformed else { return session.endingBySignal ?? session.ending(after: error) }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      return session.difference(error)
     }
     try session.output.finish()
     summarize(tally, drill, elapsed: ContinuousClock.now - start)
@@ -100,7 +93,7 @@ struct DrillCommand: Command {
   private func restore(
     _ portion: Drill.Portion, of drill: Drill, _ tally: inout Tally
   ) throws(BatchError) {
-    let folder = try TemporaryFolder(in: temporary, for: "drill", calls: session.context.calls)
+    let folder = try TemporaryFolder(in: session.temporary, for: "drill", calls: session.context.calls)
     let undrilled = try extract(portion, of: drill, into: folder.path, &tally)
     // If there was no space, the run ends.
     let damaged =
@@ -131,10 +124,9 @@ struct DrillCommand: Command {
     var options = ExtractionOptions()
     options.keepsGoing = true
     options.isSynced = false
-    options.restoresOwner = StandardStreams.isRoot
     options.usesNumericOwner = true
     options.restoresPrivileges = true
-    options.pathLimits = common.pathLimits
+    options.pathLimits = common.walk.limits
     options.memory = session.context.options.memory
     // Other files that cannot be restored are reported by the comparison.
     let refusals = OutputRefusals()
@@ -148,7 +140,7 @@ struct DrillCommand: Command {
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }
       tally.isWithoutRoom = true
-      tell(stopped, "\(ByteCount.files(portion.entries.count)) could not be drilled", temporary)
+      tell(stopped, "\(ByteCount.files(portion.entries.count)) could not be drilled", session.temporary)
       return Set(portion.entries.map(\.path))
     }
     if let failure = restored.result?.failure { throw failure }
@@ -164,13 +156,10 @@ struct DrillCommand: Command {
   }
 
   private func tell(_ error: BatchError, _ text: String, _ path: PathBytes) {
-    session.reporter.met(
-      Problem(
-        .unreadable,
-        BatchError(
-          .unwritable, "\(text): \(error.message)", path: path, errno: error.errno,
-          remedy: "set TMPDIR to a directory that can hold it")),
-      severity: .failure)
+    session.fail(
+      BatchError(
+        .unwritable, "\(text): \(error.message)", path: path, errno: error.errno,
+        remedy: "set TMPDIR to a directory that can hold it"))
   }
 
   /// - Returns: the files that differ.

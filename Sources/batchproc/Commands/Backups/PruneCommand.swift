@@ -4,20 +4,16 @@ import BatchEngine
 /// `batchproc prune`.
 struct PruneCommand: Command {
   private let choices: BackupChoices
-  private let common: CommonOptions
   /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
 
   /// - Throws: `UsageError` without a rule.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     guard !choices.retention.isEmpty else {
       throw UsageError("No rule keeps any snapshot; please give a --keep option.", in: parsed.command)
     }
-    self.common = common
     state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }

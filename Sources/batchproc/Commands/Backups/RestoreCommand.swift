@@ -8,15 +8,12 @@ struct RestoreCommand: Command {
   private let target: PathBytes
   private let strip: Int
   private let extraction: ExtractionOptions
-  private let common: CommonOptions
   let session: Session
   private let tally: TransformTally
   private let made = MemberTally()
 
   /// - Throws: `UsageError` without a target.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     let from = parsed.bytes(.copyFrom)
     guard let directory = from ?? parsed.operands.first else {
       throw UsageError(
@@ -29,20 +26,12 @@ struct RestoreCommand: Command {
     }
     self.target = target
     strip = parsed.count(.stripComponents) ?? 0
-    var options = ExtractionOptions()
-    let overwriting = parsed.given.last { [.overwrite, .force].contains($0.id) }
-    options.overwriting = overwriting?.id == .force ? .always : parsed.choice(.overwrite) ?? .never
+    var options = ExtractionOptions(parsed, common: common, isRoot: StandardStreams.isRoot)
     options.acceptsEqual = true
-    options.restoresOwner = parsed.flag(.sameOwner, initially: StandardStreams.isRoot)
-    options.usesNumericOwner = parsed.flag(.numericOwner)
     options.restoresPrivileges = true
-    options.pathLimits = common.pathLimits
     options.makesDevices = StandardStreams.isRoot
-    options.keepsGoing = parsed.flag(.keepGoing)
-    options.isSynced = common.fsync
     options.isDryRun = common.dryRun
     extraction = options
-    self.common = common
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
       try Session(common, environment: environment) { observe($0) }
     }
@@ -55,13 +44,12 @@ struct RestoreCommand: Command {
     defer { withExtendedLifetime(source) {} }
     let set = source.set
     let content = try source.content()
-    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .warning) }
+    for error in content.damaged { session.fail(error, severity: .warning) }
     let snapshot = try set.opened(choices.snapshot(of: content, in: session), in: context)
     if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
       throw BatchError(
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
-        path: set.path(
-          SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive))
+        path: set.archive(fault, isEncrypted: snapshot.name.isEncrypted))
     }
     var options = extraction
     options.memory = context.options.memory
@@ -116,7 +104,7 @@ struct RestoreCommand: Command {
     guard let extraction = outcome.result else { return .exit(.fatal) }
     if let failure = extraction.failure { session.reporter.fatal(failure) }
     if let refusal { session.reporter.fatal(refusal) }
-    for remark in extraction.remarks { session.warn(BatchError(.malformed, remark)) }
+    for remark in extraction.archive.remarks { session.warn(BatchError(.malformed, remark)) }
     for glob in unmatched { tally.met(glob.problem("nothing in the snapshot matches"), severity: .failure) }
     let counts = session.context.counters.snapshot
     session.reporter.summary(
@@ -125,13 +113,12 @@ struct RestoreCommand: Command {
         verb: "\(common.dryRun ? "would restore" : "restored") \(snapshot.name.stamp):", files: made.files,
         bytes: made.bytes, kinds: made.kinds,
         others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
-    let hasBadOutput = refusal != nil || tally.current.spoilt > 0
-    if extraction.failure != nil || hasBadOutput || extraction.isDamaged || extraction.isCutShort {
+    let hasBadOutput = refusal != nil || extraction.failure != nil || tally.current.spoilt > 0
+    if hasBadOutput || extraction.archive.isDamaged || extraction.archive.isCutShort {
       return .exit(.outputIncomplete)
     }
     if counts.done + counts.skipped == 0, counts.failed > 0 { return .exit(.fatal) }
-    if counts.isNothing, !unmatched.isEmpty { return .exit(.fatal) }
     return .exit(
-      counts.failed > 0 || extraction.misdescribed > 0 || !unmatched.isEmpty ? .someFailed : .success)
+      ExitStatus(counts, hasUnmatched: !unmatched.isEmpty, isIncomplete: extraction.misdescribed > 0))
   }
 }

@@ -24,7 +24,7 @@ struct SnapshotFinder {
     for source in sources {
       let content = try source.content()
       damaged += content.damaged.count
-      for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+      for error in content.damaged { session.fail(error) }
       sets.append((source.set, place == nil ? content.snapshots : [try content.snapshot(at: place)]))
     }
     let (session, names) = (session, names)

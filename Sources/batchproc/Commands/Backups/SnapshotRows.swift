@@ -57,7 +57,7 @@ struct SnapshotRows {
     _ tally: inout (seen: Int, failed: Int), _ hasFaults: inout Bool
   ) throws(BatchError) {
     let chosen = place == nil ? content.snapshots : [try content.snapshot(at: place)]
-    for error in content.damaged { session.reporter.met(Problem(.unreadable, error), severity: .failure) }
+    for error in content.damaged { session.fail(error) }
     tally.seen += chosen.count + content.damaged.count
     tally.failed += content.damaged.count
     hasFaults = hasFaults || !content.damaged.isEmpty
@@ -74,15 +74,8 @@ struct SnapshotRows {
         append(snapshot, to: &rows)
       }
       for fault in faults {
-        let name = set.path(
-          SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive)
-        session.reporter.met(
-          Problem(
-            .unreadable,
-            BatchError(
-              .malformed, "is missing or has another size, and the snapshot \(snapshot.name.stamp) needs it",
-              path: name)),
-          severity: .failure)
+        session.fail(
+          set.archive(fault, isEncrypted: snapshot.name.isEncrypted), neededBy: snapshot.name.stamp)
       }
     }
     if !rows.isEmpty, !(session.reporter is JSONReporter) { try session.output.write(rows) }
@@ -99,8 +92,7 @@ struct SnapshotRows {
     } else {
       text = "the set \(set.name) has no snapshot that can be read"
     }
-    session.reporter.met(
-      Problem(.missing, BatchError(.missing, text, path: set.directory)), severity: .failure)
+    session.fail(BatchError(.missing, text, path: set.directory), as: .missing)
     return false
   }
 
@@ -114,7 +106,7 @@ struct SnapshotRows {
     } catch {
       guard error.code == .malformed else { throw error }
       hasFaults = true
-      session.reporter.met(Problem(.unreadable, error), severity: .failure)
+      session.fail(error)
       return snapshot
     }
   }

@@ -21,9 +21,7 @@ struct SnapshotsCommand: Command {
   let session: Session
 
   /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     showsLongRows = parsed.flag(.longRows) || common.verbose
     showsDigests = parsed.flag(.digests)
@@ -70,8 +68,7 @@ struct SnapshotsCommand: Command {
       sources = try SetSource.all(choices, session)
     } catch {
       guard maxAge != nil, error.code == .missing else { throw error }
-      session.reporter.fatal(error)
-      return .exit(.differences)
+      return session.difference(error)
     }
     switch question {
     case .which:
@@ -146,31 +143,20 @@ struct SnapshotsCommand: Command {
   private func list(
     _ snapshot: Snapshot, of set: BackupSet, _ globs: [PathBytes]
   ) throws(BatchError) -> Ending {
-    let end = ArchiveEnd()
     let opened = try set.opened(snapshot, in: session.context)
     let reader = try SnapshotListReader(
-      set.manifest(of: opened.name), selection: MemberSelection(globs: globs), globs: globs, end: end,
+      set.manifest(of: opened.name), selection: MemberSelection(globs: globs), globs: globs,
       in: SourceContext(session.context))
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let rows = MemberRows(
-      form: results.writesEvents
-        ? .members : showsDigests ? .digests : showsLongRows ? .long : .names, isNULEnded: false)
-    let job = MemberListJob { (member, bytes) in
-      rows.append(member, to: &bytes)
-    } output: { (rows) throws(BatchError) in
-      try results.write(rows, as: "member")
-    }
-    let summary = session.run(job, reading: reader).summary
+    let end = reader.end
+    let summary = session.list(reader, as: showsDigests ? .digests : showsLongRows ? .long : .names)
     if let ending = session.endingBeforeSummary(summary) { return ending }
-    session.report(unmatched: end.unmatched, "nothing in the snapshot matches")
+    let unmatched = end.findings.unmatched
+    session.report(unmatched: unmatched, "nothing in the snapshot matches")
     session.reporter.summary(
       summary,
       text: SummaryText(
         verb: "listed", files: summary.counts.done, noun: "path", bytes: nil,
         others: [(summary.counts.failed, "failed")]))
-    guard summary.counts.failed == 0, end.unmatched.isEmpty else {
-      return .exit(summary.counts.done == 0 ? .fatal : .someFailed)
-    }
-    return .exit(.success)
+    return .exit(ExitStatus(summary.counts, hasUnmatched: !unmatched.isEmpty))
   }
 }

@@ -7,7 +7,6 @@ struct MergeCommand: Command {
   private let folder: PlanFolder
   private let plan: ShardPlan
   private let planned: ParsedCommand
-  private let common: CommonOptions
   /// Nil for standard output.
   private let output: PathBytes?
   /// Whether there are rows to write; for commands that print nothing, only if requested.
@@ -18,7 +17,7 @@ struct MergeCommand: Command {
   private let tally = MemberTally()
   let session: Session
 
-  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: Environment) throws {
     folder = try PlanFolder(
       WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
     plan = try ShardPlan(in: folder)
@@ -30,7 +29,7 @@ struct MergeCommand: Command {
     replacesOutput = parsed.flag(.force) || planned.flag(.force)
     allowsMissing = parsed.flag(.allowMissing)
     removesParts = parsed.flag(.removeParts)
-    common = try CommonOptions(parsed)
+    let common = try CommonOptions(parsed)
     session = try Session(common, environment: environment)
   }
 
@@ -60,7 +59,7 @@ struct MergeCommand: Command {
       try requireRoom(for: results.size, at: path)
       return try OutputFile(
         path, isReplacing: replacesOutput, isSynced: common.fsync, in: session.context,
-        terminalFilter: TerminalText.defuse)
+        terminalFilter: TerminalText.escapeControls)
     }
     do throws(BatchError) {
       try write(results, &outcome, to: file ?? session.output)
@@ -97,8 +96,9 @@ struct MergeCommand: Command {
     case .check: return verdict(outcome).status
     case .test where TestCounts(outcome.findings).damaged > 0: return .differences
     case .archive:
-      let isFatal = outcome.done == 0 && outcome.missing > 0 && outcome.missing == plan.operandCount
-      return isFatal ? .fatal : outcome.failed > 0 ? .someFailed : .success
+      let counts = outcome.counts
+      let isFatal = counts.done == 0 && counts.missing > 0 && counts.missing == plan.operandCount
+      return isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success
     default: return ExitStatus(counts(of: outcome))
     }
   }
@@ -109,15 +109,9 @@ struct MergeCommand: Command {
   }
 
   private func counts(of outcome: ShardOutcome) -> Counters.Snapshot {
-    var counts = Counters.Snapshot()
-    counts.seen = outcome.seen + plan.filtered
-    counts.done = outcome.done
-    counts.failed = outcome.failed
-    counts.skipped = outcome.skipped + plan.filtered
-    counts.changed = outcome.changed
-    counts.missing = outcome.missing
-    counts.unavailable = outcome.unavailable
-    counts.byteCount = outcome.byteCount
+    var counts = outcome.counts
+    counts.seen += plan.filtered
+    counts.skipped += plan.filtered
     if outcome.needless > 0 { counts.reasons[.kept] = outcome.needless }
     return counts
   }
@@ -131,9 +125,7 @@ struct MergeCommand: Command {
       var header: [UInt8] = []
       if planned.command.id == .hash {
         let options = HashOptions(planned)
-        try ManifestWriter(
-          options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL
-        ).appendHeader(to: &header)
+        try options.writer().appendHeader(to: &header)
       }
       if !header.isEmpty { try stream.write(header) }
       try results.forEachRow { (rows) throws(BatchError) in
@@ -157,9 +149,7 @@ struct MergeCommand: Command {
     }
     let joiner = try ArchiveJoiner(choices.options, output: stream, session.context) {
       [tally] members in
-      for member in members where !member.flags.contains(.incomplete) {
-        tally.add(member.kind, member.size)
-      }
+      tally.add(members)
     } refused: { [session] problem in
       refused += 1
       session.reporter.met(problem, severity: .failure)
@@ -170,13 +160,13 @@ struct MergeCommand: Command {
       }
     }
     try joiner.finish()
-    outcome.done -= refused
-    outcome.failed += refused
+    outcome.counts.done -= refused
+    outcome.counts.failed += refused
   }
 
   private func summarize(_ results: ShardResults, _ outcome: ShardOutcome) {
     let counts = counts(of: outcome)
-    var (files, found) = (outcome.done, [(count: Int, word: String)]())
+    var (files, found) = (outcome.counts.done, [(count: Int, word: String)]())
     switch planned.command.id {
     case .archive: files = tally.files
     case .check:
@@ -193,10 +183,10 @@ struct MergeCommand: Command {
     session.reporter.summary(
       RunSummary(counts: counts, stopped: nil, elapsed: .zero),
       text: SummaryText(
-        verb: "merged", files: files, bytes: outcome.byteCount, kinds: tally.kinds,
+        verb: "merged", files: files, bytes: outcome.counts.byteCount, kinds: tally.kinds,
         others: [(count, count == 1 ? "shard" : "shards")] + found + [
-          (outcome.changed, "changed meanwhile"), (counts.skipped, "skipped"),
-          (outcome.failed, "failed"),
+          (outcome.counts.changed, "changed meanwhile"), (counts.skipped, "skipped"),
+          (outcome.counts.failed, "failed"),
         ], showsRate: false))
     guard !common.quiet else { return }
     let slowest = outcomes.enumerated().compactMap { index, outcome in
@@ -211,7 +201,7 @@ struct MergeCommand: Command {
       )
     }
     let failed = outcomes.enumerated().compactMap { index, outcome in
-      (outcome?.failed ?? 0) > 0 ? String(index) : nil
+      (outcome?.counts.failed ?? 0) > 0 ? String(index) : nil
     }
     if !failed.isEmpty {
       session.diagnostics.print("shards with files that failed: " + failed.joined(separator: ", "))

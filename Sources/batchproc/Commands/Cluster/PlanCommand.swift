@@ -5,15 +5,14 @@ import BatchOutputs
 /// `batchproc plan`.
 struct PlanCommand: Command {
   private let planned: PlannedCommand
-  private let common: CommonOptions
   private let shards: Int
   private let folder: PathBytes
   private let fewestBytes: Int64?
   private let archive: ArchiveChoices?
-  private let environment: (String) -> PathBytes?
+  private let environment: Environment
   let session: Session
 
-  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: @escaping Environment) throws {
     guard let shards = parsed.count(.shards) else {
       throw UsageError("Missing expected option '--shards <n>'", in: parsed.command)
     }
@@ -26,7 +25,7 @@ struct PlanCommand: Command {
     fewestBytes = parsed.size(.fewestShardBytes)
     planned = try PlannedCommand(parsed.operands, in: parsed.command, environment: environment)
     let command = planned.parsed.command
-    common = try CommonOptions(
+    let common = try CommonOptions(
       ParsedCommand(
         command: command,
         given: planned.parsed.given + parsed.given.filter { PlannedCommand.free.contains($0.id) },
@@ -34,13 +33,13 @@ struct PlanCommand: Command {
     if [.compress, .decompress].contains(command.id) { _ = try TransformChoices(planned.parsed) }
     archive =
       command.id == .archive ? try ArchiveChoices(planned.parsed, environment: environment) : nil
-    if let archive, !archive.format.isJoinable {
+    if let archive, !archive.options.format.isJoinable {
       throw UsageError(
-        "An archive of the format '\(archive.format.name)' cannot be divided; those of the tar family can.",
+        "An archive of the format '\(archive.options.format.name)' cannot be divided; those of the tar family can.",
         in: parsed.command)
     }
     session = try Session(
-      common, environment: environment, stride: archive?.format.stride(count: common.stride))
+      common, environment: environment, stride: archive?.options.format.stride(count: common.stride))
   }
 
   /// - Throws: an error before the run begins.
@@ -62,8 +61,8 @@ struct PlanCommand: Command {
     if let output {
       fixed.append(.init(id: .output, value: .bytes(WorkingFolder.absolute(output))))
     }
-    if let latest = archive?.latestTime { fixed.append(.init(id: .mtime, value: .time(latest))) }
-    for (id, moment) in [(OptionID.olderThan, common.age.before), (.newerThan, common.age.after)] {
+    if let latest = archive?.options.latestTime { fixed.append(.init(id: .mtime, value: .time(latest))) }
+    for (id, moment) in [(OptionID.olderThan, common.walk.age.before), (.newerThan, common.walk.age.after)] {
       if let moment { fixed.append(.init(id: id, value: .time(moment.seconds))) }
     }
     let lists = common.fileLists.map {
@@ -85,9 +84,7 @@ struct PlanCommand: Command {
     } else if id == .test {
       tally = try maker.walk(tree, joinsNames: false, context.cancellation)
     } else {
-      let hash = HashOptions(planned.parsed)
-      _ = try ManifestWriter(
-        hash.format, algorithms: hash.digestAlgorithms, zero: hash.endsRowsInNUL)
+      _ = try HashOptions(planned.parsed).writer()
       tally = try maker.walk(tree, joinsNames: false, context.cancellation)
     }
     guard tally.missing == 0 || tally.missing < operands.count || tally.items > tally.problems

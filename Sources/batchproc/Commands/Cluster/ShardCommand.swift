@@ -9,7 +9,7 @@ struct ShardCommand: Command {
   let session: Session
 
   /// Runs the command line of a shard.
-  static func run(_ own: ParsedCommand, _ environment: @escaping (String) -> PathBytes?) throws
+  static func run(_ own: ParsedCommand, _ environment: @escaping Environment) throws
     -> Ending
   {
     guard let given = own.bytes(.plan) else {
@@ -60,7 +60,7 @@ struct ShardCommand: Command {
 
   /// The number of the task.
   private static func index(
-    _ environment: (String) -> PathBytes?, _ command: CommandSpec
+    _ environment: Environment, _ command: CommandSpec
   ) throws(UsageError) -> Int {
     for (name, first) in [
       ("SLURM_ARRAY_TASK_ID", 0), ("JOB_COMPLETION_INDEX", 0), ("PARALLEL_SEQ", 1),
@@ -80,16 +80,14 @@ struct ShardCommand: Command {
 
   private init(
     _ task: ShardTask, _ parsed: ParsedCommand, _ common: CommonOptions,
-    _ environment: @escaping (String) -> PathBytes?
+    _ environment: @escaping Environment
   ) throws {
     self.task = task
     self.parsed = parsed
     archive = parsed.command.id == .archive ? try ArchiveChoices(parsed) { _ in nil } : nil
     session = try Session(
-      common, environment: environment, stride: archive?.format.stride(count: common.stride),
-      laneMemory: try archive.map { (choices) throws(BatchError) in
-        try choices.format.memoryOfLane(level: choices.level)
-      } ?? 0, inputs: 4
+      common, environment: environment, stride: archive?.options.format.stride(count: common.stride),
+      laneMemory: try archive?.options.memoryOfLane() ?? 0, inputs: 4
     ) { task.recording($0) }
   }
 
@@ -116,8 +114,7 @@ struct ShardCommand: Command {
 
   private func hash(_ work: sending ShardTask.Work) throws(BatchError) -> RunSummary {
     let options = HashOptions(parsed)
-    let rows = try ManifestWriter(
-      options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
+    let rows = try options.writer()
     let (session, counters) = (session, session.context.counters)
     let (result, lock, player) = (work.result, work.lock, work.player)
     let job = HashJob(algorithms: rows.algorithms) { (row, bytes) throws(BatchError) in
@@ -125,7 +122,7 @@ struct ShardCommand: Command {
     } output: { (rows) throws(BatchError) in
       try result.write(rows: rows.bytes)
       session.advanced(rows.count)
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     let source = session.context.tree { player.next() }
     return session.run(job, over: source, total: task.count).summary
@@ -142,7 +139,7 @@ struct ShardCommand: Command {
     ) {
       (members) throws(BatchError) in
       session.advanced(members.count)
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     let source = try ArchiveSource(session.context.tree { player.next() }, options: options) {
       player.firstPath

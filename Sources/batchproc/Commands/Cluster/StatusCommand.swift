@@ -17,7 +17,7 @@ struct StatusCommand {
   /// - Throws: when standard output cannot be written.
   func execute() throws(BatchError) -> Ending {
     let states = plan.shards.map { ShardState($0.index, of: plan, in: folder) }
-    let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.defuse)
+    let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.escapeControls)
     if isJSON {
       try write(states)
       return .exit(.success)

@@ -9,7 +9,7 @@ struct SubmitCommand {
   private let runs: Bool
   private let environmentPath: PathBytes
 
-  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: @escaping Environment) throws {
     guard parsed.flag(.slurm) else {
       throw UsageError(
         "Missing expected option '--slurm': there is no other scheduler.", in: parsed.command)

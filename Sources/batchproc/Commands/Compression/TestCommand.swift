@@ -4,17 +4,15 @@ import Synchronization
 
 /// `batchproc test`.
 struct TestCommand: Command {
-  private let common: CommonOptions
   private let operands: [PathBytes]
   let session: Session
   /// The shard of a plan that is processed; nil without one.
   private let task: ShardTask?
 
   init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?,
+    _ parsed: ParsedCommand, common: CommonOptions, environment: Environment,
     task: ShardTask? = nil
   ) throws(BatchError) {
-    self.common = common
     self.task = task
     operands = parsed.operands
     session = try Session(common, environment: environment, inputs: task == nil ? 0 : 4) {
@@ -33,9 +31,7 @@ struct TestCommand: Command {
     walk.skipsTemporaries = true
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let tree = session.context.tree(operands.counted, options: walk)
-    let total =
-      operands.isRepeatable
-      ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let total = operands.total(walk)
     if common.dryRun {
       return DryRun(session: session, verb: "would test").run(
         over: tree, total: total)
@@ -55,7 +51,7 @@ struct TestCommand: Command {
       if let error = finding.error {
         try result.write(Problem(.unreadable, error), severity: .failure)
       }
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     return ShardTask.Processed(
       summary: summary, ending: finish(summary, counts), findings: counts.findings)

@@ -6,19 +6,18 @@ import Synchronization
 /// `batchproc compress` and `batchproc decompress`.
 struct TransformCommand: Command {
   private let choices: TransformChoices
-  private let common: CommonOptions
   private let compresses: Bool
   private let operands: [PathBytes]
-  private let naming: OutputNaming
   private let options: OutputOptions
   let session: Session
+  private var naming: OutputNaming { options.naming }
   private let tally: TransformTally
   /// The shard of a plan that is processed; nil without one.
   private let task: ShardTask?
 
   init(
     _ parsed: ParsedCommand, choices: TransformChoices, common: CommonOptions,
-    environment: (String) -> PathBytes?, task: ShardTask? = nil
+    environment: Environment, task: ShardTask? = nil
   ) throws {
     self.task = task
     if common.json, !common.dryRun, choices.writesToStdout || parsed.operands.contains("-") {
@@ -28,19 +27,11 @@ struct TransformCommand: Command {
         in: parsed.command)
     }
     self.choices = choices
-    self.common = common
     let compresses = parsed.command.id == .compress
     self.compresses = compresses
     operands = parsed.operands
-    naming = OutputNaming(
-      compresses ? .adding(suffix: choices.suffix) : .decompressing, directory: choices.outputDirectory)
-    var options = OutputOptions(naming: naming)
-    options.replacing = choices.replacing
-    options.removesSource = choices.removesSource
-    options.writesToStream = choices.writesToStdout
+    var options = choices.outputs
     options.isSynced = common.fsync
-    options.compressesAll = choices.compressesAll
-    options.copiesOthers = choices.copiesOthers
     options.isDryRun = common.dryRun
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
     (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
@@ -73,9 +64,7 @@ struct TransformCommand: Command {
     if let directory { walk.excluded.insert(directory) }
     let known = common.fileLists.isEmpty ? self.operands : nil
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let total =
-      operands.isRepeatable
-      ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let total = operands.total(walk)
     let tree = session.context.tree(operands.counted, options: walk)
     if !compresses, choices.writesToStdout {
       guard common.dryRun else { return writeContents(of: tree, total: total, operands) }
@@ -88,22 +77,13 @@ struct TransformCommand: Command {
     let outcome: RunOutcome<TransformCounts>
     if compresses {
       let source = try CompressSource(
-        tree, operandCount: known?.count, format: choices.format, level: choices.level,
-        options: options,
+        tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
         cancellation: session.cancellation)
-      let job = CompressJob(
-        of: source, output: session.output
-      ) { (report) throws(BatchError) in
-        try tell(report)
-      }
+      let job = CompressJob(of: source, output: session.output, report: tell)
       outcome = session.run(job, over: source, total: total)
     } else {
       let source = DecompressSource(tree, operands: known, naming: naming)
-      let job = DecompressJob(
-        options, decoding: decoding, output: session.output
-      ) { (report) throws(BatchError) in
-        try tell(report)
-      }
+      let job = DecompressJob(options, decoding: decoding, output: session.output, report: tell)
       outcome = session.run(job, over: source, total: total)
     }
     return finish(outcome)
@@ -119,7 +99,7 @@ struct TransformCommand: Command {
     let record: TransformCollector.Report = { (report) throws(BatchError) in
       try tell(report)
       try result.write(rows: report.receipt)
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
@@ -147,7 +127,7 @@ struct TransformCommand: Command {
   /// - Throws: `invalid` when compressed data would go to a terminal.
   private func checkStreams() throws(BatchError) {
     guard operands.contains("-") || choices.writesToStdout, !common.dryRun else { return }
-    guard compresses, choices.replacing != .always, StandardStreams.isTerminal(.output) else {
+    guard compresses, options.replacing != .always, StandardStreams.isTerminal(.output) else {
       return
     }
     throw BatchError(
@@ -213,7 +193,7 @@ struct TransformCommand: Command {
   private func finish(_ outcome: RunOutcome<TransformCounts>) -> Ending {
     let summary = outcome.summary
     let refusal = tally.refusal(
-      of: choices.outputDirectory ?? (operands.count == 1 ? operands.first : nil))
+      of: naming.directory ?? (operands.count == 1 ? operands.first : nil))
     if summary.stopped != nil { tally.passOn() }
     if let ending = session.endingBeforeSummary(summary) { return ending }
     if let refusal { session.reporter.fatal(refusal) }
@@ -254,7 +234,7 @@ extension TransformCommand {
   /// Reports files that a run left out but the user may have meant.
   private func advise(_ outputs: TransformCounts) {
     let left = outputs.notSmaller + outputs.compressedAlready
-    if let directory = choices.outputDirectory, compresses, left > 0, !choices.copiesOthers {
+    if let directory = naming.directory, compresses, left > 0, !options.copiesOthers {
       let text =
         "\(ByteCount.files(left)) got no output here; --copy-others copies what does not get smaller"
       session.warn(BatchError(.special, text, path: directory), as: .note)

@@ -106,9 +106,9 @@ final class TransformTally: RunObserver {
 }
 
 extension TransformTally {
-  /// Makes a session and the tally that its problems go through.
+  /// Creates a session, and the tally that receives its problems first.
   ///
-  /// - Parameter make: makes the session, with what puts a tally before an observer.
+  /// - Parameter make: creates the session; receives a function that puts the tally before an observer.
   static func observing(
     namesEach: Bool, _ make: ((any RunObserver) -> any RunObserver) throws -> Session
   ) rethrows -> (Session, TransformTally) {

@@ -9,12 +9,9 @@ struct AuditCommand: Command {
   private let others: [PathBytes]
   private let updates: Bool
   private let keys: AgeKeys?
-  private let common: CommonOptions
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     first = parsed.operands.first ?? "-"
     others = Array(parsed.operands.dropFirst())
     updates = parsed.flag(.update)
@@ -25,7 +22,6 @@ struct AuditCommand: Command {
     if updates, others.count > 1 {
       throw UsageError("--update takes the manifest and one directory.", in: parsed.command)
     }
-    self.common = common
     session = try Session(common, environment: environment, inputs: 1)
   }
 

@@ -4,7 +4,6 @@ import BatchEngine
 /// `batchproc check`.
 struct CheckCommand: Command {
   private let options: CheckOptions
-  private let common: CommonOptions
   private let manifests: [PathBytes]
   /// Whether files with correct digests get rows.
   private let showsMatches: Bool
@@ -14,11 +13,10 @@ struct CheckCommand: Command {
 
   /// - Parameter showsMatches: whether files with correct digests get rows; nil if the options decide.
   init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?,
+    _ parsed: ParsedCommand, common: CommonOptions, environment: Environment,
     task: ShardTask? = nil, showsMatches: Bool? = nil
   ) throws(BatchError) {
     options = CheckOptions(parsed)
-    self.common = common
     self.task = task
     self.showsMatches = showsMatches ?? !common.quiet
     manifests = parsed.operands
@@ -83,7 +81,7 @@ struct CheckCommand: Command {
       }
       try result.write(rows: chunk.rows.bytes)
       session.advanced(chunk.count)
-      lock.note(ShardOutcome(counters.snapshot), error: nil)
+      lock.note(counters.snapshot, error: nil)
     }
     let outcome = session.run(job, over: source, total: task.count)
     let tally = outcome.result ?? CheckTally()
@@ -118,13 +116,5 @@ extension CheckTally {
       (differs, "different"), (missing, "missing"), (unreadable, "unreadable"), (ignored, "ignored"),
       ByteCount.tally(malformed, "malformed row"), ByteCount.tally(text, "other line"),
     ]
-  }
-}
-
-extension CheckOptions {
-  /// How manifests are read.
-  var reading: ManifestReader.Options {
-    ManifestReader.Options(
-      zero: endsRowsInNUL, algorithm: algorithm.flatMap(DigestAlgorithm.init(rawValue:)))
   }
 }

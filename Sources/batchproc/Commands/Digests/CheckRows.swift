@@ -40,7 +40,7 @@ struct CheckRows: Sendable {
     if escapesControls {
       var name: [UInt8] = []
       EscapedName.appendMarked(entry.path.bytes, to: &name)
-      bytes += TerminalText.defuse(name)
+      bytes += TerminalText.escapeControls(name)
     } else {
       EscapedName.appendMarked(entry.path.bytes, to: &bytes)
     }

@@ -9,22 +9,17 @@ struct DuplicatesCommand: Command {
   private let usesCache: Bool
   /// Nil if groups are only printed.
   private let linking: DuplicateLinking?
-  private let common: CommonOptions
   private let operands: [PathBytes]
-  private let cacheFolder: PathBytes?
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws(BatchError) {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
     form = parsed.choice(.format) ?? .text
     endsNamesInNUL = parsed.flag(.zero)
     usesCache = parsed.flag(.cache)
-    let mode: LinkMode? = parsed.choice(.link).map { (word: LinkWord) in word == .hard ? .hard : .reflink }
-    linking = mode.map { DuplicateLinking(mode: $0, common: common, endsNamesInNUL: parsed.flag(.zero)) }
-    self.common = common
+    linking = parsed.choice(.link).map {
+      DuplicateLinking(mode: $0, common: common, endsNamesInNUL: parsed.flag(.zero))
+    }
     operands = parsed.operands
-    cacheFolder = DigestCache.folder(environment: environment)
     session = try Session(common, environment: environment)
   }
 
@@ -35,13 +30,12 @@ struct DuplicatesCommand: Command {
     walk.excluded.formUnion([StandardStreams.outputFile].compactMap { $0 })
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let tree = session.context.tree(operands.counted, options: walk)
-    let total =
-      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let total = operands.total(walk)
     if common.dryRun, linking == nil {
       return DryRun(session: session, verb: "would compare", isNULEnded: endsNamesInNUL)
         .run(over: tree, total: total)
     }
-    let cache = usesCache ? session.cache(in: cacheFolder, verifiedShare: 0) : nil
+    let cache = usesCache ? session.cache(verifiedShare: 0) : nil
     let source = DuplicateSource(tree, operandCount: operands.isRepeatable ? operands.count : .max)
     let surplus = Surplus()
     let job = DuplicateJob(

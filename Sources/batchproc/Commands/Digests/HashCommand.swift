@@ -6,26 +6,18 @@ import Dispatch
 /// `batchproc hash`.
 struct HashCommand: Command {
   private let options: HashOptions
-  private let common: CommonOptions
   private let operands: [PathBytes]
-  /// The folder of caches; nil when the environment does not define one.
-  private let cacheFolder: PathBytes?
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws(BatchError) {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
     options = HashOptions(parsed)
-    self.common = common
     operands = parsed.operands
-    cacheFolder = DigestCache.folder(environment: environment)
     session = try Session(common, environment: environment)
   }
 
   /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
-    let writer = try ManifestWriter(
-      options.format, algorithms: options.digestAlgorithms, zero: options.endsRowsInNUL)
+    let writer = try options.writer()
     var walk = try session.walkOptions()
     // With cached digests the walk is most of the work.
     if options.usesCache { walk.readAheadThreshold = .zero }
@@ -41,15 +33,13 @@ struct HashCommand: Command {
       if !header.isEmpty, !common.dryRun { try results.stream.write(header) }
     }
     let source = session.context.tree(operands.counted, options: walk)
-    let total =
-      operands.isRepeatable ? CountingWalk.operation(operands, options: walk, run: session.context) : nil
+    let total = operands.total(walk)
     if common.dryRun {
       let listing = DryRun(session: session, verb: "would hash", isNULEnded: options.endsRowsInNUL)
       return listing.run(over: source, total: total)
     }
     let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
-    let cache =
-      options.usesCache ? session.cache(in: cacheFolder, verifiedShare: options.verifiedShare) : nil
+    let cache = options.usesCache ? session.cache(verifiedShare: options.verifiedShare) : nil
     let job = HashJob(algorithms: writer.algorithms, cache: cache) { (row, bytes) throws(BatchError) in
       try rows.append(row, to: &bytes)
     } output: { (rows) throws(BatchError) in
@@ -64,7 +54,7 @@ struct HashCommand: Command {
     guard let path = options.output, !common.dryRun else { return nil }
     return try OutputFile(
       path, isReplacing: options.replacesOutput, isSynced: common.fsync, in: session.context,
-      terminalFilter: TerminalText.defuse)
+      terminalFilter: TerminalText.escapeControls)
   }
 
   private func finish(_ summary: RunSummary, _ file: OutputFile?, _ cache: DigestCache?) -> Ending {
@@ -93,11 +83,5 @@ struct HashCommand: Command {
     }
     if let cache, cache.rottenCount > 0, !isFatal { return .exit(.differences) }
     return .exit(status)
-  }
-}
-
-extension HashOptions {
-  var digestAlgorithms: [DigestAlgorithm] {
-    algorithms.compactMap(DigestAlgorithm.init(rawValue:))
   }
 }

@@ -6,12 +6,9 @@ struct DecryptCommand: Command {
   private let operands: [PathBytes]
   private let limit: Int64?
   private let keys: AgeKeys
-  private let common: CommonOptions
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     if common.json, !common.dryRun {
       throw UsageError(
         "--json cannot be used with cat: standard output carries the data.", in: parsed.command)
@@ -19,7 +16,6 @@ struct DecryptCommand: Command {
     operands = parsed.operands
     limit = parsed.size(.maxOutput)
     keys = try EncryptionChoices.keys(parsed) ?? AgeKeys()
-    self.common = common
     session = try Session(common, environment: environment)
   }
 
@@ -38,10 +34,8 @@ struct DecryptCommand: Command {
         try session.cancellation.check()
         if error.code == .closedOutput { throw error }
         counts.failed += 1
-        session.reporter.met(
-          Problem(
-            error.code == .missing ? .missing : .unreadable, error.path == nil ? error.at(path) : error),
-          severity: .failure)
+        session.fail(
+          error.path == nil ? error.at(path) : error, as: error.code == .missing ? .missing : .unreadable)
       }
     }
     try session.output.finish()

@@ -8,9 +8,7 @@ struct KeygenCommand: Command {
   let session: Session
 
   /// - Throws: `UsageError` without an output.
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     guard let target = parsed.bytes(.output), target != "-" else {
       throw UsageError(
         "Missing expected option '-o <file>': where the identity is written.", in: parsed.command)

@@ -4,14 +4,14 @@ import BatchEngine
 /// `batchproc config`.
 struct ConfigCommand {
   private let parsed: ParsedCommand
-  private let environment: (String) -> PathBytes?
+  private let environment: Environment
   private let output: StandardOutput
   private let events: JSONReporter?
 
-  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) {
+  init(_ parsed: ParsedCommand, environment: @escaping Environment) {
     self.parsed = parsed
     self.environment = environment
-    let filter = StandardStreams.isTerminal(.output) ? TerminalText.defuse : nil
+    let filter = StandardStreams.isTerminal(.output) ? TerminalText.escapeControls : nil
     output = StandardOutput(cancellation: Cancellation(), filter: filter)
     events = parsed.flag(.json) ? JSONReporter.onStandardOutput() : nil
   }

@@ -7,7 +7,7 @@ struct DoctorCommand {
   private let isJSON: Bool
   private let devices: PathBytes?
 
-  init(_ parsed: ParsedCommand, environment: (String) -> PathBytes?) {
+  init(_ parsed: ParsedCommand, environment: Environment) {
     folder = parsed.operands.first ?? "."
     isJSON = parsed.flag(.json)
     devices = SavedDevices.path(environment: environment)
@@ -16,7 +16,7 @@ struct DoctorCommand {
   /// - Throws: when standard output cannot be written, and without --json when the directory cannot be examined.
   func execute() throws(BatchError) -> Ending {
     let report = MachineReport.gather(folder, devices: devices, descriptors: DescriptorLimit.current())
-    let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.defuse)
+    let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.escapeControls)
     let rows = DoctorRows(report)
     guard isJSON else {
       try output.write(rows.text)

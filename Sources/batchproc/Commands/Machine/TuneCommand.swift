@@ -6,7 +6,6 @@ import BatchOutputs
 struct TuneCommand: Command {
   private static let defaultSeconds: Int64 = 30
 
-  private let common: CommonOptions
   private let folder: PathBytes
   private let job: TuneJob
   private let most: Int?
@@ -16,10 +15,7 @@ struct TuneCommand: Command {
   private let devices: PathBytes?
   let session: Session
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: (String) -> PathBytes?
-  ) throws(BatchError) {
-    self.common = common
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
     folder = parsed.operands.first ?? "."
     job = parsed.choice(.job) ?? .hash
     most = parsed.count(.most)

@@ -19,7 +19,7 @@ struct ScheduleCommand: Command {
   let session: Session
 
   /// - Throws: `UsageError` when neither cron nor systemd is chosen; `unreadable` if `/proc` does not name the program.
-  init(_ parsed: ParsedCommand, environment: @escaping (String) -> PathBytes?) throws {
+  init(_ parsed: ParsedCommand, environment: @escaping Environment) throws {
     switch (parsed.flag(.cron), parsed.flag(.systemd)) {
     case (true, false): isForCron = true
     case (false, true): isForCron = false

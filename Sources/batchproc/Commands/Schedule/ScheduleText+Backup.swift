@@ -6,7 +6,7 @@ extension ScheduleText {
   ///
   /// - Throws: `UsageError` for options that a schedule cannot contain, and for those that `backup` would refuse.
   init(
-    _ parsed: ParsedCommand, program: PathBytes, environment: @escaping (String) -> PathBytes?
+    _ parsed: ParsedCommand, program: PathBytes, environment: @escaping Environment
   ) throws(UsageError) {
     let own: Set<OptionID> = [.cron, .systemd, .startAt, .profile, .writeTo, .enable]
     let replacesFiles = parsed.bytes(.writeTo) != nil || parsed.flag(.enable)
@@ -55,7 +55,7 @@ extension ScheduleText {
     isReadable = ![.encryptTo, .encryptToFile].contains { id in backup.given.contains { $0.id == id } }
     keyArguments =
       backup.bytes(.passphraseFile).map { ["--passphrase-file", WorkingFolder.absolute($0)] } ?? []
-    configuration = profile.flatMap { _ in Self.userFolder(environment) }
+    configuration = profile.flatMap { _ in Self.configurationFolder(environment) }
     let texts = arguments + keyArguments + self.sources + written + [self.target, program]
     guard texts.allSatisfy({ $0.text.map { !$0.contains(where: \.isNewline) } ?? false }) else {
       throw UsageError("Neither a crontab nor a unit can hold such a path.", in: parsed.command)
@@ -82,7 +82,7 @@ extension ScheduleText {
 
   /// Parses the line as the run will.
   private static func backup(
-    _ words: [PathBytes], in outer: CommandSpec, _ environment: @escaping (String) -> PathBytes?
+    _ words: [PathBytes], in outer: CommandSpec, _ environment: @escaping Environment
   ) throws(UsageError) -> ParsedCommand {
     let parser = CommandLineParser(
       configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
@@ -94,11 +94,8 @@ extension ScheduleText {
   }
 
   /// The folder of the user's configuration, if there is one.
-  private static func userFolder(_ environment: (String) -> PathBytes?) -> PathBytes? {
-    let folder =
-      environment("XDG_CONFIG_HOME").flatMap { $0.isAbsolute ? $0 : nil }
-      ?? environment("HOME").flatMap { $0.isAbsolute ? $0.appending(".config".utf8) : nil }
-    guard let folder else { return nil }
+  private static func configurationFolder(_ environment: Environment) -> PathBytes? {
+    guard let folder = userFolder("XDG_CONFIG_HOME", or: ".config", environment) else { return nil }
     return StandardStreams.identity(of: folder.appending("batchproc/config".utf8)) == nil ? nil : folder
   }
 }

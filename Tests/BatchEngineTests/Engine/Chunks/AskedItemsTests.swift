@@ -105,6 +105,55 @@ struct AskedItemsTests {
     #expect(outcome.result?.count == 2_000)
   }
 
+  /// The item 1 asks for 10, and 2 waits until 10 was collected.
+  private struct Waiting: BatchJob {
+    struct Source: BatchSource {
+      let asked: AskedItems<Int>? = AskedItems(isOrdered: false)
+      var left = [3, 2, 1]
+
+      mutating func next() -> Int? { left.popLast() }
+      func weight(of item: Int) -> Int64 { .max }
+    }
+
+    let asked: AskedItems<Int>?
+    let collected = Gate()
+
+    func makeWorker(in context: WorkerContext) -> FunctionWorker<Int, [Int]> {
+      FunctionWorker { (item, context, rows) throws(BatchError) in
+        if item == 2 { collected.pass() }
+        context.finish()
+        rows.append(item)
+      }
+    }
+
+    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+
+    final class Collector: BatchCollector {
+      private let job: Waiting
+      private var rows: [Int] = []
+
+      init(_ job: Waiting) { self.job = job }
+
+      func collect(_ rows: [Int]) {
+        self.rows += rows
+        if rows == [1] { job.asked?.ask(10) }
+        if rows == [10] { job.collected.open() }
+      }
+
+      func finish() -> [Int] { rows }
+    }
+  }
+
+  @Test("are collected before the results of chunks that began before them, if their order does not matter")
+  func unordered() throws {
+    var options = BatchOptions()
+    options.concurrency = 2
+    let source = Waiting.Source()
+    let outcome = BatchRunner(RunContext(options: options)).run(Waiting(asked: source.asked), over: source)
+    #expect(outcome.result.map { $0.filter { $0 < 10 } } == [1, 2, 3])
+    #expect(outcome.result.map { $0.firstIndex(of: 10) ?? 9 < $0.firstIndex(of: 2) ?? 0 } == true)
+  }
+
   @Test("do not keep a run that is stopped")
   func stopped() throws {
     let cancellation = Cancellation()

@@ -9,10 +9,7 @@ import Testing
 
   private func sink() -> OrderedSink<Int> {
     let delivered = delivered
-    return OrderedSink { index, value in
-      #expect(value == index * 10)
-      delivered.record(index)
-    }
+    return OrderedSink { delivered.record($0 / 10) }
   }
 
   @Test(arguments: 0..<8 as Range<UInt64>) func deliversInOrderHoweverResultsArrive(seed: UInt64) async throws
@@ -30,7 +27,7 @@ import Testing
 
   @Test func deliversOneAtATime() async throws {
     let crowd = Crowd()
-    let sink = OrderedSink<Int> { _, _ in
+    let sink = OrderedSink<Int> { _ in
       crowd.enter()
       crowd.leave()
     }
@@ -64,8 +61,8 @@ import Testing
     let sink = OrderedSink<Int> {
       seen.record(delivered.values)
       done.open()
-    } deliver: { index, _ in
-      delivered.record(index)
+    } deliver: {
+      delivered.record($0 / 10)
     }
     try await onThread {
       sink.submit(10, at: 1)

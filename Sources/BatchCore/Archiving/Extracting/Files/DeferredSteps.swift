@@ -1,43 +1,24 @@
 import BatchEngine
 
 /// A step that is deferred until all files are created.
-enum DeferredStep: Sendable {
-  /// Deferred so that nothing is ever written through a link of the archive.
-  case symbolicLink(ExtractionOrder)
-  /// Deferred because its first name may come from another lane, or be a symbolic link.
-  case hardLink(ExtractionOrder)
-  /// A hard link with the content, as in cpio, where the first names are empty files.
-  case contentOfLink(ExtractionOrder)
-  /// Deferred because creating files changes the time of a folder.
-  case folder(ExtractionOrder)
-
+struct DeferredStep: Sendable {
   enum Kind: Sendable {
-    case symbolicLink, hardLink, contentOfLink, folder
+    /// Deferred so that nothing is ever written through a link of the archive.
+    case symbolicLink
+    /// Deferred because its first name may come from another lane, or be a symbolic link.
+    case hardLink
+    /// A hard link with the content, as in cpio, where the first names are empty files.
+    case contentOfLink
+    /// Deferred because creating files changes the time of a folder.
+    case folder
   }
+
+  let kind: Kind
+  let order: ExtractionOrder
 
   init(_ kind: Kind, _ order: ExtractionOrder) {
-    self =
-      switch kind {
-      case .symbolicLink: .symbolicLink(order)
-      case .hardLink: .hardLink(order)
-      case .contentOfLink: .contentOfLink(order)
-      case .folder: .folder(order)
-      }
-  }
-
-  var kind: Kind {
-    switch self {
-    case .symbolicLink: .symbolicLink
-    case .hardLink: .hardLink
-    case .contentOfLink: .contentOfLink
-    case .folder: .folder
-    }
-  }
-
-  var order: ExtractionOrder {
-    switch self {
-    case .symbolicLink(let order), .hardLink(let order), .contentOfLink(let order), .folder(let order): order
-    }
+    self.kind = kind
+    self.order = order
   }
 
   var isFolder: Bool { kind == .folder }
@@ -59,7 +40,7 @@ struct DeferredSteps: Sendable {
     let endsInPlace: Bool
     let place: Place
     let linkPlace: Place?
-    let turn: MemberClaims.Turn
+    let wait: MemberClaims.Wait
   }
 
   private(set) var folders = FolderTree()
@@ -122,7 +103,7 @@ struct DeferredSteps: Sendable {
     var entry = stored.entry
     let place = path(of: stored.place)
     if stored.endsInPlace { entry.path = PathBytes(entry.path.bytes + place.bytes) }
-    var order = ExtractionOrder(entry: entry, place: place, turn: stored.turn)
+    var order = ExtractionOrder(entry: entry, place: place, wait: stored.wait)
     order.linkPlace = stored.linkPlace.map { path(of: $0) }
     return DeferredStep(stored.kind, order)
   }
@@ -142,7 +123,7 @@ struct DeferredSteps: Sendable {
       kind: step.kind, entry: entry, endsInPlace: endsInPlace,
       place: step.isFolder
         ? Place(folder: folders.insert(place[...]), name: []) : self.place(of: order.place),
-      linkPlace: order.linkPlace.map { self.place(of: $0) }, turn: order.turn)
+      linkPlace: order.linkPlace.map { self.place(of: $0) }, wait: order.wait)
   }
 
   private mutating func place(of path: RelativePath) -> Place {

@@ -9,7 +9,7 @@ struct ExtractionOrder: Sendable {
   /// The expected SHA-256 of its content; nil if unknown.
   var digest: Digest?
   /// Whether it must wait for earlier members.
-  var turn = MemberClaims.Turn.any
+  var wait = MemberClaims.Wait.nothing
 
   /// Whether it is a hard link to its own name: archives contain that if a path was archived twice.
   var isLinkToItself: Bool { entry.kind == .hardLink && entry.size == 0 && linkPlace?.bytes == place.bytes }

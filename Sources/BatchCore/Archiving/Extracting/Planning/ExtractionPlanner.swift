@@ -4,15 +4,6 @@ import Synchronization
 /// Decides about each member, in the order of the archive: whether it is selected, where it goes, and whether that is safe.
 final class ExtractionPlanner {
   let selection: MemberSelection
-  /// The decision about a member.
-  enum Claim: Sendable {
-    case made(MemberClaims.Turn)
-    /// One of its folders was already refused and reported.
-    case belowRefused
-    /// Its path is empty after stripping.
-    case passed
-  }
-
   /// One block: most file systems use one for each folder.
   private static let bytesOfFolder: UInt64 = 4096
 
@@ -58,10 +49,20 @@ final class ExtractionPlanner {
 
   /// Claims a place for a member, in the order of the archive; the last member with a place gets it.
   ///
-  /// - Throws: `invalid` for a member that is refused.
-  func claim(_ path: PathBytes, _ kind: ArchiveEntry.Kind) throws(BatchError) -> Claim {
+  /// - Returns: nil if its path is empty after stripping.
+  func claim(_ path: PathBytes, _ kind: ArchiveEntry.Kind) -> SegmentPlan.Disposition? {
+    do throws(BatchError) {
+      return try disposition(path, kind)
+    } catch {
+      return .refused(error)
+    }
+  }
+
+  private func disposition(
+    _ path: PathBytes, _ kind: ArchiveEntry.Kind
+  ) throws(BatchError) -> SegmentPlan.Disposition? {
     let member = try RelativePath(path)
-    guard let place = selection.place(of: member) else { return .passed }
+    guard let place = selection.place(of: member) else { return nil }
     if let (folder, excess) = limits.excess(of: kind == .directory ? place.bytes[...] : place.parent) {
       guard refused.insert(folder.hashValue).inserted else { return .belowRefused }
       throw excess.error(at: PathBytes(folder))
@@ -70,7 +71,7 @@ final class ExtractionPlanner {
       throw BatchError(.invalid, "refused: its path is that of the target folder", path: path)
     }
     if member.wasAbsolute { strippedSlash = true }
-    return .made(try claims.claim(place, kind, path: path))
+    return .make(try claims.claim(place, kind, path: path))
   }
 }
 
@@ -84,10 +85,10 @@ extension MemberSelection {
   ///
   /// - Returns: nil for a member whose path is empty after stripping.
   /// - Throws: `invalid` for a member that is refused.
-  func order(for entry: ArchiveEntry, turn: MemberClaims.Turn) throws(BatchError) -> ExtractionOrder? {
+  func order(for entry: ArchiveEntry, wait: MemberClaims.Wait) throws(BatchError) -> ExtractionOrder? {
     let path = try RelativePath(entry.path)
     guard let place = self.place(of: path) else { return nil }
-    var order = ExtractionOrder(entry: entry, place: place, turn: turn)
+    var order = ExtractionOrder(entry: entry, place: place, wait: wait)
     if entry.kind == .hardLink {
       let target = try Self.target(of: entry)
       guard let linkPlace = self.place(of: target) else {

@@ -2,14 +2,11 @@ import BatchEngine
 
 /// The selected members of one group of frames.
 struct SegmentPlan: Sendable {
-  struct Choice: Sendable {
-    let number: Int
-    let disposition: Disposition
-  }
+  typealias Choice = (number: Int, disposition: Disposition)
 
   /// What is done with a member.
   enum Disposition: Sendable {
-    case make(MemberClaims.Turn)
+    case make(MemberClaims.Wait)
     /// A later member has its name.
     case superseded
     case refused(BatchError)

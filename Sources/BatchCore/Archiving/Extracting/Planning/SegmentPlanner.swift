@@ -33,27 +33,18 @@ struct SegmentPlanner {
       let members = try cursor.slice(group.members)
       for number in group.members where chosen.isChosen(number) {
         guard !chosen.isSuperseded(number) else {
-          choices.append(SegmentPlan.Choice(number: number, disposition: .superseded))
+          choices.append((number, .superseded))
           continue
         }
         let member = members[number]
         plain += min(member.size, UInt64.max - plain)
         try limits.check(plain: plain, compressed: archive.file.size ?? 0)
         guard claims else {
-          choices.append(SegmentPlan.Choice(number: number, disposition: .make(.any)))
+          choices.append((number, .make(.nothing)))
           continue
         }
-        do throws(BatchError) {
-          switch try planner.claim(member.path, member.kind) {
-          case .made(let turn):
-            choices.append(SegmentPlan.Choice(number: number, disposition: .make(turn)))
-          case .belowRefused:
-            choices.append(SegmentPlan.Choice(number: number, disposition: .belowRefused))
-          case .passed: continue
-          }
-        } catch {
-          choices.append(SegmentPlan.Choice(number: number, disposition: .refused(error)))
-        }
+        guard let disposition = planner.claim(member.path, member.kind) else { continue }
+        choices.append((number, disposition))
         try limits.check(
           plain: plain + min(planner.bytesOfFolders, UInt64.max - plain), compressed: archive.file.size ?? 0)
       }

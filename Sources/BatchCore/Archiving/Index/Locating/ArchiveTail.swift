@@ -2,10 +2,12 @@ import BatchEngine
 
 /// The tail after the end-of-archive blocks: the member index, in a form that stock tools skip.
 ///
-/// | archive | how | |---|---| | zst | skippable frames with the index, then the seek table of zstd's seekable format | | lz4 |
-/// skippable frames with the index, then one with the offset of the first | | gz | empty members whose extra field holds the index in
-/// slices, then one with the offset of the first | | xz, bz2, and no compression | bytes after the end of the archive, where reading
-/// stops; in separate streams for xz and bz2 |
+/// | archive | form of the tail |
+/// |---|---|
+/// | zst | skippable frames with the index, then the seek table of zstd's seekable format |
+/// | lz4 | skippable frames with the index, then one with the offset of the first |
+/// | gz | empty members whose extra field holds the index in slices, then one with the offset of the first |
+/// | xz, bz2, and no compression | bytes after the end of the archive, where reading stops; in separate streams for xz and bz2 |
 struct ArchiveTail {
   static let indexMagic: UInt32 = 0x184D_2A5A
   static let locatorMagic: UInt32 = 0x184D_2A5B
@@ -28,7 +30,7 @@ struct ArchiveTail {
   /// Where the tail begins in the archive.
   let offset: UInt64
   /// All frames before it.
-  let frames: [FramePlace]
+  let frames: [MemberIndex.Frame]
   /// The most bytes of an index in one part, if the format allows several parts.
   var partSize = Self.largestPart
   /// Bytes of the index that are passed at once.
@@ -124,7 +126,7 @@ struct ArchiveTail {
   private func writeZstd(_ output: ([UInt8]) throws(BatchError) -> Void) throws(BatchError) {
     var entries: [UInt8] = []
     for frame in frames {
-      entries.appendLittleEndian(UInt32(clamping: frame.size))
+      entries.appendLittleEndian(UInt32(clamping: frame.compressedSize))
       entries.appendLittleEndian(UInt32(clamping: frame.plainSize))
     }
     var count = frames.count

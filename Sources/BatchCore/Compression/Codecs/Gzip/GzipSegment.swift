@@ -4,25 +4,38 @@ import CZlib
 
 /// Inflates consecutive blocks of a DEFLATE stream without the data before them.
 enum GzipSegment {
+  /// Bytes of content whose checksum is computed while they are in the cache of the processor.
+  static let pieceSize = 128 << 10
+
   /// - Parameter room: one byte larger than the expected content.
   /// - Returns: the CRC-32 of the content; nil if its length differs, or the bytes do not end at a block boundary.
   static func inflate(_ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> UInt32? {
-    let content = UnsafeRawBufferPointer(rebasing: room.dropLast())
     if let library = try? InflateLibrary.shared.result().get() {
-      return inflate(bytes, into: room, by: library) ? library.check(content) : nil
+      return inflate(bytes, into: room, by: library)
     }
     guard inflateByZlib(bytes, into: room) else { return nil }
+    let content = UnsafeRawBufferPointer(rebasing: room.dropLast())
     return UInt32(truncatingIfNeeded: libdeflate_crc32(0, content.baseAddress, content.count))
   }
 
   static func inflate(
     _ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, by library: InflateLibrary
-  ) -> Bool {
+  ) -> UInt32? {
     let stream = InflateStream(library)
     stream.begin()
-    let step = stream.step(bytes, into: room)
-    return !step.isCorrupt && step.consumed == bytes.count && step.produced == room.count - 1
-      && stream.isBetweenBlocks
+    var (rest, produced, check) = (bytes, 0, UInt32(0))
+    while true {
+      let piece = UnsafeMutableRawBufferPointer(
+        rebasing: room[produced..<min(produced + pieceSize, room.count)])
+      let step = stream.step(rest, into: piece)
+      check = library.check(UnsafeRawBufferPointer(rebasing: piece[..<step.produced]), after: check)
+      produced += step.produced
+      rest = UnsafeRawBufferPointer(rebasing: rest[step.consumed...])
+      guard !step.isCorrupt, produced < room.count else { return nil }
+      if step.produced < piece.count {
+        return rest.isEmpty && produced == room.count - 1 && stream.isBetweenBlocks ? check : nil
+      }
+    }
   }
 
   static func inflateByZlib(_ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Bool

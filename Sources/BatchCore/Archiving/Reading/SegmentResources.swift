@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// The tools of a lane to read segments, kept from one segment to the next.
-final class SegmentTools {
+/// What a lane needs to read segments, kept from one segment to the next.
+final class SegmentResources {
   let loader: FrameLoader
   let digests: DigestStream
   let ahead: DigestsAhead

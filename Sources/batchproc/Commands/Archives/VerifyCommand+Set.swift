@@ -2,15 +2,8 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// Verifies all archives of the sets in a directory, or a share of them: `batchproc verify SET`.
-struct SetVerification {
-  let session: Session
-  let directory: PathBytes
-  let name: PathBytes?
-  let keys: AgeKeys?
-  let patience: SetLock.Patience
-  let share: ReadShare?
-
+// Verifies all archives of the sets in a directory, or a share of them: `batchproc verify SET`.
+extension VerifyCommand {
   private struct Tally {
     var archives = 0
     var members = 0
@@ -20,12 +13,12 @@ struct SetVerification {
   }
 
   /// - Throws: an error before the run begins.
-  func run() throws(BatchError) -> Ending {
-    let all = try BackupSet.names(in: directory, calls: session.context.calls)
+  func verifySets() throws(BatchError) -> Ending {
+    let all = try BackupSet.names(in: path, calls: session.context.calls)
     let names = name.map { [$0] } ?? all
     var tally = Tally()
     for name in names {
-      var set = try BackupSet(in: directory, named: name, session.context)
+      var set = try BackupSet(in: path, named: name, session.context)
       set.keys = keys
       let lock = try set.lockForReading(patience, in: session.context)
       defer { withExtendedLifetime(lock) {} }
@@ -63,14 +56,13 @@ struct SetVerification {
     let snapshots = Dictionary(content.snapshots.map { ($0.name.stamp, $0) }) { first, _ in first }
     let isEncrypted = Set(content.snapshots.filter(\.name.isEncrypted).map(\.name.stamp))
     for stamp in missing.sorted() where content.archives[stamp] == nil {
-      let path = set.path(
-        SnapshotName(set: set.name, stamp: stamp, isEncrypted: isEncrypted.contains(stamp)).archive)
+      let path = set.archive(stamp, isEncrypted: isEncrypted.contains(stamp))
       fail(BatchError(.malformed, "is missing, and snapshots need it", path: path), &tally)
     }
     for stamp in content.archives.keys.sorted() {
-      let name = SnapshotName(set: set.name, stamp: stamp, isEncrypted: isEncrypted.contains(stamp))
       do throws(BatchError) {
-        try verify(set.path(name.archive), of: snapshots[stamp], in: set, &tally)
+        let path = set.archive(stamp, isEncrypted: isEncrypted.contains(stamp))
+        try verify(path, of: snapshots[stamp], in: set, &tally)
       } catch {
         try session.cancellation.check()
         fail(error, &tally)
@@ -144,6 +136,6 @@ struct SetVerification {
 
   private func fail(_ error: BatchError, _ tally: inout Tally) {
     tally.failed += 1
-    session.reporter.met(Problem(.unreadable, error), severity: .failure)
+    session.fail(error)
   }
 }

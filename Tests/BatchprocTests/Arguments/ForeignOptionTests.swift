@@ -4,39 +4,39 @@ import Testing
 
 @testable import batchproc
 
-@Suite struct HabitTests {
+@Suite struct ForeignOptionTests {
   @Test func answersNoSpellingThatTheCommandTakes() {
-    for habit in Habit.table {
-      for case let id? in habit.commands {
+    for option in ForeignOption.table {
+      for case let id? in option.commands {
         let taken = CommandTable.standard.commands.first { $0.id == id }?.options.flatMap(\.spellings) ?? []
-        #expect(Set(taken).isDisjoint(with: habit.spellings), "\(id) \(habit.spellings)")
+        #expect(Set(taken).isDisjoint(with: option.spellings), "\(id) \(option.spellings)")
       }
-      #expect(!habit.commands.isEmpty, "\(habit.spellings)")
+      #expect(!option.commands.isEmpty, "\(option.spellings)")
     }
   }
 
   @Test func answersEachSpellingOncePerCommand() {
-    let answered = Habit.table.flatMap { habit in
-      habit.commands.flatMap { id in habit.spellings.map { "\(id?.rawValue ?? "") \($0)" } }
+    let answered = ForeignOption.table.flatMap { option in
+      option.commands.flatMap { id in option.spellings.map { "\(id?.rawValue ?? "") \($0)" } }
     }
     #expect(Set(answered).count == answered.count)
   }
 
   @Test func namesOnlyCommandsAndOptionsThatExist() throws {
-    for habit in Habit.table {
-      let words = habit.answer.split { " ',;".contains($0) }.map(String.init)
+    for option in ForeignOption.table {
+      let words = option.answer.split { " ',;".contains($0) }.map(String.init)
       if let index = words.firstIndex(of: "batchproc") {
         let name = words[index + 1]
         let root = CommandTable.standard.rootOptions.flatMap(\.spellings)
         #expect(
           CommandTable.standard.commands.contains { $0.name == name } || root.contains(name),
-          "\(habit.answer)")
+          "\(option.answer)")
         continue
       }
-      for case let id? in habit.commands {
+      for case let id? in option.commands {
         let command = try #require(CommandTable.standard.commands.first { $0.id == id })
         for word in words where word.hasPrefix("--") {
-          #expect(command.options.flatMap(\.spellings).contains(word), "\(id) \(habit.answer)")
+          #expect(command.options.flatMap(\.spellings).contains(word), "\(id) \(option.answer)")
         }
       }
     }

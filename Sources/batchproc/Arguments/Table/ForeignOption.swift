@@ -2,7 +2,7 @@
 /// because it requests the default behaviour.
 ///
 /// One table for all commands. An answer completes the sentence `'-d': …`.
-struct Habit {
+struct ForeignOption {
   /// Spellings with their dashes.
   let spellings: [String]
   /// The commands for which the answer is valid; nil is before a command.
@@ -38,7 +38,7 @@ struct Habit {
   ///   - spelling: with its dashes, without a value.
   ///   - command: nil for an option before a command.
   static func answer(to spelling: some Collection<UInt8>, in command: CommandID?) -> String? {
-    habit(of: spelling, in: command)?.answer
+    option(of: spelling, in: command)?.answer
   }
 
   /// Whether an option requests the default behaviour.
@@ -47,8 +47,8 @@ struct Habit {
   static func isNeedless(
     _ spelling: some Collection<UInt8>, in command: CommandID?, beside cluster: ArraySlice<UInt8> = []
   ) -> Bool {
-    guard let habit = habit(of: spelling, in: command) else { return false }
-    return habit.isNeedless && !cluster.contains { habit.unless.utf8.contains($0) }
+    guard let option = option(of: spelling, in: command) else { return false }
+    return option.isNeedless && !cluster.contains { option.unless.utf8.contains($0) }
   }
 
   /// The option in an answer, with its value: `-j N` of `use -j N`.
@@ -61,10 +61,10 @@ struct Habit {
     return words.count <= 2 && !phrase.contains(">") ? String(phrase) : nil
   }
 
-  private static func habit(of spelling: some Collection<UInt8>, in command: CommandID?) -> Habit? {
-    table.first { habit in
-      habit.commands.contains(command)
-        && habit.spellings.contains { $0.utf8.elementsEqual(spelling) }
+  private static func option(of spelling: some Collection<UInt8>, in command: CommandID?) -> ForeignOption? {
+    table.first { option in
+      option.commands.contains(command)
+        && option.spellings.contains { $0.utf8.elementsEqual(spelling) }
     }
   }
 
@@ -86,103 +86,106 @@ struct Habit {
   private static let list = "use 'batchproc list FILE'"
   private static let decompress = "use 'batchproc decompress'"
 
-  static let table: [Habit] = [
-    Habit(
+  static let table: [ForeignOption] = [
+    ForeignOption(
       ["--profile"], in: CommandID.allCases.filter { ![.config, .backup, .schedule].contains($0) },
       answer: "a profile has its command, use 'batchproc --profile NAME'"),
-    Habit(
+    ForeignOption(
       ["--no-config"], in: CommandID.allCases,
       answer: "it stands before the command, as in 'batchproc --no-config hash'"),
-    Habit("-x", "--extract", "--get", in: nil, .list, answer: extract),
-    Habit("--extract", "--get", in: .archive, .verify, answer: extract),
-    Habit(needless: "-x", "--extract", "--get", in: .extract),
-    Habit("-t", "--list", in: nil, .archive, .extract, .verify, answer: list),
-    Habit(
+    ForeignOption("-x", "--extract", "--get", in: nil, .list, answer: extract),
+    ForeignOption("--extract", "--get", in: .archive, .verify, answer: extract),
+    ForeignOption(needless: "-x", "--extract", "--get", in: .extract),
+    ForeignOption("-t", "--list", in: nil, .archive, .extract, .verify, answer: list),
+    ForeignOption(
       needless: "-t", "--list", in: .list, unless: "z",
       answer: "not needed; -z ends rows in NUL here, and the content of the archive shows the format"),
-    Habit("-c", "--create", in: nil, .extract, .list, .verify, answer: create),
-    Habit(needless: "-c", "--create", in: .archive),
-    Habit(
+    ForeignOption("-c", "--create", in: nil, .extract, .list, .verify, answer: create),
+    ForeignOption(needless: "-c", "--create", in: .archive),
+    ForeignOption(
       "-r", "-u", "-A", "--append", "--update", "--catenate", "--concatenate", "--delete", in: .archive,
       answer: "archives are not changed; write a new one with --force"),
-    Habit("-T", in: .archive, answer: "use --files-from FILE"),
-    Habit("-X", in: .archive, .extract, .list, answer: "use --exclude-from FILE"),
-    Habit("-P", "--absolute-names", in: .archive, .extract, answer: "names in archives are always relative"),
-    Habit(needless: "-p", "--preserve-permissions", "-a", "--auto-compress", in: .archive),
-    Habit("--bzip2", in: .archive, answer: "use --format tar.bz2"),
-    Habit("--lz4", in: .archive, answer: "use --format tar.lz4"),
-    Habit("--dereference", in: .archive, answer: "use --follow-symlinks"),
-    Habit("--dereference", in: .compress, .decompress, .hash, answer: "use --follow-symlinks"),
-    Habit(
+    ForeignOption("-T", in: .archive, answer: "use --files-from FILE"),
+    ForeignOption("-X", in: .archive, .extract, .list, answer: "use --exclude-from FILE"),
+    ForeignOption(
+      "-P", "--absolute-names", in: .archive, .extract, answer: "names in archives are always relative"),
+    ForeignOption(needless: "-p", "--preserve-permissions", "-a", "--auto-compress", in: .archive),
+    ForeignOption("--bzip2", in: .archive, answer: "use --format tar.bz2"),
+    ForeignOption("--lz4", in: .archive, answer: "use --format tar.lz4"),
+    ForeignOption("--dereference", in: .archive, answer: "use --follow-symlinks"),
+    ForeignOption("--dereference", in: .compress, .decompress, .hash, answer: "use --follow-symlinks"),
+    ForeignOption(
       needless: "-z", "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .extract, .verify),
-    Habit(
+    ForeignOption(
       "-k", in: .list, answer: "list changes nothing"
     ),
-    Habit(needless: "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .list),
-    Habit(
+    ForeignOption(needless: "-J", "-Z", "--gzip", "--xz", "--zstd", "--bzip2", "--gunzip", in: .list),
+    ForeignOption(
       "--keep-newer-files", in: .extract, answer: "use --overwrite newer, which replaces older files"),
-    Habit("--skip-old-files", in: .extract, answer: "not needed, files that exist are kept and named"),
-    Habit(
+    ForeignOption(
+      "--skip-old-files", in: .extract, answer: "not needed, files that exist are kept and named"),
+    ForeignOption(
       "-d", "--diff", "--compare", in: .archive, .extract, .list,
       answer: "use 'batchproc verify --against DIR'"),
-    Habit("-d", "--decompress", "--uncompress", in: nil, .compress, .test, answer: decompress),
-    Habit(needless: "-d", "--decompress", "--uncompress", in: .decompress),
-    Habit("-z", "--compress", in: nil, .decompress, .test, answer: "use 'batchproc compress'"),
-    Habit(needless: "-z", "--compress", in: .compress),
-    Habit("-t", "--test", in: .compress, .decompress, answer: "use 'batchproc test'"),
-    Habit(needless: "-t", "--test", in: .test),
-    Habit("-l", "--list", in: .decompress, .test, answer: "use 'batchproc test -v'"),
-    Habit("--list", in: .compress, answer: "use 'batchproc test -v'"),
-    Habit(needless: "-r", "-R", "--recursive", in: .compress, .decompress, .test, .hash, .duplicates),
-    Habit("-o", in: .compress, .decompress, answer: "use -c >FILE, or --output-dir DIR"),
-    Habit("-p", "--processes", in: .compress, .decompress, answer: "use -j N"),
-    Habit("-P", "--max-procs", in: .hash, .compress, .decompress, .test, answer: "use -j N"),
-    Habit("-e", "--extreme", in: .compress, answer: "use a higher level, such as -9"),
-    Habit(needless: "--ultra", in: .compress),
-    Habit("--gzip", in: .compress, answer: "use --format gz"),
-    Habit("--zstd", in: .compress, answer: "use --format zst"),
-    Habit("-J", "--xz", in: .compress, answer: "use --format xz"),
-    Habit("--lz4", in: .compress, answer: "use --format lz4"),
-    Habit("--bzip2", in: .compress, answer: "use --format bz2"),
-    Habit(
+    ForeignOption("-d", "--decompress", "--uncompress", in: nil, .compress, .test, answer: decompress),
+    ForeignOption(needless: "-d", "--decompress", "--uncompress", in: .decompress),
+    ForeignOption("-z", "--compress", in: nil, .decompress, .test, answer: "use 'batchproc compress'"),
+    ForeignOption(needless: "-z", "--compress", in: .compress),
+    ForeignOption("-t", "--test", in: .compress, .decompress, answer: "use 'batchproc test'"),
+    ForeignOption(needless: "-t", "--test", in: .test),
+    ForeignOption("-l", "--list", in: .decompress, .test, answer: "use 'batchproc test -v'"),
+    ForeignOption("--list", in: .compress, answer: "use 'batchproc test -v'"),
+    ForeignOption(needless: "-r", "-R", "--recursive", in: .compress, .decompress, .test, .hash, .duplicates),
+    ForeignOption("-o", in: .compress, .decompress, answer: "use -c >FILE, or --output-dir DIR"),
+    ForeignOption("-p", "--processes", in: .compress, .decompress, answer: "use -j N"),
+    ForeignOption("-P", "--max-procs", in: .hash, .compress, .decompress, .test, answer: "use -j N"),
+    ForeignOption("-e", "--extreme", in: .compress, answer: "use a higher level, such as -9"),
+    ForeignOption(needless: "--ultra", in: .compress),
+    ForeignOption("--gzip", in: .compress, answer: "use --format gz"),
+    ForeignOption("--zstd", in: .compress, answer: "use --format zst"),
+    ForeignOption("-J", "--xz", in: .compress, answer: "use --format xz"),
+    ForeignOption("--lz4", in: .compress, answer: "use --format lz4"),
+    ForeignOption("--bzip2", in: .compress, answer: "use --format bz2"),
+    ForeignOption(
       "--jobs", "--threads", "--workers", "--parallel", in: .archive, .extract, .verify, .audit, .backup,
       .restore,
       .drill, answer: "use -j N"),
-    Habit(
+    ForeignOption(
       "--jobs", "--workers", "--parallel", in: .hash, .check, .duplicates, .compress, .decompress, .cat,
       .test,
       answer: "use -j N"),
-    Habit(
+    ForeignOption(
       "--long", "--rsyncable", "--adapt", "--train", "-D", in: .compress,
       answer: "not available; the stock tool has it, and reads and writes the same format"),
-    Habit("-F", in: .compress, answer: "use --format"),
-    Habit(
+    ForeignOption("-F", in: .compress, answer: "use --format"),
+    ForeignOption(
       "-N", "--name", "--no-name", in: .compress, .decompress, answer: "outputs are named after their sources"
     ),
-    Habit("-c", "--check", in: .hash, answer: "use 'batchproc check MANIFEST'"),
-    Habit(needless: "-b", "--binary", "-t", "--text", in: .hash, .check),
-    Habit("--md5", in: .hash, answer: "use -a md5"),
-    Habit("--sha1", in: .hash, answer: "use -a sha1"),
-    Habit("--sha512", in: .hash, answer: "use -a sha512"),
-    Habit("--blake3", "--b3", in: .hash, answer: "use -a blake3"),
-    Habit(needless: "--sha256", in: .hash),
-    Habit("-V", in: nil, answer: "use 'batchproc --version'"),
-    Habit(
+    ForeignOption("-c", "--check", in: .hash, answer: "use 'batchproc check MANIFEST'"),
+    ForeignOption(needless: "-b", "--binary", "-t", "--text", in: .hash, .check),
+    ForeignOption("--md5", in: .hash, answer: "use -a md5"),
+    ForeignOption("--sha1", in: .hash, answer: "use -a sha1"),
+    ForeignOption("--sha512", in: .hash, answer: "use -a sha512"),
+    ForeignOption("--blake3", "--b3", in: .hash, answer: "use -a blake3"),
+    ForeignOption(needless: "--sha256", in: .hash),
+    ForeignOption("-V", in: nil, answer: "use 'batchproc --version'"),
+    ForeignOption(
       "--html", "--stats", "--log-file", in: .hash, .check, .compress, .decompress, .cat, .test, .archive,
       .extract,
       .verify, .audit, .backup, .restore, .drill, answer: "use --report FILE, which writes an HTML page"),
-    Habit("--target", in: .restore, answer: "use -C DIR"),
-    Habit(
+    ForeignOption("--target", in: .restore, answer: "use -C DIR"),
+    ForeignOption(
       "--snapshot", "--id", in: .restore, .snapshots, .drill,
       answer: "use --at ID; the newest one is the default"),
-    Habit("--include", in: .restore, answer: "name the files after the directory of the snapshots"),
-    Habit(
+    ForeignOption("--include", in: .restore, answer: "name the files after the directory of the snapshots"),
+    ForeignOption(
       "--exclude", in: .restore, answer: "name the files to restore after the directory of the snapshots"),
-    Habit("--path", in: .restore, .snapshots, answer: "use a glob after the directory of the snapshots"),
-    Habit("--ls", "--files", in: .snapshots, answer: "use --list ID"),
-    Habit("--read-data", in: .verify, answer: "not needed, everything is read"),
-    Habit("--read-data-subset", in: .verify, answer: "use --share 1/30"),
-    Habit("-l", "--length", in: .hash, answer: "use -a with the whole name, such as -a sha512"),
+    ForeignOption(
+      "--path", in: .restore, .snapshots, answer: "use a glob after the directory of the snapshots"),
+    ForeignOption("--ls", "--files", in: .snapshots, answer: "use --list ID"),
+    ForeignOption("--read-data", in: .verify, answer: "not needed, everything is read"),
+    ForeignOption("--read-data-subset", in: .verify, answer: "use --share 1/30"),
+    ForeignOption("-l", "--length", in: .hash, answer: "use -a with the whole name, such as -a sha512"),
   ]
 
   private static let words: [(words: [String], answer: String)] = [
