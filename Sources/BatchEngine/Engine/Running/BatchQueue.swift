@@ -126,14 +126,7 @@ final class BatchQueue: Sendable {
   /// Called when there are more items, maybe after the end of the source. Admits them while operations still run; afterwards
   /// ``run()`` must be called again.
   func itemsAppeared() {
-    let isReserved = state.withLock { state in
-      // The operation that is counted here keeps the run alive until the admission does.
-      guard state.isExhausted, state.operations > 0 else { return false }
-      state.isExhausted = false
-      concurrency.note(isExhausted: false)
-      return reserveAdmission(&state)
-    }
-    if isReserved { admission.async { self.admitReserved() } }
+    if reserveAdmission(ofMore: true) { admission.async { self.admitReserved() } }
   }
 
   /// Whether an admission is scheduled or running; read by tests.
@@ -240,18 +233,24 @@ final class BatchQueue: Sendable {
 
   /// Keeps the run alive until ``admitReserved()`` has ended.
   ///
+  /// - Parameter ofMore: whether there are more items, maybe after the end of the source.
   /// - Returns: false while another admission is scheduled, and at the end of the source.
-  private func reserveAdmission() -> Bool { state.withLock { reserveAdmission(&$0) } }
-
-  private func reserveAdmission(_ state: inout State) -> Bool {
-    guard !state.isExhausted else { return false }
-    guard !state.isAdmitting else {
-      state.isAskedAgain = true
-      return false
+  private func reserveAdmission(ofMore: Bool = false) -> Bool {
+    state.withLock { state in
+      // The operation that is counted keeps the run alive until the admission does.
+      if ofMore, state.isExhausted, state.operations > 0 {
+        state.isExhausted = false
+        concurrency.note(isExhausted: false)
+      }
+      guard !state.isExhausted else { return false }
+      guard !state.isAdmitting else {
+        state.isAskedAgain = true
+        return false
+      }
+      state.isAdmitting = true
+      group.enter()
+      return true
     }
-    state.isAdmitting = true
-    group.enter()
-    return true
   }
 
   /// On the admission queue.
