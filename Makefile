@@ -30,7 +30,7 @@ help:
 	@echo 'make soak     MINUTES=$(MINUTES): commands at random over a tree that changes, with little room'
 	@echo 'make coverage  regions of what reads bytes from outside that the library tests and corpora reach'
 	@echo 'make tsan     the library tests under the thread sanitizer'
-	@echo 'make asan     the library tests under the address sanitizer'
+	@echo 'make asan     the library tests, and those of programs that read damaged input, under the address sanitizer'
 	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for what reads bytes from outside'
 	@echo 'make lint     style of every Swift file; make format mends it'
 	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
@@ -92,11 +92,16 @@ tsan:
 	TSAN_OPTIONS="suppressions=$(CURDIR)/.tsan-suppressions" swift test --sanitize=thread \
 	  --scratch-path .build/tsan --disable-xctest --no-parallel --filter 'BatchEngineTests|BatchOutputsTests|BatchCoreTests'
 
+# Suites whose programs read damaged, hostile and foreign input.
+PARSER_SUITES = ArchiveContradiction|ArchiveFlip|ArchiveForeign|ArchiveHostile|ArchiveZero|Damage|StockInput|EncryptionTests
+
 # Leaks are not looked for: OpenSSL and Foundation keep what they make once.
 asan:
 	@scripts/bootstrap.sh build test
 	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build/asan --disable-xctest --no-parallel \
 	  --filter 'BatchEngineTests|BatchOutputsTests|BatchCoreTests' $(ARGS)
+	ASAN_OPTIONS=detect_leaks=0 BATCHPROC_BIN=$(CURDIR)/.build/asan/debug/batchproc swift test --skip-build --sanitize=address \
+	  --scratch-path .build/asan --disable-xctest --no-parallel --filter 'EndToEndTests.($(PARSER_SUITES))' $(ARGS)
 
 # Without --disable-dead-strip the linker parts the counters from the code, and the fuzzer sees no coverage. What it finds to keep
 # stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found. libarchive asks for a buffer as long as the name that a cpio
