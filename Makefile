@@ -92,15 +92,19 @@ tsan:
 	TSAN_OPTIONS="suppressions=$(CURDIR)/.tsan-suppressions" swift test --sanitize=thread \
 	  --scratch-path .build/tsan --disable-xctest --no-parallel --filter 'BatchEngineTests|BatchOutputsTests|BatchCoreTests'
 
-# Suites whose programs read damaged, hostile and foreign input.
-PARSER_SUITES = ArchiveContradiction|ArchiveFlip|ArchiveForeign|ArchiveHostile|ArchiveZero|Damage|StockInput|EncryptionTests
+# Suites whose programs read damaged and hostile input. Foreign formats are read by a process whose address space is limited, in which
+# the sanitizer cannot run.
+PARSER_SUITES = ArchiveContradiction|ArchiveFlip|ArchiveHostile|ArchiveZero|Damage|StockInput|EncryptionTests
 
 # Leaks are not looked for: OpenSSL and Foundation keep what they make once.
 asan:
 	@scripts/bootstrap.sh build test
 	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build/asan --disable-xctest --no-parallel \
 	  --filter 'BatchEngineTests|BatchOutputsTests|BatchCoreTests' $(ARGS)
-	ASAN_OPTIONS=detect_leaks=0 BATCHPROC_BIN=$(CURDIR)/.build/asan/debug/batchproc swift test --skip-build --sanitize=address \
+	mkdir -p .build/asan/bin
+	printf '#!/bin/sh\nASAN_OPTIONS=detect_leaks=0 exec $(CURDIR)/.build/asan/debug/batchproc "$$@"\n' >.build/asan/bin/batchproc
+	chmod 755 .build/asan/bin/batchproc
+	ASAN_OPTIONS=detect_leaks=0 BATCHPROC_BIN=$(CURDIR)/.build/asan/bin/batchproc swift test --skip-build --sanitize=address \
 	  --scratch-path .build/asan --disable-xctest --no-parallel --filter 'EndToEndTests.($(PARSER_SUITES))' $(ARGS)
 
 # Without --disable-dead-strip the linker parts the counters from the code, and the fuzzer sees no coverage. What it finds to keep
