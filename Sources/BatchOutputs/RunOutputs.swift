@@ -123,9 +123,12 @@ package final class RunOutputs: Sendable {
   package func add(
     _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool
   ) -> StagedOutput {
-    let receiver = receiver
+    let (id, receiver) = state.withLock { state in
+      state.staged += 1
+      return (state.staged, state.receiver)
+    }
     let output = StagedOutput(
-      id: nextID(), source: source, read: read,
+      id: id, source: source, read: read,
       identity: source.status.linkCount > 1 ? file.identity : nil, isProved: isProved)
     receiver?.take(output, file, in: place.outputFolder, from: isProved ? place.source : nil)
     return output

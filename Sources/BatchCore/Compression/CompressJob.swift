@@ -210,7 +210,11 @@ package struct CompressJob: BatchJob {
         return try passOver(record, .compressedAlready, context)
       }
       guard let outcome = try read(record, in: context) else { return nil }
-      if !options.compressesAll, CompressionFormat.isCompressed(start: Array(content.prefix(64))) {
+      let isCompressed = content.withUnsafeBytes { raw in
+        CompressionFormat.isCompressed(
+          start: UnsafeRawBufferPointer(rebasing: raw.prefix(CompressionFormat.detectionLength)))
+      }
+      if !options.compressesAll, isCompressed {
         return try passOver(record, .compressedAlready, context)
       }
       compressed.removeAll(keepingCapacity: true)

@@ -90,7 +90,8 @@ package struct CompressSource: BatchSource {
     }
     guard record.status.size >= blockThreshold else { return .file(record, target: target, nil) }
     guard !isWhole else {
-      let error = BatchError(.exhausted, "is not smaller than \(blockThreshold) bytes", path: record.path)
+      let error = BatchError(
+        .exhausted, "is too large: only files below \(blockThreshold) bytes are read", path: record.path)
       return .problem(Problem(.unreadable, error))
     }
     let decision = decision(about: record, target)

@@ -100,7 +100,7 @@ extension ExtractReader {
     return nil
   }
 
-  /// A file whose size follows its content: small ones are yielded with their size.
+  /// Reads a file whose size follows its content. A small file is yielded as one item, which contains the size.
   ///
   /// - Returns: why its content cannot be read.
   private func handUnsized(

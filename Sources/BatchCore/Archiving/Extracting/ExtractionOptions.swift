@@ -2,12 +2,12 @@ import BatchEngine
 
 /// How an archive is extracted.
 public struct ExtractionOptions: Sendable {
-  /// What a member may replace. A file that stays counts as failed.
+  /// Which existing files a member may replace. A member whose file is kept counts as failed.
   public var replacing = Replacing.never
   /// Whether an existing file that equals its member counts as up to date: compared by digest if that is known, otherwise by
   /// size and time.
   package var acceptsEqual = false
-  /// Whether files are given to the owners that the archive names: by default if the process is that of the superuser.
+  /// Whether files get the owners in the archive; by default only if the process belongs to the superuser.
   public var restoresOwner = StandardStreams.isRoot
   /// Whether owners are set by number, even if their names are known.
   public var usesNumericOwner = false

@@ -1,7 +1,7 @@
 import BatchEngine
 import Synchronization
 
-/// What is found of an archive as a whole while its members are read.
+/// Facts about an archive as a whole, which are found while its members are read.
 package struct ArchiveFindings: Sendable {
   /// Remarks that did not prevent reading any member.
   package internal(set) var remarks: [String] = []
@@ -13,7 +13,7 @@ package struct ArchiveFindings: Sendable {
   package internal(set) var isDamaged = false
 }
 
-/// Where a reader leaves its findings.
+/// Collects the findings of a reader; other threads can read them.
 package final class ArchiveEnd: Sendable {
   private let state = Mutex(ArchiveFindings())
 

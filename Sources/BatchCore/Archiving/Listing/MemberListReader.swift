@@ -143,7 +143,7 @@ package struct MemberListReader: BatchReader {
     end.note { $0.remarks += reader.harmlessRemarks }
   }
 
-  /// - Parameter entry: gets its size, where that follows the content.
+  /// - Parameter entry: receives its size if the size follows the content.
   /// - Returns: nil if it is not requested.
   private func digest(
     of entry: inout ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>

@@ -6,7 +6,10 @@ import Synchronization
 /// They are admitted before further items of the source, even when there is no room for results of the source's items.
 public final class AskedItems<Item: Sendable>: Sendable {
   private struct State {
-    var items: ArraySlice<Item> = []
+    /// Items that were requested, and before them those that are taken next, in reverse order. An array releases an item that is
+    /// taken from its end: an item may hold descriptors.
+    var requested: [Item] = []
+    var next: [Item] = []
     var asked: (@Sendable () -> Void)?
   }
 
@@ -25,7 +28,7 @@ public final class AskedItems<Item: Sendable>: Sendable {
   public func ask(_ items: [Item]) {
     guard !items.isEmpty else { return }
     let asked = state.withLock { state in
-      state.items += items
+      state.requested += items
       return state.asked
     }
     asked?()
@@ -34,14 +37,22 @@ public final class AskedItems<Item: Sendable>: Sendable {
   /// Removes and returns the requested items that have not begun.
   public func giveUp() -> [Item] {
     state.withLock { state in
-      defer { state.items = [] }
-      return Array(state.items)
+      defer { (state.requested, state.next) = ([], []) }
+      return state.next.reversed() + state.requested
     }
   }
 
-  var isEmpty: Bool { state.withLock { $0.items.isEmpty } }
+  var isEmpty: Bool { state.withLock { $0.requested.isEmpty && $0.next.isEmpty } }
 
-  func take() -> Item? { state.withLock { $0.items.popFirst() } }
+  func take() -> Item? {
+    state.withLock { state in
+      if state.next.isEmpty {
+        state.next = state.requested.reversed()
+        state.requested = []
+      }
+      return state.next.popLast()
+    }
+  }
 
   /// Calls `asked` for each item that is requested from now on.
   func onAsk(_ asked: @escaping @Sendable () -> Void) {

@@ -154,6 +154,33 @@ struct AskedItemsTests {
     #expect(outcome.result.map { $0.firstIndex(of: 10) ?? 9 < $0.firstIndex(of: 2) ?? 0 } == true)
   }
 
+  private final class Load: Sendable {}
+
+  @Test("are taken in the order of the requests, and released when they are taken, while others wait")
+  func released() {
+    let asked = AskedItems<Load>()
+    let third = Load()
+    weak var first: Load?
+    do {
+      let load = Load()
+      first = load
+      asked.ask([load, Load()])
+    }
+    #expect(first != nil)
+    do {
+      let taken = asked.take()
+      #expect(taken === first)
+    }
+    #expect(first == nil)
+    asked.ask(third)
+    #expect(asked.take() !== third && asked.take() === third)
+    #expect(asked.isEmpty && asked.take() == nil)
+    asked.ask([Load(), third])
+    #expect(asked.take() !== third)
+    asked.ask(Load())
+    #expect(asked.giveUp().map { $0 === third } == [true, false] && asked.isEmpty)
+  }
+
   @Test("do not keep a run that is stopped")
   func stopped() throws {
     let cancellation = Cancellation()

@@ -1,20 +1,23 @@
-/// Finds two faults of a frame that libzstd accepts when the frame comes in pieces, and refuses when it comes as a whole: content of another
-/// size than the header stores, when the last block is empty, and a compressed block without bytes, which has no literals section
-/// (RFC 8878 section 3.1.1.3).
+/// Finds two faults of a frame that libzstd finds only if it gets the whole frame at once:
+///
+/// - The content has another size than the header says, and the last block is empty.
+/// - A compressed block has no bytes, and so no literals section (RFC 8878 section 3.1.1.3).
 struct ZstdFrameCheck {
   private var start: [UInt8] = []
   private var header: ZstdFrameHeader?
   private var isSkippable = false
   /// Bytes before the header of the next block, or before the checksum.
   private var bytesToSkip = 0
-  /// The bytes of a block's header that were passed.
+  /// The bytes of a block's header so far.
   private var block: UInt32 = 0
   private var blockLength = 0
   private var isLast = false
   private var plainCount: UInt64 = 0
 
-  /// - Parameter produced: how many bytes of content came out.
-  /// - Returns: whether the blocks so far are right.
+  /// Takes the next bytes of the frame.
+  ///
+  /// - Parameter produced: how many bytes of content were decoded from them.
+  /// - Returns: false when a block is not valid.
   mutating func pass(_ bytes: UnsafeRawBufferPointer, produced: Int) -> Bool {
     plainCount &+= UInt64(produced)
     var rest = bytes[...]
@@ -56,7 +59,7 @@ struct ZstdFrameCheck {
     let size = Int(block >> 3)
     let kind = block >> 1 & 3
     isLast = block & 1 == 1
-    // A block of one repeated byte has that byte alone.
+    // A block of one repeated byte stores that byte once.
     bytesToSkip = kind == 1 ? 1 : size
     (block, blockLength) = (0, 0)
     return kind != 2 || size > 0

@@ -2,16 +2,16 @@
 struct ZstdFrameHeader {
   /// The longest header in bytes, its magic number included.
   static let longest = 18
-  /// As many bytes tell how long a header is.
+  /// The first bytes of a header, which contain its length.
   static let shortest = 5
 
-  /// In bytes, the magic number included.
+  /// The length of the header in bytes, with the magic number.
   let length: Int
-  /// Of the whole frame in bytes, nil when it is not stored.
+  /// The size of the content of the frame in bytes; nil if the header does not store it.
   let contentSize: UInt64?
   let hasChecksum: Bool
 
-  /// - Parameter bytes: from the magic number on, which is not looked at.
+  /// - Parameter bytes: from the magic number on, which is not checked.
   /// - Returns: nil if the header is truncated.
   init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.shortest else { return nil }
@@ -20,12 +20,14 @@ struct ZstdFrameHeader {
     length = Self.length(descriptor)
     guard bytes.count >= length else { return nil }
     let size = bytes[(length - sizeLength)..<length].reversed().reduce(0) { $0 << 8 | UInt64($1) }
-    // A size of two bytes is stored less 256.
+    // A size in two bytes is stored minus 256.
     contentSize = sizeLength == 0 ? nil : sizeLength == 2 ? size + 256 : size
     hasChecksum = descriptor >> 2 & 1 == 1
   }
 
-  /// Of the header, by its byte behind the magic number.
+  /// The length of a header in bytes.
+  ///
+  /// - Parameter descriptor: the byte after the magic number.
   static func length(_ descriptor: UInt8) -> Int {
     let windowLength = descriptor >> 5 & 1 == 1 ? 0 : 1
     return shortest + windowLength + [0, 1, 2, 4][Int(descriptor & 3)] + sizeLength(descriptor)
