@@ -48,8 +48,9 @@ private func hold(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { file.hold(
 private func list(_ bytes: [UInt8], _ path: PathBytes) {
   guard hold(bytes) else { return }
   for isNULEnded in [true, false] {
-    let context = SourceContext(RunContext())
-    let found = Array(PathList(path, isNULEnded: isNULEnded, in: context))
+    let run = RunContext()
+    let found = Array(
+      PathList(path, isNULEnded: isNULEnded, cancellation: run.cancellation, calls: run.calls))
     let end: UInt8 = isNULEnded ? 0 : UInt8(ascii: "\n")
     var expected = bytes.split(separator: end, omittingEmptySubsequences: !isNULEnded).map { PathBytes($0) }
     if isNULEnded, expected.last?.isEmpty == true { expected.removeLast() }

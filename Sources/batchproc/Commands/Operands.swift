@@ -14,7 +14,9 @@ final class Operands: Sendable {
   init(_ given: [PathBytes], lists: [CommonOptions.FileList], run: RunContext) {
     self.given = given
     self.run = run
-    self.lists = lists.map { PathList($0.path, isNULEnded: $0.isNULEnded, in: SourceContext(run)) }
+    self.lists = lists.map {
+      PathList($0.path, isNULEnded: $0.isNULEnded, cancellation: run.cancellation, calls: run.calls)
+    }
     isRepeatable = !given.contains("-") && !lists.contains { $0.path == "-" }
   }
 

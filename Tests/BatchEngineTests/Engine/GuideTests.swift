@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the documents say of the code, held against the sources.
+/// The documents name types and tests that exist, and the folders of the sources follow the rules of the design.
 @Suite struct GuideTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -68,12 +68,6 @@ import Testing
     #expect(checked > 60)
   }
 
-  /// The pairs of folders that still use each other, at two levels of folders; at three there are none. None may be added.
-  private static let knots: [Int: Set<String>] = [
-    2: ["BatchEngine/Engine + BatchEngine/FileSystem", "BatchEngine/FileSystem + BatchEngine/Reporting"],
-    3: [],
-  ]
-
   @Test(arguments: [2, 3]) func noTwoFoldersUseEachOther(depth: Int) throws {
     var words: [String: Set<String>] = [:]
     var homes: [String: Set<String>] = [:]
@@ -101,7 +95,7 @@ import Testing
         others.filter { folder < $0 && uses[$0]?.contains(folder) == true }.map { "\(folder) + \($0)" }
       })
     #expect(uses.count > 20)
-    #expect(found == Self.knots[depth], "a pair that is gone is taken out of the list")
+    #expect(found == [])
   }
 
   /// The words of a line that may be names of types.

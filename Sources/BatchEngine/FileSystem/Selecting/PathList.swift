@@ -7,26 +7,30 @@ package struct PathList: Sequence, Sendable {
 
   private let path: PathBytes
   private let isNULEnded: Bool
-  private let context: SourceContext
+  private let cancellation: Cancellation
+  private let calls: any FileSystemCalls
 
   /// - Parameters:
   ///   - path: `-` for standard input.
-  ///   - context: its cancellation ends the wait for input; it is cancelled when the list cannot be read. The run must reserve
-  ///     a descriptor for lists.
-  package init(_ path: PathBytes, isNULEnded: Bool, in context: SourceContext) {
+  ///   - cancellation: ends the wait for input, and is cancelled when the list cannot be read.
+  ///   - calls: open the list. The run must reserve a descriptor for lists.
+  package init(
+    _ path: PathBytes, isNULEnded: Bool, cancellation: Cancellation, calls: any FileSystemCalls
+  ) {
     self.path = path
     self.isNULEnded = isNULEnded
-    self.context = context
+    self.cancellation = cancellation
+    self.calls = calls
   }
 
   package func makeIterator() -> AnyIterator<PathBytes> {
     var lines: PathLines?
     return AnyIterator {
       do throws(BatchError) {
-        if lines == nil { lines = try PathLines(path, isNULEnded: isNULEnded, context) }
+        if lines == nil { lines = try PathLines(self) }
         return try lines?.next()
       } catch {
-        context.cancellation.cancel(error)
+        cancellation.cancel(error)
         return nil
       }
     }
@@ -41,19 +45,19 @@ package struct PathList: Sequence, Sendable {
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private var unread = 0..<0
 
-    init(_ path: PathBytes, isNULEnded: Bool, _ context: SourceContext) throws(BatchError) {
-      self.path = path
-      terminator = isNULEnded ? 0 : UInt8(ascii: "\n")
+    init(_ list: PathList) throws(BatchError) {
+      path = list.path
+      terminator = list.isNULEnded ? 0 : UInt8(ascii: "\n")
       if path == "-" {
         descriptor = nil
-        reader = StreamReader(descriptor: STDIN_FILENO, cancellation: context.cancellation)
+        reader = StreamReader(descriptor: STDIN_FILENO, cancellation: list.cancellation)
       } else {
         // Without O_NONBLOCK, opening a FIFO without a writer would block.
         let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
-        let number = path.withCString { context.calls.open($0, at: AT_FDCWD, flags: flags) }
+        let number = path.withCString { list.calls.open($0, at: AT_FDCWD, flags: flags) }
         guard number >= 0 else { throw .syscall("open the list of paths", errno: -number, path: path) }
         descriptor = Descriptor(owning: number)
-        reader = StreamReader(descriptor: number, cancellation: context.cancellation)
+        reader = StreamReader(descriptor: number, cancellation: list.cancellation)
       }
     }
 

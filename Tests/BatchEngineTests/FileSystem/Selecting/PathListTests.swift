@@ -12,7 +12,8 @@ struct PathListTests {
   /// The paths, and why the run was cancelled.
   private func read(_ name: PathBytes, isNULEnded: Bool = false) -> (paths: [PathBytes], error: BatchError?) {
     let run = RunContext()
-    let paths = Array(PathList(t.path(name), isNULEnded: isNULEnded, in: SourceContext(run)))
+    let paths = Array(
+      PathList(t.path(name), isNULEnded: isNULEnded, cancellation: run.cancellation, calls: run.calls))
     do {
       try run.cancellation.check()
       return (paths, nil)
