@@ -177,7 +177,7 @@ struct PlanFields {
   mutating func word() throws(BatchError) -> String { String(decoding: try field(), as: UTF8.self) }
 
   mutating func number<Number: FixedWidthInteger>() throws(BatchError) -> Number {
-    guard let number: Number = Self.number(try field()) else { throw PlanRecord.invalid }
+    guard let number: Number = DecimalDigits.number(try field()) else { throw PlanRecord.invalid }
     return number
   }
 
@@ -185,7 +185,7 @@ struct PlanFields {
   mutating func optionalNumber<Number: FixedWidthInteger>() throws(BatchError) -> Number? {
     let digits = try field()
     if digits.count == 1, digits.first == UInt8(ascii: "-") { return nil }
-    guard let number: Number = Self.number(digits) else { throw PlanRecord.invalid }
+    guard let number: Number = DecimalDigits.number(digits) else { throw PlanRecord.invalid }
     return number
   }
 
@@ -198,14 +198,5 @@ struct PlanFields {
     guard let end = rest.firstIndex(of: UInt8(ascii: " ")) else { throw PlanRecord.invalid }
     defer { rest = rest[(end + 1)...] }
     return rest[..<end]
-  }
-
-  private static func number<Number: FixedWidthInteger>(_ digits: ArraySlice<UInt8>) -> Number? {
-    guard digits.first == UInt8(ascii: "-") else {
-      return DecimalDigits.value(of: digits).flatMap { Number(exactly: $0) }
-    }
-    return DecimalDigits.value(of: digits.dropFirst()).flatMap { Int64(exactly: $0) }.flatMap {
-      Number(exactly: -$0)
-    }
   }
 }

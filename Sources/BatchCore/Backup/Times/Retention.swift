@@ -53,9 +53,9 @@ package struct Retention: Sendable, Hashable {
     }
     for rule in Self.counting {
       var left = counts[rule] ?? 0
-      var previous: [Int]?
+      var previous: String?
       for index in times.indices where left > 0 {
-        let period = rule == .last ? [index] : LocalTime(times[index]).period(of: rule)
+        let period = rule == .last ? String(index) : LocalTime(times[index]).period(of: rule)
         guard period != previous else { continue }
         previous = period
         reasons[index].append(rule)

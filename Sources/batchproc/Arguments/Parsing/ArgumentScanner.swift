@@ -68,8 +68,10 @@ struct ArgumentScanner {
   private mutating func short(
     _ letter: UInt8, isFirst: Bool
   ) throws(UsageError) -> ParsedCommand.GivenOption? {
-    if isDigit(letter), let option = options.first(where: \.takesDigits), let syntax = option.syntax {
-      let digits = [letter] + cluster.prefix(while: isDigit)
+    if DecimalDigits.contains(letter), let option = options.first(where: \.takesDigits),
+      let syntax = option.syntax
+    {
+      let digits = [letter] + cluster.prefix(while: DecimalDigits.contains)
       cluster = cluster.dropFirst(digits.count - 1)
       return try given(
         option, syntax, PathBytes(digits), name: "'-\(String(decoding: digits, as: UTF8.self))'")

@@ -67,7 +67,8 @@ struct ShardCommand: Command {
       ("OMPI_COMM_WORLD_RANK", 0),
     ] {
       guard let text = environment(name), !text.isEmpty else { continue }
-      guard let number = wholeNumber(text.bytes).flatMap(Int.init(exactly:)), number >= first else {
+      guard let number = DecimalDigits.value(of: text.bytes).flatMap(Int.init(exactly:)), number >= first
+      else {
         throw UsageError(
           "\(name) is not a whole number from \(first) up: \(quote(text)).", in: command)
       }
@@ -91,7 +92,6 @@ struct ShardCommand: Command {
     ) { task.recording($0) }
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     try task.run(session, checksFolders: true) { (work) throws(BatchError) in
       let summary = if let archive { try self.archive(archive, work) } else { try hash(work) }
@@ -103,10 +103,7 @@ struct ShardCommand: Command {
         summary,
         text: SummaryText(
           verb: "shard \(task.shard.index): processed", files: counts.done, bytes: counts.byteCount,
-          others: [
-            (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-            (counts.failed, "failed"),
-          ]))
+          others: [(counts.changed, "changed meanwhile")] + counts.unprocessed))
       return ShardTask.Processed(
         summary: summary, ending: .exit(counts.failed > 0 ? .someFailed : .success))
     }
