@@ -154,8 +154,6 @@ extension BackupOptions {
   /// A word for a file selection.
   package static func word(of choices: [String]) throws(BatchError) -> String {
     guard !choices.isEmpty else { return "" }
-    return try withBytes(of: Array(choices.joined(separator: "\n").utf8)) { (raw) throws(BatchError) in
-      String(try DigestStream(.sha256).digest(of: raw).hex.prefix(16))
-    }
+    return String(try Digest.sha256(of: Array(choices.joined(separator: "\n").utf8)).hex.prefix(16))
   }
 }

@@ -178,10 +178,8 @@ package final class PlanMaker {
           try run.calls.fill(room, from: raw, at: name.offset, path: aside.target)
         }
         guard bytes.count == name.length else { throw .syscall("read back", errno: 0, path: aside.target) }
-        try withBytes(of: bytes) { (raw) throws(BatchError) in
-          try digest.update(raw)
-          try file.write(raw)
-        }
+        try digest.update(bytes.span.bytes)
+        try file.write(bytes.span)
         end += UInt64(name.length)
         next += 1
       }
@@ -250,7 +248,7 @@ package final class PlanMaker {
     try run.cancellation.check()
     try file.commit(syncing: isSynced, by: run.commits)
     let head = try folder.newFile(ShardPlan.fileName, replacing: false)
-    try withBytes(of: lines) { (raw) throws(BatchError) in try head.write(raw) }
+    try head.write(lines.span)
     try head.commit(syncing: isSynced, by: run.commits)
     return plan
   }

@@ -108,13 +108,8 @@ package struct ShardPlan: Sendable {
   /// Appends the last line.
   static func finished(_ lines: [UInt8]) throws(BatchError) -> [UInt8] {
     var end = JSONLine("end")
-    end.add("sha256", try digest(of: lines).hex)
+    end.add("sha256", try Digest.sha256(of: lines).hex)
     return lines + end.finished()
-  }
-
-  private static func digest(of bytes: [UInt8]) throws(BatchError) -> Digest {
-    let stream = try DigestStream(.sha256)
-    return try withBytes(of: bytes) { (raw) throws(BatchError) in try stream.digest(of: raw) }
   }
 
   // MARK: Reading
@@ -146,7 +141,7 @@ package struct ShardPlan: Sendable {
     }
     let end = try JSONFields(last)
     guard try end.text("type") == "end" else { throw BatchError(.malformed, "is cut") }
-    let digest = try Self.digest(of: Array(content[..<last.startIndex]))
+    let digest = try Digest.sha256(of: Array(content[..<last.startIndex]))
     guard try end.digest("sha256") == digest else {
       throw BatchError(.malformed, "was edited or damaged")
     }

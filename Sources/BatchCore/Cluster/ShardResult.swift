@@ -179,10 +179,8 @@ package final class ShardResultWriter: Sendable {
   }
 
   private func put(_ bytes: [UInt8], _ state: inout State) throws(BatchError) {
-    try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try state.digest.update(raw)
-      try file.write(raw)
-    }
+    try state.digest.update(bytes.span.bytes)
+    try file.write(bytes.span)
     state.offset += UInt64(bytes.count)
   }
 }

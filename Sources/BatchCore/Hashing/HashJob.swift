@@ -162,11 +162,10 @@ package struct HashJob: BatchJob {
       in context: WorkerContext,
       into output: inout ResultRows
     ) throws(BatchError) {
-      let modified = ManifestTime(
-        seconds: status.modified.seconds, nanoseconds: UInt32(status.modified.nanoseconds))
       do throws(BatchError) {
         try append(
-          ManifestRow(path: record.path, digests: digests, size: size, modified: modified), to: &output)
+          ManifestRow(path: record.path, digests: digests, size: size, modified: status.modified), to: &output
+        )
       } catch {
         guard error.path != nil else { throw error }
         context.withdraw(Problem(.unreadable, error))

@@ -57,10 +57,7 @@ enum ReportPage {
   private static func styleHash() throws(BatchError) -> String {
     var bytes = [UInt8]()
     bytes.append(literal: style)
-    let digest = try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try DigestStream(.sha256).digest(of: raw)
-    }
-    return "sha256-" + Data(digest.bytes).base64EncodedString()
+    return "sha256-" + Data(try Digest.sha256(of: bytes).bytes).base64EncodedString()
   }
 }
 

@@ -81,16 +81,8 @@ package struct BackupSet: Sendable {
   package static func names(
     in directory: PathBytes, calls: any FileSystemCalls
   ) throws(BatchError) -> [PathBytes] {
-    let suffixes = ["", SnapshotName.encryptedSuffix].map { (SnapshotName.manifestSuffix + $0).utf8 }
-    let names = try calls.names(in: directory).compactMap { file -> PathBytes? in
-      guard let suffix = suffixes.first(where: { file.bytes.suffix($0.count).elementsEqual($0) }) else {
-        return nil
-      }
-      let stem = file.bytes.dropLast(suffix.count)
-      guard stem.count > 17, stem[stem.endIndex - 17] == UInt8(ascii: "-"),
-        LocalTime.seconds(ofStamp: stem.suffix(16)) != nil
-      else { return nil }
-      return PathBytes(stem.dropLast(17))
+    let names = try calls.names(in: directory).compactMap { file in
+      SnapshotName.of(file).flatMap { $0.manifest == file ? $0.set : nil }
     }
     return Set(names).sorted()
   }
@@ -223,16 +215,11 @@ package struct BackupSet: Sendable {
 
   /// The SHA-256 of a file.
   package static func digest(of path: PathBytes, in run: RunContext) throws(BatchError) -> Digest {
-    let content = try ManifestContent(ManifestFile(path), in: SourceContext(run))
     let digest = try DigestStream(.sha256)
-    var position: Int64 = 0
-    while true {
-      try run.cancellation.check()
-      let piece = try content.bytes(position..<(position + (1 << 20)))
-      if piece.isEmpty { return try digest.finish() }
-      try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
-      position += Int64(piece.count)
+    try ManifestContent(ManifestFile(path), in: SourceContext(run)).forEachPiece(run.cancellation) {
+      (piece) throws(BatchError) in try digest.update(piece.span.bytes)
     }
+    return try digest.finish()
   }
 
   // MARK: Locks

@@ -70,7 +70,7 @@ final class SnapshotWriter {
     try flush()
     var lines = [UInt8]()
     try footer.appendLines(to: &lines, offset: offset) { (bytes) throws(BatchError) in
-      try withBytes(of: Array(bytes)) { (raw) throws(BatchError) in try digest.update(raw) }
+      try digest.update(bytes.span.bytes)
       return try digest.finish()
     }
     try stream.write(lines)
