@@ -19,7 +19,6 @@ struct ReportCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let file = try output.map { (path) throws(BatchError) in

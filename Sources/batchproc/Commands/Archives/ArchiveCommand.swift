@@ -24,7 +24,6 @@ struct ArchiveCommand: Command {
       laneMemory: try choices.options.memoryOfLane())
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
     // Determined before the folder is changed: the file that the output replaces, and the places of the lists.
@@ -116,11 +115,10 @@ struct ArchiveCommand: Command {
   private func preview(
     _ tree: sending TreeSource, _ options: ArchiveOptions, total: ResultOperation<Counters.Snapshot>?
   ) throws(BatchError) -> Ending {
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let names = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let results = ResultWriter(session)
     let job = ArchivePreviewJob(options) { [tally] (record, entry, bytes) in
       tally.add(entry.kind, entry.size)
-      names.append(record.path, to: &bytes)
+      results.append(name: record.path, to: &bytes)
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
@@ -131,7 +129,7 @@ struct ArchiveCommand: Command {
       summary,
       text: SummaryText(
         verb: "would archive", files: tally.files, bytes: tally.bytes, kinds: tally.kinds,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     return .exit(cameToNothing(counts) ? .fatal : counts.failed > 0 ? .someFailed : .success)
   }
 

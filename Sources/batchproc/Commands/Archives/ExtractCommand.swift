@@ -16,7 +16,6 @@ struct ExtractCommand: Command {
     }
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),

@@ -10,7 +10,7 @@ struct PreviewRows: Sendable {
   init(_ directory: PathBytes, _ selection: MemberSelection, _ session: Session) {
     self.directory = directory
     self.selection = selection
-    results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    results = ResultWriter(session)
   }
 
   func write(_ report: ExtractionReport) throws(BatchError) {

@@ -93,20 +93,13 @@ extension VerifyCommand {
     let job = VerifyJob { [session] (findings) throws(BatchError) in
       session.advanced(findings.count)
       let bad = findings.filter { $0.damage != nil }
-      guard !bad.isEmpty else { return }
       damaged.withLock { $0 += bad.count }
-      if let events = session.reporter as? JSONReporter {
-        for finding in bad {
-          try events.write("member") { line in
-            line.add(path: finding.path)
-            line.add("outcome", "damaged")
-          }
-        }
-        return
+      try session.write(bad, as: "member") { line, finding in
+        line.add(path: finding.path)
+        line.add("outcome", "damaged")
+      } text: { finding, bytes in
+        rows.append(finding, to: &bytes)
       }
-      var bytes = [UInt8]()
-      for finding in bad { rows.append(finding, to: &bytes) }
-      try session.output.write(bytes)
     }
     let outcome = BatchRunner(part).run(job, reading: reader)
     if let stopped = outcome.summary.stopped { throw stopped }

@@ -50,7 +50,6 @@ struct VerifyCommand: Command {
     return share
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let error = SetHint.file(path, in: session.context) {
       guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }

@@ -52,7 +52,6 @@ struct BackupCommand: Command {
       laneMemory: try format.memoryOfLane(level: options.archive.level), rate: parsed.size(.rate))
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if common.dryRun { return try list() }
     var report = BackupHooks.Report()
@@ -84,10 +83,9 @@ struct BackupCommand: Command {
     let preparation = try BackupPreparation(try sources(), to: set, options: options, in: session.context)
     for remark in preparation.remarks { session.warn(remark) }
     let source = try preparation.source(try self.walk(of: set), in: session.context)
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let rows = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let results = ResultWriter(session)
     let job = BackupListJob { (path, bytes) in
-      rows.append(path, to: &bytes)
+      results.append(name: path, to: &bytes)
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
@@ -99,7 +97,7 @@ struct BackupCommand: Command {
       summary,
       text: SummaryText(
         verb: "would take a snapshot, \(kind), and archive", files: counts.done, bytes: counts.byteCount,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 

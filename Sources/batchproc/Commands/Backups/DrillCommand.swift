@@ -34,7 +34,6 @@ struct DrillCommand: Command {
     var isWithoutRoom = false
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let start = ContinuousClock.now
     let context = session.context

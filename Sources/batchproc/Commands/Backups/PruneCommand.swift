@@ -18,7 +18,6 @@ struct PruneCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let set = try choices.set(session, state: state)
@@ -39,7 +38,7 @@ struct PruneCommand: Command {
       let verb = common.dryRun ? "would remove" : "removed"
       let kept = prune.decisions.count - prune.removed.count
       session.diagnostics.print(
-        "\(verb) \(Self.count(prune.removed.count, "snapshot")) and \(Self.count(prune.archives.count, "archive")); \(Self.count(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
+        "\(verb) \(ByteCount.counted(prune.removed.count, "snapshot")) and \(ByteCount.counted(prune.archives.count, "archive")); \(ByteCount.counted(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
       )
     }
     return .exit(.success)
@@ -57,25 +56,12 @@ struct PruneCommand: Command {
   }
 
   private func show(_ prune: Prune) throws(BatchError) {
-    if let events = session.reporter as? JSONReporter {
-      for decision in prune.decisions {
-        try events.write("snapshot") { line in
-          line.add("id", decision.snapshot.name.stamp)
-          line.add("sequence", decision.snapshot.header.sequence)
-          line.add("kept", !decision.reasons.isEmpty)
-          line.add("reasons", decision.reasons.map(\.word).joined(separator: ", "))
-        }
-      }
-      for archive in prune.archives {
-        try events.write("archive") { line in
-          line.add(path: archive.archive)
-          line.add("kept", false)
-        }
-      }
-      return
-    }
-    var rows = [UInt8]()
-    for decision in prune.decisions {
+    try session.write(prune.decisions, as: "snapshot") { line, decision in
+      line.add("id", decision.snapshot.name.stamp)
+      line.add("sequence", decision.snapshot.header.sequence)
+      line.add("kept", !decision.reasons.isEmpty)
+      line.add("reasons", decision.reasons.map(\.word).joined(separator: ", "))
+    } text: { decision, rows in
       let snapshot = decision.snapshot
       let time = CalendarTime(snapshot.header.started.seconds).text
       let verdict =
@@ -83,11 +69,13 @@ struct PruneCommand: Command {
         ? "remove" : "keep    " + decision.reasons.map(\.word).joined(separator: ", ")
       rows += "\(snapshot.name.stamp)  \(time)  \(verdict)\n".utf8
     }
-    if !rows.isEmpty { try session.output.write(rows) }
-  }
-
-  private static func count(_ count: Int, _ noun: String) -> String {
-    "\(ByteCount.grouped(count)) \(noun)\(count == 1 ? "" : "s")"
+    guard let events = session.reporter as? JSONReporter else { return }
+    for archive in prune.archives {
+      try events.write("archive") { line in
+        line.add(path: archive.archive)
+        line.add("kept", false)
+      }
+    }
   }
 }
 

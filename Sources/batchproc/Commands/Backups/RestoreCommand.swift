@@ -37,7 +37,6 @@ struct RestoreCommand: Command {
     }
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let source = try self.source()
@@ -112,7 +111,7 @@ struct RestoreCommand: Command {
       text: SummaryText(
         verb: "\(common.dryRun ? "would restore" : "restored") \(snapshot.name.stamp):", files: made.files,
         bytes: made.bytes, kinds: made.kinds,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     let hasBadOutput = refusal != nil || extraction.failure != nil || tally.current.spoilt > 0
     if hasBadOutput || extraction.archive.isDamaged || extraction.archive.isCutShort {
       return .exit(.outputIncomplete)

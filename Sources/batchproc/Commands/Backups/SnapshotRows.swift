@@ -149,13 +149,3 @@ struct SnapshotRows {
     }
   }
 }
-
-extension String {
-  func padding(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
-  func leading(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
-  fileprivate var trimmingSpaces: Substring {
-    var text = self[...]
-    while text.last == " " { text.removeLast() }
-    return text
-  }
-}

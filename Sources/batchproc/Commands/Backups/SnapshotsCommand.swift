@@ -61,7 +61,6 @@ struct SnapshotsCommand: Command {
     return parsed.flag(.digests) ? .digests(choices.place) : .which
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let sources: [SetSource]
     do throws(BatchError) {
@@ -121,7 +120,7 @@ struct SnapshotsCommand: Command {
   }
 
   private func showDigests(of snapshot: Snapshot, in set: BackupSet) throws(BatchError) -> Ending {
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let results = ResultWriter(session)
     var count = 0
     try set.digests(of: snapshot, as: results.writesEvents ? .json : .gnu, in: session.context) {
       (rows) throws(BatchError) in

@@ -33,7 +33,6 @@ struct MergeCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let output { try OutputFile.check(output, isReplacing: replacesOutput, in: session.context) }
     let results = try ShardResults(of: plan, in: folder, session.context)

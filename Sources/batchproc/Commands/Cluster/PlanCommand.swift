@@ -42,7 +42,6 @@ struct PlanCommand: Command {
       common, environment: environment, stride: archive?.options.format.stride(count: common.stride))
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     var walk = try session.walkOptions()
     walk.takesEverything = archive != nil

@@ -45,7 +45,6 @@ struct TransformCommand: Command {
     self.options = session.outputs ?? options
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let task {
       // Outputs beside their sources change the times of folders, so folders are not checked.
@@ -74,19 +73,31 @@ struct TransformCommand: Command {
         naming.target(of: record.path) == nil && !record.isOperand ? nil : record.path
       }
     }
-    let outcome: RunOutcome<TransformCounts>
-    if compresses {
-      let source = try CompressSource(
-        tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
-        cancellation: session.cancellation)
-      let job = CompressJob(of: source, output: session.output, report: tell)
-      outcome = session.run(job, over: source, total: total)
-    } else {
-      let source = DecompressSource(tree, operands: known, naming: naming)
-      let job = DecompressJob(options, decoding: decoding, output: session.output, report: tell)
-      outcome = session.run(job, over: source, total: total)
-    }
+    let outcome =
+      try compresses
+      ? compress(tree, known, total: total, report: tell)
+      : decompress(DecompressSource(tree, operands: known, naming: naming), total: total, report: tell)
     return finish(outcome)
+  }
+
+  /// - Parameter operands: the operands of the tree; nil if they are not known.
+  private func compress(
+    _ tree: sending TreeSource, _ operands: [PathBytes]?, total: ResultOperation<Counters.Snapshot>?,
+    report: @escaping TransformCollector.Report
+  ) throws(BatchError) -> RunOutcome<TransformCounts> {
+    let source = try CompressSource(
+      tree, operandCount: operands?.count, format: choices.format, level: choices.level, options: options,
+      cancellation: session.cancellation)
+    let job = CompressJob(of: source, output: session.output, report: report)
+    return session.run(job, over: source, total: total)
+  }
+
+  private func decompress(
+    _ source: sending DecompressSource, total: ResultOperation<Counters.Snapshot>?,
+    report: @escaping TransformCollector.Report
+  ) -> RunOutcome<TransformCounts> {
+    let job = DecompressJob(options, decoding: decoding, output: session.output, report: report)
+    return session.run(job, over: source, total: total)
   }
 
   private func process(
@@ -103,17 +114,10 @@ struct TransformCommand: Command {
     }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
-      let source = try CompressSource(
-        tree, operandCount: 1, format: choices.format, level: choices.level, options: options,
-        cancellation: session.cancellation)
-      outcome = session.run(
-        CompressJob(of: source, output: session.output, report: record), over: source,
-        total: task.count)
+      outcome = try compress(tree, operands, total: task.count, report: record)
     } else {
       let source = DecompressSource(tree, operands: operands, naming: naming) { player.mayHaveRival }
-      outcome = session.run(
-        DecompressJob(options, decoding: decoding, output: session.output, report: record),
-        over: source, total: task.count)
+      outcome = decompress(source, total: task.count, report: record)
     }
     return ShardTask.Processed(summary: outcome.summary, ending: finish(outcome))
   }
@@ -148,7 +152,7 @@ struct TransformCommand: Command {
       summary,
       text: SummaryText(
         verb: "decompressed", files: counts.done, bytes: sizes.compressed, output: sizes.plain,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     if counts.missing > 0, counts.missing == operands.count, counts.done == 0 {
       return .exit(.fatal)
     }
@@ -183,10 +187,9 @@ struct TransformCommand: Command {
   /// Lists an output that a dry run would write.
   private func list(_ report: TransformReport) throws(BatchError) {
     guard case .planned(let target, _) = report.outcome else { return session.advanced(1) }
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let names = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let results = ResultWriter(session)
     var row = ResultRows()
-    row.append { names.append(target, to: &$0) }
+    row.append { results.append(name: target, to: &$0) }
     try results.write(row)
   }
 
@@ -204,7 +207,7 @@ struct TransformCommand: Command {
     let plan = SummaryText(
       verb: compresses ? "would compress" : "would decompress", files: counts.done,
       bytes: counts.byteCount,
-      others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")], showsRate: false)
+      others: counts.unprocessed, showsRate: false)
     session.reporter.summary(
       summary,
       text: common.dryRun
@@ -216,7 +219,7 @@ struct TransformCommand: Command {
           others: [
             (outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied"),
           ]
-            + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+            + gaps.words + counts.unprocessed,
           tallies: [
             (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
             (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),

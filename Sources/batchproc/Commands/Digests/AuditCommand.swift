@@ -25,7 +25,6 @@ struct AuditCommand: Command {
     session = try Session(common, environment: environment, inputs: 1)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let isOfParts = others.count > 1
     let operands = [first, isOfParts ? others[0].isAbsolute ? "/" : "." : others.first ?? "."]

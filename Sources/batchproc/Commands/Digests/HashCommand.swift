@@ -15,7 +15,6 @@ struct HashCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let writer = try options.writer()
     var walk = try session.walkOptions()
@@ -26,7 +25,7 @@ struct HashCommand: Command {
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
         .compactMap { $0 })
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let results = ResultWriter(session: session, stream: file ?? session.output, isEvents: file == nil)
+    let results = ResultWriter(session, to: file)
     if !results.writesEvents {
       var header = [UInt8]()
       writer.appendHeader(to: &header)

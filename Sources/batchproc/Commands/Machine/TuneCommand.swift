@@ -64,7 +64,8 @@ struct TuneCommand: Command {
     guard let best = sweep.recommendation else {
       throw BatchError(.invalid, "there was no time for a single measurement", remedy: "give more --seconds")
     }
-    let rows = TuneRows(sweep, sample, device, job: job, folder: folder, recommended: best)
+    let rows = TuneRows(
+      sweep: sweep, sample: sample, device: device, job: job, folder: folder, recommended: best)
     if let plot {
       let file = try OutputFile(plot, isReplacing: true, isSynced: true, in: session.context)
       try file.write(Array(rows.svg.utf8))
