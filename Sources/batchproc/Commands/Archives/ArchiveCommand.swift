@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc archive`.
 struct ArchiveCommand: Command {
   private let choices: ArchiveChoices
   private let operands: [PathBytes]
@@ -54,17 +53,11 @@ struct ArchiveCommand: Command {
     var verified: Int?
     let outcome = session.run(job, over: source, total: total)
     var size: Int64?
-    if outcome.result != nil {
+    if let written = outcome.result {
       do throws(BatchError) {
         try encrypted?.seal()
         size = try file?.size()
-      } catch {
-        failure = error
-      }
-    }
-    if failure == nil, let written = outcome.result, !cameToNothing(outcome.summary.counts) {
-      do throws(BatchError) {
-        verified = try complete(file, encrypted, written)
+        if !cameToNothing(outcome.summary.counts) { verified = try complete(file, encrypted, written) }
       } catch {
         failure = error
       }
@@ -159,22 +152,17 @@ struct ArchiveCommand: Command {
     _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, size: Int64?,
     verified: Int?, _ operands: Operands
   ) -> Ending {
-    let stopped = summary.stopped ?? (failure?.code == .cancelled ? failure : nil)
     let summary = RunSummary(
-      counts: summary.counts, stopped: stopped, elapsed: summary.elapsed, concurrency: summary.concurrency)
+      counts: summary.counts, stopped: summary.stopped ?? (failure?.code == .cancelled ? failure : nil),
+      elapsed: summary.elapsed, concurrency: summary.concurrency)
     if let ending = session.endingOfStopped(summary) {
       file?.discard()
       return ending
     }
     let counts = session.context.counters.snapshot
     let isFatal = cameToNothing(counts)
-    do throws(BatchError) {
-      if let failure { throw failure }
-      if isFatal { file?.discard() }
-    } catch {
-      file?.discard()
-      return session.ending(after: error)
-    }
+    if isFatal || failure != nil { file?.discard() }
+    if let failure { return session.ending(after: failure) }
     session.reporter.summary(
       RunSummary(
         counts: counts, stopped: summary.stopped, elapsed: summary.elapsed, concurrency: summary.concurrency),

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc extract`.
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
   let session: Session
@@ -11,9 +10,8 @@ struct ExtractCommand: Command {
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
     let inputs = ExtractJob.descriptorsOfCollector + choices.descriptorsOfReader
-    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
-      try Session(common, environment: environment, inputs: inputs) { observe($0) }
-    }
+    tally = TransformTally(namesEach: common.verbose || common.json)
+    session = try Session(common, environment: environment, inputs: inputs, observing: tally.observing)
   }
 
   func run() throws(BatchError) -> Ending {

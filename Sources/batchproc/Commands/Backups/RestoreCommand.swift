@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc restore`.
 struct RestoreCommand: Command {
   private let choices: BackupChoices
   private let globs: [PathBytes]
@@ -12,7 +11,6 @@ struct RestoreCommand: Command {
   private let tally: TransformTally
   private let made = MemberTally()
 
-  /// - Throws: `UsageError` without a target.
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     let from = parsed.bytes(.copyFrom)
     guard let directory = from ?? parsed.operands.first else {
@@ -32,9 +30,8 @@ struct RestoreCommand: Command {
     options.makesDevices = StandardStreams.isRoot
     options.isDryRun = common.dryRun
     extraction = options
-    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
-      try Session(common, environment: environment) { observe($0) }
-    }
+    tally = TransformTally(namesEach: common.verbose || common.json)
+    session = try Session(common, environment: environment, observing: tally.observing)
   }
 
   func run() throws(BatchError) -> Ending {

@@ -34,14 +34,14 @@ struct TransformCommand: Command {
     options.isSynced = common.fsync
     options.isDryRun = common.dryRun
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
-    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
-      try Session(
-        common, environment: environment, outputs: choices.writesToStdout ? nil : options,
-        laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
-        resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun,
-        inputs: task == nil ? 0 : 4
-      ) { observe(task?.recording($0) ?? $0) }
-    }
+    let tally = TransformTally(namesEach: common.verbose || common.json)
+    self.tally = tally
+    session = try Session(
+      common, environment: environment, outputs: choices.writesToStdout ? nil : options,
+      laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
+      resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun,
+      inputs: task == nil ? 0 : 4
+    ) { tally.observing(task?.recording($0) ?? $0) }
     self.options = session.outputs ?? options
   }
 
