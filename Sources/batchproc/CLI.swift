@@ -6,7 +6,6 @@ import var Glibc.STDERR_FILENO
 
 /// The command line from its arguments to the end of the process.
 enum CLI {
-  /// Sets the process up, dispatches the arguments and ends.
   static func main() -> Never {
     let arguments = ProcessArguments.current()
     if arguments.first == ForeignReaderProgram.command {

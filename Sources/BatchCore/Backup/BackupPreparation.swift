@@ -28,9 +28,7 @@ package struct BackupPreparation: Sendable {
     try self.init(paths, to: set, options: options, content: content, in: run)
   }
 
-  /// - Parameters:
-  ///   - paths: one or more.
-  ///   - content: the content of the set.
+  /// - Parameter paths: one or more.
   /// - Throws: `missing` or `invalid` for a source that is missing or implausible.
   init(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, content: BackupSet.Content,

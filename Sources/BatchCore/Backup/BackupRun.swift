@@ -58,9 +58,7 @@ package final class BackupRun: Sendable {
 
   /// Takes the lock of the set, reads its content, and opens the output files.
   ///
-  /// - Parameters:
-  ///   - paths: one or more.
-  ///   - report: receives every member that is archived.
+  /// - Parameter paths: one or more.
   /// - Throws: `locked` when another run has the lock, `missing` or `invalid` for a source that is missing or implausible,
   ///   `unwritable` when no files can be created in the folder.
   package init(
@@ -100,7 +98,6 @@ package final class BackupRun: Sendable {
 
   /// Renames the files to their final names, the manifest last.
   ///
-  /// - Parameter content: the summary of what was written.
   /// - Throws: `unwritable`; then the snapshot does not exist.
   package func complete(_ content: BackupContent) throws(BatchError) {
     try archive.finish()
@@ -138,7 +135,6 @@ package final class BackupRun: Sendable {
     try file.finish()
   }
 
-  /// Removes the unfinished files.
   package func discard() {
     outputs.discard()
     // The next run reads the record and removes an archive without a manifest.

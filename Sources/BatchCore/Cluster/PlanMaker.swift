@@ -76,7 +76,6 @@ package final class PlanMaker {
   ///   - listed: the status of its folder when it was listed.
   ///   - first: the first path of the file, if the item is a further name.
   ///   - mayHaveRival: whether a file beside it may have the same output.
-  ///   - measure: its measure for the chunk planner.
   ///   - bytes: bytes of content that will be processed.
   package func add(
     _ item: WalkItem, listed: FileStatus?, first: PathBytes? = nil, mayHaveRival: Bool = false,
@@ -214,9 +213,7 @@ package final class PlanMaker {
 
   /// Cuts the entries into shards, and renames both files of the plan to their final names.
   ///
-  /// - Parameters:
-  ///   - arguments: options and operands of the command.
-  ///   - fewestBytes: the least bytes of a shard, if there are several.
+  /// - Parameter fewestBytes: the least bytes of a shard, if there are several.
   package func finish(
     version: String, command: String, arguments: [PathBytes], operandCount: Int, filtered: Int,
     fewestBytes: Int64?, isSynced: Bool
@@ -253,7 +250,6 @@ package final class PlanMaker {
     return plan
   }
 
-  /// Removes the unfinished files.
   package func discard() {
     file.discard()
     aside?.discard()

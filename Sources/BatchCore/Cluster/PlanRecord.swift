@@ -171,7 +171,6 @@ struct PlanFields {
     rest = bytes
   }
 
-  /// The rest as text.
   var text: String { String(decoding: rest, as: UTF8.self) }
 
   mutating func word() throws(BatchError) -> String { String(decoding: try field(), as: UTF8.self) }

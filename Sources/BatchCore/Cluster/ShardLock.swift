@@ -92,7 +92,6 @@ package struct ShardState: Sendable {
   package var bytes: Int64 = 0
   package var milliseconds: Int64 = 0
   package var failed = 0
-  /// The last error of the task.
   package var error: String?
 
   /// Reads the files of a shard; never waits.

@@ -111,7 +111,6 @@ package struct ShardResults {
     return names.compactMap { folder.remove($0, by: right) }
   }
 
-  /// Bytes of all valid results.
   package var size: Int64 {
     verified.reduce(0) { $0 + min($1?.status.size ?? 0, .max - $0) }
   }

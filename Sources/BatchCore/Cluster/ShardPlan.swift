@@ -42,12 +42,10 @@ package struct ShardPlan: Sendable {
 
   /// The SHA-256 of the plan.
   package let id: String
-  /// The version of the program.
   package let version: String
   package let command: String
   /// The folder in which relative paths begin.
   package let workingFolder: PathBytes
-  /// The options and operands of the command.
   package let arguments: [PathBytes]
   /// How many shards were requested; there are fewer if there is little work.
   package let asked: Int
@@ -105,7 +103,6 @@ package struct ShardPlan: Sendable {
     return bytes
   }
 
-  /// Appends the last line.
   static func finished(_ lines: [UInt8]) throws(BatchError) -> [UInt8] {
     var end = JSONLine("end")
     end.add("sha256", try Digest.sha256(of: lines).hex)

@@ -150,7 +150,6 @@ package final class ShardResultReader {
     }
   }
 
-  /// The problem of a piece.
   func problem(_ place: Place) throws(BatchError) -> (Problem, Severity) {
     let line = try read(place.content).dropLast()
     do throws(BatchError) {

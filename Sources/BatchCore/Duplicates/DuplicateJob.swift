@@ -19,8 +19,6 @@ package struct DuplicateJob: BatchJob {
   private let report: @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - source: the source of the run.
-  ///   - cache: the cache of known digests.
   ///   - givesSHA256: whether groups have this digest; otherwise the fastest collision-resistant one.
   ///   - keepsNames: whether groups contain all names of a file that the walk finds.
   ///   - report: receives all groups once, at the end; the one that takes the most space first.
@@ -45,7 +43,6 @@ package struct DuplicateJob: BatchJob {
       asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, keepsNames: keepsNames, context, report)
   }
 
-  /// Reads files.
   package final class Worker: BatchWorker {
     private struct Waiting {
       let file: DuplicateItem.Candidate

@@ -33,7 +33,6 @@ package struct LinkJob: BatchJob {
       report)
   }
 
-  /// Compares files.
   package final class Worker: BatchWorker {
     /// The properties that must be equal in addition to the content.
     private struct Traits: Hashable {

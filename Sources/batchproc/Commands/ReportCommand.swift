@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc report`.
 struct ReportCommand: Command {
   private let directory: PathBytes
   private let name: PathBytes?

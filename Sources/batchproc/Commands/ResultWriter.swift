@@ -26,8 +26,6 @@ struct ResultWriter: Sendable {
   }
 
   /// Writes rows; for events they must be JSON objects.
-  ///
-  /// - Parameter type: of the events.
   func write(_ rows: ResultRows, as type: String = "file") throws(BatchError) {
     if let events {
       // The members of every event replace the opening brace of the object.

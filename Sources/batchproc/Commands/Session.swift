@@ -162,8 +162,6 @@ final class Session: Sendable {
   }
 
   /// The walk options of the command; the report file is excluded.
-  ///
-  /// - Throws: as ``CommonOptions/walkOptions()``.
   func walkOptions() throws(BatchError) -> WalkOptions {
     var walk = try common.walkOptions()
     walk.excluded = report.withLock { $0 }?.ownFiles ?? []
@@ -181,8 +179,6 @@ final class Session: Sendable {
   }
 
   /// The filter for members of an archive; nil without rules.
-  ///
-  /// - Throws: as ``CommonOptions/filter()``.
   func filter() throws(BatchError) -> PathFilter? {
     let filter = try common.filter()
     rules.withLock { $0 = filter }
@@ -231,8 +227,6 @@ final class Session: Sendable {
   }
 
   /// The same over the items of a reader.
-  ///
-  /// - Parameter total: the total work, if known.
   func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader, total: (members: Int, bytes: UInt64)? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {

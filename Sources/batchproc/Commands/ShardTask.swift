@@ -14,7 +14,6 @@ final class ShardTask: RunObserver {
     let lock: ShardLock
   }
 
-  /// The result of processing.
   struct Processed {
     let summary: RunSummary
     let ending: Ending
@@ -60,7 +59,6 @@ final class ShardTask: RunObserver {
 
   func changed(_ change: ConcurrencyChange) { reporter.withLock { $0 }?.changed(change) }
 
-  /// The total work of the run.
   var count: ResultOperation<Counters.Snapshot> {
     CountingWalk.known(shard.entries, bytes: UInt64(clamping: shard.bytes))
   }
@@ -70,7 +68,6 @@ final class ShardTask: RunObserver {
   /// - Parameters:
   ///   - checksFolders: whether folders are checked for added or removed entries.
   ///   - process: runs the job; returns the result of the run and how the command ends.
-  /// - Throws: an error before the run begins.
   func run(
     _ session: Session, checksFolders: Bool,
     _ process: (sending Work) throws(BatchError) -> Processed

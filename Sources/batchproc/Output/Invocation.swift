@@ -34,7 +34,6 @@ extension Invocation {
 }
 
 extension OptionValue {
-  /// The value as shown to users.
   fileprivate var shown: PathBytes {
     switch self {
     case .size(let size): PathBytes(ByteCount.text(size))

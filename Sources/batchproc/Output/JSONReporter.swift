@@ -65,8 +65,6 @@ final class JSONReporter: Reporter {
   }
 
   /// Writes results from their members, starting with the first comma.
-  ///
-  /// - Throws: the error of the stream.
   func write(_ type: String, members: some Sequence<ArraySlice<UInt8>>) throws(BatchError) {
     try write { state, bytes in
       for member in members {
@@ -77,7 +75,6 @@ final class JSONReporter: Reporter {
     }
   }
 
-  /// Writes one result.
   func write(_ type: String, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
     try write { state, bytes in
       state.append(type, to: &bytes, fill)
@@ -85,8 +82,6 @@ final class JSONReporter: Reporter {
   }
 
   /// Writes the last line of a run with other counts than files.
-  ///
-  /// - Throws: the error of the stream.
   func writeSummary(isComplete: Bool = true, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
     try write { state, bytes in
       state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes, fill)

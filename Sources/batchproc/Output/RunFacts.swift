@@ -29,7 +29,6 @@ struct RunFacts: Sendable {
       }
     }
 
-    /// The count of other reasons.
     var otherCount: Int { count - reasons.reduce(0) { $0 + $1.count } }
   }
 
@@ -70,6 +69,5 @@ struct RunFacts: Sendable {
   var findings = Remarks()
   var slowestFiles: [SlowestTimes.Entry] = []
   var slowestFolders: [SlowestTimes.Entry] = []
-  /// The limits of the run, by name.
   var limits: [(name: String, value: String)] = []
 }

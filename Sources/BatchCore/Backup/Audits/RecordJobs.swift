@@ -66,7 +66,6 @@ package struct MemberRecordJob: BatchJob {
 /// One recorded path.
 package struct RecordRow: Sendable {
   let record: RecordedPath
-  /// The identity of a file with several names.
   let identity: FileIdentity?
 }
 

@@ -176,7 +176,6 @@ package struct BackupSet: Sendable {
       name: name, header: companion.header(of: name), footer: companion.footer, companion: companion)
   }
 
-  /// Opens an archive of the set.
   func archive(_ name: SnapshotName, in context: SourceContext) throws(BatchError) -> ArchiveFile {
     let (path, keys) = (path(name.archive), name.isEncrypted ? keys : nil)
     guard let remoteFile else { return try ArchiveFile(path, keys: keys, in: context) }

@@ -112,7 +112,6 @@ package struct Companion: Sendable, Hashable {
     return footer
   }
 
-  /// Whether the manifest agrees.
   func agrees(with header: SnapshotHeader, _ footer: SnapshotFooter) -> Bool {
     sequence == header.sequence && increment == header.increment && isVerified == footer.isVerified
       && needs == Set(footer.needs.keys) && archiveSize == footer.archiveSize

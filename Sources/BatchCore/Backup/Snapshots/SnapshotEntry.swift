@@ -16,7 +16,6 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var mode: UInt32 = 0
   package var owner: UInt32 = 0
   package var group: UInt32 = 0
-  /// The target of a symbolic link.
   package var linkTarget: PathBytes?
   /// The same number for all names of a file in one manifest, and for no other row; nil for a file with one name, for other
   /// kinds, and in manifests of earlier versions.

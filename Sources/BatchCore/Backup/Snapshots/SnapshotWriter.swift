@@ -18,7 +18,6 @@ final class SnapshotWriter {
     header.appendLine(to: &buffer)
   }
 
-  /// Begins the rows of a source.
   func begin(_ source: SnapshotSource) throws(BatchError) {
     footer.sources.append(source)
     source.appendLine(as: "source", to: &buffer)

@@ -1,6 +1,5 @@
 import BatchEngine
 
-/// Parses decimal numbers.
 package enum DecimalDigits {
   package static func contains(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)

@@ -9,7 +9,6 @@ struct ArgumentScanner {
   }
 
   let options: [OptionSpec]
-  /// The command in error messages.
   let command: CommandSpec?
   /// The arguments that were not read yet.
   private(set) var rest: ArraySlice<PathBytes>

@@ -53,7 +53,6 @@ struct PlannedCommand {
     parsed = ParsedCommand(command: full.command, given: given, operands: full.operands)
   }
 
-  /// Reads the command of a plan.
   init(_ plan: ShardPlan, in outer: CommandSpec) throws(UsageError) {
     let words = [PathBytes(plan.command)] + plan.arguments
     parsed = try Self.parse(words, outer) { _ in

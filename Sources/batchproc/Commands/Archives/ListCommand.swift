@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc list`.
 struct ListCommand: Command {
   private let choices: ReadingChoices
   let session: Session

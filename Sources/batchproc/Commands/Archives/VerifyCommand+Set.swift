@@ -12,7 +12,6 @@ extension VerifyCommand {
     var bytes: Int64 = 0
   }
 
-  /// - Throws: an error before the run begins.
   func verifySets() throws(BatchError) -> Ending {
     let all = try BackupSet.names(in: path, calls: session.context.calls)
     let names = name.map { [$0] } ?? all

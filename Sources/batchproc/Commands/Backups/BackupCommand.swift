@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc backup`.
 struct BackupCommand: Command {
   private let choices: BackupChoices
   private let name: PathBytes
@@ -15,7 +14,6 @@ struct BackupCommand: Command {
   let session: Session
   private let tally = MemberTally()
 
-  /// - Throws: `UsageError` without a target.
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     guard let target = parsed.bytes(.target) else {
       throw UsageError(

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// `batchproc drill`.
 struct DrillCommand: Command {
   private let choices: BackupChoices
   private let share: Double
@@ -21,7 +20,6 @@ struct DrillCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// The results so far.
   private struct Tally {
     var files = 0
     var bytes: Int64 = 0

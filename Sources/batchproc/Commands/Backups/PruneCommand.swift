@@ -1,14 +1,12 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc prune`.
 struct PruneCommand: Command {
   private let choices: BackupChoices
   /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
 
-  /// - Throws: `UsageError` without a rule.
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     guard !choices.retention.isEmpty else {

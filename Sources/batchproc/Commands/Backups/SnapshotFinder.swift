@@ -5,7 +5,6 @@ import Synchronization
 /// Reports in which snapshots paths are, and where they changed.
 struct SnapshotFinder {
   let session: Session
-  /// The names of all searched sets.
   let names: [PathBytes]
 
   private static let heading = [

@@ -4,7 +4,6 @@ import BatchEngine
 /// Lists the snapshots of sets, one set after the other.
 struct SnapshotRows {
   let session: Session
-  /// The names of all listed sets.
   let names: [PathBytes]
   /// How old the newest snapshot of a set may be, in seconds.
   let maxAge: Int64?

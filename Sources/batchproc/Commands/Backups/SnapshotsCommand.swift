@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc snapshots`.
 struct SnapshotsCommand: Command {
   /// The requested information about snapshots.
   private enum Question {
@@ -94,8 +93,6 @@ struct SnapshotsCommand: Command {
   }
 
   /// The set of some snapshots, and these snapshots.
-  ///
-  /// - Throws: as for the selection of a set or snapshot.
   private func chosen(
     _ sources: [SetSource], _ places: [SnapshotPlace?]
   ) throws(BatchError) -> (SetSource, [Snapshot]) {

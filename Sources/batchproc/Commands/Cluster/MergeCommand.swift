@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc merge`.
 struct MergeCommand: Command {
   private let folder: PlanFolder
   private let plan: ShardPlan

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc plan`.
 struct PlanCommand: Command {
   private let planned: PlannedCommand
   private let shards: Int

@@ -8,7 +8,6 @@ struct ShardCommand: Command {
   private let archive: ArchiveChoices?
   let session: Session
 
-  /// Runs the command line of a shard.
   static func run(_ own: ParsedCommand, _ environment: @escaping Environment) throws
     -> Ending
   {
@@ -58,7 +57,6 @@ struct ShardCommand: Command {
     }
   }
 
-  /// The number of the task.
   private static func index(
     _ environment: Environment, _ command: CommandSpec
   ) throws(UsageError) -> Int {

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// `batchproc test`.
 struct TestCommand: Command {
   private let operands: [PathBytes]
   let session: Session

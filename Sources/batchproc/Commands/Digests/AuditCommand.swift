@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc audit`.
 struct AuditCommand: Command {
   private let first: PathBytes
   /// The other side; several paths are parts of a manifest.

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc check`.
 struct CheckCommand: Command {
   private let options: CheckOptions
   private let manifests: [PathBytes]

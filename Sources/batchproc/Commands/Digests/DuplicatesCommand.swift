@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// `batchproc duplicates`.
 struct DuplicatesCommand: Command {
   private let form: DuplicateForm
   private let endsNamesInNUL: Bool

@@ -3,7 +3,6 @@ import BatchEngine
 import BatchOutputs
 import Dispatch
 
-/// `batchproc hash`.
 struct HashCommand: Command {
   private let options: HashOptions
   private let operands: [PathBytes]

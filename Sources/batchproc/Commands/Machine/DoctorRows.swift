@@ -3,7 +3,6 @@ import BatchEngine
 
 /// The rows that `doctor` prints about a machine.
 struct DoctorRows: Sendable {
-  /// One fact.
   private struct Row: Sendable {
     /// Its name in JSON.
     let key: String

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc tune`.
 struct TuneCommand: Command {
   private static let defaultSeconds: Int64 = 30
 
@@ -26,7 +25,6 @@ struct TuneCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the measurements begin.
   func run() throws(BatchError) -> Ending {
     if isSaved, devices == nil {
       throw BatchError(.invalid, "--save finds no place: neither XDG_STATE_HOME nor HOME is set")
