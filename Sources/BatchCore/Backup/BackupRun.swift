@@ -49,7 +49,7 @@ package final class BackupRun: Sendable {
   private let outputs: SnapshotOutputs
   private let copies: ManifestCopies?
   private let isSynced: Bool
-  private let preparation: BackupPreparation
+  package let preparation: BackupPreparation
   private let run: RunContext
   /// A note about the directory of the set.
   package let note: BatchError?
@@ -86,15 +86,6 @@ package final class BackupRun: Sendable {
   }
 
   package var header: SnapshotHeader { preparation.header }
-  /// Why this snapshot is a full one, and other remarks about the set.
-  package var remarks: [BatchError] { preparation.remarks }
-  /// The absolute paths of the sources.
-  package var paths: [PathBytes] { preparation.paths }
-
-  /// - Parameter walk: the options of a walk that takes everything.
-  package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
-    try preparation.source(walk, in: run)
-  }
 
   /// Renames the files to their final names, the manifest last.
   ///

@@ -125,3 +125,12 @@ extension SkipReason {
     }
   }
 }
+
+extension RunSummary {
+  /// The summary of a command that counts its work itself and reached its end.
+  init(seen: Int, done: Int, failed: Int = 0, bytes: Int64, elapsed: Duration = .zero) {
+    var counts = Counters.Snapshot()
+    (counts.seen, counts.done, counts.failed, counts.byteCount) = (seen, done, failed, bytes)
+    self.init(counts: counts, stopped: nil, elapsed: elapsed)
+  }
+}

@@ -36,23 +36,19 @@ package struct BackupSet: Sendable {
   /// - Throws: `missing` when there is no set, `invalid` when there are several and no name was given.
   package init(in directory: PathBytes, named name: PathBytes?, _ run: RunContext) throws(BatchError) {
     let names = try Self.names(in: directory, calls: run.calls)
-    if let name {
-      guard names.contains(name) else {
-        throw BatchError(.missing, "there is no snapshot of this set in \(directory)", path: name)
-      }
-      try self.init(in: directory, named: name)
-      return
-    }
-    guard let only = names.first else {
+    guard let found = name ?? names.first else {
       throw BatchError(.missing, "there is no snapshot in this folder", path: directory)
     }
-    guard names.count == 1 else {
+    guard names.contains(found) else {
+      throw BatchError(.missing, "there is no snapshot of this set in \(directory)", path: found)
+    }
+    guard name != nil || names.count == 1 else {
       let list = names.map(\.description).joined(separator: ", ")
       throw BatchError(
         .invalid, "there are several sets in this folder (\(list))", path: directory,
         remedy: .chooseSet)
     }
-    try self.init(in: directory, named: only)
+    try self.init(in: directory, named: found)
   }
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }

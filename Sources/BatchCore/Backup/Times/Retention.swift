@@ -4,13 +4,8 @@
 /// periods that have snapshots. A snapshot is kept if any rule keeps it.
 package struct Retention: Sendable, Hashable {
   /// A rule, which is also the reason why a snapshot is kept.
-  package enum Rule: Sendable, Hashable {
-    case last
-    case hourly
-    case daily
-    case weekly
-    case monthly
-    case yearly
+  package enum Rule: String, Sendable {
+    case last, hourly, daily, weekly, monthly, yearly
     /// Not older than the newest snapshot by ``Retention/within`` or more.
     case within
   }

@@ -8,15 +8,12 @@ struct ArchiveCommand: Command {
   let session: Session
   private let tally = MemberTally()
 
-  init(
-    _ parsed: ParsedCommand, choices: ArchiveChoices, common: CommonOptions,
-    environment: Environment
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment) throws {
+    choices = try ArchiveChoices(parsed, environment: environment)
     if common.json, !common.dryRun, choices.output == nil {
       throw UsageError(
         "--json cannot be used with -o -: standard output carries the archive.", in: parsed.command)
     }
-    self.choices = choices
     operands = parsed.operands
     session = try Session(
       common, environment: environment, stride: choices.options.format.stride(count: common.stride),

@@ -30,7 +30,8 @@ struct ExtractCommand: Command {
     } else {
       try FolderMaker(calls: session.context.calls).makeLast(choices.directory)
     }
-    let rows = common.dryRun ? PreviewRows(choices.directory, selection, session) : nil
+    let rows =
+      common.dryRun ? PreviewRows(directory: choices.directory, selection: selection, session: session) : nil
     let job = try ExtractJob(
       into: choices.directory, selection: selection, options: options, in: session.context
     ) {

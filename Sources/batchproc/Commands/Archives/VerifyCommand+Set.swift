@@ -24,12 +24,9 @@ extension VerifyCommand {
       try verify(set, &tally)
     }
     try session.output.finish()
-    var counts = Counters.Snapshot()
-    (counts.seen, counts.done, counts.failed, counts.byteCount) = (
-      tally.members, tally.members - tally.damaged, tally.failed, tally.bytes
-    )
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
+      RunSummary(
+        seen: tally.members, done: tally.members - tally.damaged, failed: tally.failed, bytes: tally.bytes),
       text: SummaryText(
         verb: "verified", files: tally.members, noun: "member", bytes: tally.bytes,
         kinds: [(tally.archives, "archive")], others: [(tally.damaged, "damaged"), (tally.failed, "failed")],

@@ -127,16 +127,16 @@ struct BackupCommand: Command {
     }
     for warning in backup.warnings { session.fail(warning, severity: .warning) }
     if let note = backup.note { session.warn(note, as: .note) }
-    for remark in backup.remarks { session.warn(remark) }
+    for remark in backup.preparation.remarks { session.warn(remark) }
     let walk = try self.walk(of: set)
     let source: BackupSource
     do throws(BatchError) {
-      source = try backup.source(walk, in: session.context)
+      source = try backup.preparation.source(walk, in: session.context)
     } catch {
       backup.discard()
       throw error
     }
-    let total = Operands(backup.paths, lists: [], run: session.context).total(walk)
+    let total = Operands(backup.preparation.paths, lists: [], run: session.context).total(walk)
     StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
     let outcome = session.run(backup.job, over: source, total: total)
     guard let content = outcome.result else {
@@ -163,15 +163,6 @@ struct BackupCommand: Command {
     }
   }
 
-  /// Removes snapshots that no rule keeps, if there are rules.
-  private func prune(_ backup: BackupRun) -> Result<Prune?, BatchError> {
-    guard !choices.retention.isEmpty else { return .success(nil) }
-    return Result { () throws(BatchError) in
-      try PruneCommand.prune(
-        backup.set, choices, backup.lock, isSynced: common.fsync, removes: true, in: session.context)
-    }
-  }
-
   private func finish(
     _ backup: BackupRun, _ content: BackupContent, _ summary: RunSummary, _ report: inout BackupHooks.Report
   ) -> Ending {
@@ -189,10 +180,13 @@ struct BackupCommand: Command {
     }
     var prune: Prune?
     var failure: BatchError?
-    // The snapshot exists; only old ones could not be removed.
-    switch self.prune(backup) {
-    case .success(let done): prune = done
-    case .failure(let error):
+    do throws(BatchError) {
+      if !choices.retention.isEmpty {
+        prune = try PruneCommand.prune(
+          backup.set, choices, backup.lock, isSynced: common.fsync, in: session.context)
+      }
+    } catch {
+      // The snapshot exists; only old ones could not be removed.
       failure = error
       session.reporter.fatal(error)
     }

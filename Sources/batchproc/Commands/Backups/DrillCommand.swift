@@ -66,13 +66,10 @@ struct DrillCommand: Command {
 
   private func summarize(_ tally: Tally, _ drill: Drill, elapsed: Duration) {
     let failed = tally.damaged + tally.undrilled
-    var counts = Counters.Snapshot()
-    (counts.seen, counts.done, counts.failed, counts.byteCount) = (
-      tally.files, tally.files - failed, failed, tally.bytes
-    )
     let total = (files: drill.total.files, bytes: Int64(clamping: drill.total.bytes))
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: elapsed),
+      RunSummary(
+        seen: tally.files, done: tally.files - failed, failed: failed, bytes: tally.bytes, elapsed: elapsed),
       text: SummaryText(
         verb: "drilled \(drill.snapshot.name.stamp):", files: tally.files, bytes: tally.bytes,
         total: tally.files == total.files ? nil : total,

@@ -20,8 +20,7 @@ struct PruneCommand: Command {
     let context = session.context
     let set = try choices.set(session, state: state)
     let lock = common.dryRun ? nil : try set.lockForPruning(choices.patience, in: context)
-    let prune = try Self.prune(
-      set, choices, lock, isSynced: common.fsync, removes: !common.dryRun, in: context)
+    let prune = try Self.prune(set, choices, lock, isSynced: common.fsync, in: context)
     if common.dryRun || common.verbose || common.json { try show(prune) }
     if let events = session.reporter as? JSONReporter {
       try events.writeSummary { line in
@@ -43,13 +42,14 @@ struct PruneCommand: Command {
   }
 
   /// Decides, and removes the snapshots that no rule keeps.
+  ///
+  /// - Parameter lock: nil for a dry run, which removes nothing.
   static func prune(
-    _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, removes: Bool,
-    in run: RunContext
+    _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
     let prune = Prune(choices.retention, of: set, content, suspects: set.suspects(in: run))
-    if removes, let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
+    if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }
 
@@ -82,16 +82,7 @@ extension Prune.Reason {
   var word: String {
     switch self {
     case .newestVerified: "newest verified"
-    case .rule(let rule):
-      switch rule {
-      case .last: "last"
-      case .hourly: "hourly"
-      case .daily: "daily"
-      case .weekly: "weekly"
-      case .monthly: "monthly"
-      case .yearly: "yearly"
-      case .within: "within"
-      }
+    case .rule(let rule): rule.rawValue
     }
   }
 }

@@ -66,7 +66,7 @@ struct RestoreCommand: Command {
       try RestoreReader.makeTarget(target, in: context)
     }
     let selection = try MemberSelection(strip: strip)
-    let rows = common.dryRun ? PreviewRows(target, selection, session) : nil
+    let rows = common.dryRun ? PreviewRows(directory: target, selection: selection, session: session) : nil
     let job = try ExtractJob(into: target, selection: selection, options: options, in: session.context) {
       (report) throws(BatchError) in try session.report(report, tally, made, rows)
     }

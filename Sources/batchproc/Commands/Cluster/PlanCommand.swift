@@ -116,11 +116,8 @@ struct PlanCommand: Command {
   }
 
   private func report(_ plan: ShardPlan, _ tally: PlanTally) {
-    var counts = Counters.Snapshot()
-    counts.seen = tally.items + tally.filtered
-    counts.byteCount = tally.bytes
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
+      RunSummary(seen: tally.items + tally.filtered, done: 0, bytes: tally.bytes),
       text: SummaryText(
         verb: "planned", files: tally.items, noun: "path", bytes: tally.bytes,
         others: [

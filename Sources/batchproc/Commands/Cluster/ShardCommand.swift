@@ -8,9 +8,7 @@ struct ShardCommand: Command {
   private let archive: ArchiveChoices?
   let session: Session
 
-  static func run(_ own: ParsedCommand, _ environment: @escaping Environment) throws
-    -> Ending
-  {
+  static func run(_ own: ParsedCommand, _ environment: @escaping Environment) throws -> Ending {
     guard let given = own.bytes(.plan) else {
       throw UsageError("--shard needs '--plan <dir>'.", in: own.command)
     }
@@ -41,10 +39,7 @@ struct ShardCommand: Command {
     if ![.hash, .check].contains(parsed.command.id) { ProcessHeap.share() }
     switch parsed.command.id {
     case .compress, .decompress:
-      return try TransformCommand(
-        parsed, choices: try TransformChoices(parsed), common: common, environment: environment,
-        task: task
-      ).execute()
+      return try TransformCommand(parsed, common: common, environment: environment, task: task).execute()
     case .test:
       return try TestCommand(parsed, common: common, environment: environment, task: task).execute()
     case .check:

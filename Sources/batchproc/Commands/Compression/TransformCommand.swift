@@ -16,9 +16,10 @@ struct TransformCommand: Command {
   private let task: ShardTask?
 
   init(
-    _ parsed: ParsedCommand, choices: TransformChoices, common: CommonOptions,
-    environment: Environment, task: ShardTask? = nil
+    _ parsed: ParsedCommand, common: CommonOptions, environment: Environment, task: ShardTask? = nil
   ) throws {
+    let choices = try TransformChoices(parsed)
+    self.choices = choices
     self.task = task
     if common.json, !common.dryRun, choices.writesToStdout || parsed.operands.contains("-") {
       let option = choices.writesToStdout ? "--stdout" : "-"
@@ -26,7 +27,6 @@ struct TransformCommand: Command {
         "--json cannot be used with \(option): standard output carries the data.",
         in: parsed.command)
     }
-    self.choices = choices
     let compresses = parsed.command.id == .compress
     self.compresses = compresses
     operands = parsed.operands
@@ -180,7 +180,7 @@ struct TransformCommand: Command {
         if let gap = report.checkGap { line.add(gap) }
       }
     } else if common.verbose {
-      session.diagnostics.print(String(decoding: report.line, as: UTF8.self))
+      session.diagnostics.print(report.line)
     }
   }
 
@@ -288,28 +288,22 @@ extension TransformReport {
   }
 
   /// A line for the user, with `-v`.
-  fileprivate var line: [UInt8] {
-    var bytes = TerminalText.escape(source.bytes)
-    bytes += ": ".utf8
+  fileprivate var line: String {
+    let text: String
     switch outcome {
     case .written(let target, let plain, let compressed):
       let ratio =
         plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
-      bytes += "\(Int(ratio.rounded())) %, ".utf8
-      TerminalText.append(target.bytes, to: &bytes)
-      if hasReplaced { bytes += ", replaced".utf8 }
-      if let checkGap { bytes += ", \(checkGap.message)".utf8 }
-    case .upToDate: bytes += "up to date".utf8
-    case .compressedAlready: bytes += "compressed already".utf8
-    case .notSmaller: bytes += "would not be smaller".utf8
-    case .linked(let target):
-      bytes += "linked to ".utf8
-      TerminalText.append(target.bytes, to: &bytes)
-    case .copied(let target, _):
-      bytes += "copied to ".utf8
-      TerminalText.append(target.bytes, to: &bytes)
-    case .planned(let target, _): TerminalText.append(target.bytes, to: &bytes)
+      text =
+        "\(Int(ratio.rounded())) %, \(TerminalText.string(target.bytes))" + (hasReplaced ? ", replaced" : "")
+        + (checkGap.map { ", \($0.message)" } ?? "")
+    case .upToDate: text = "up to date"
+    case .compressedAlready: text = "compressed already"
+    case .notSmaller: text = "would not be smaller"
+    case .linked(let target): text = "linked to \(TerminalText.string(target.bytes))"
+    case .copied(let target, _): text = "copied to \(TerminalText.string(target.bytes))"
+    case .planned(let target, _): text = TerminalText.string(target.bytes)
     }
-    return bytes
+    return "\(TerminalText.string(source.bytes)): \(text)"
   }
 }

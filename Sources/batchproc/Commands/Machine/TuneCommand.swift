@@ -83,11 +83,8 @@ struct TuneCommand: Command {
       }
     }
     let runs = (sweep.points + sweep.stridePoints).map(\.seconds.count).reduce(0, +)
-    var counts = Counters.Snapshot()
-    counts.seen = sample.count
-    counts.done = sample.count
-    counts.byteCount = sample.byteCount
-    let summary = RunSummary(counts: counts, stopped: nil, elapsed: .seconds(seconds))
+    let summary = RunSummary(
+      seen: sample.count, done: sample.count, bytes: sample.byteCount, elapsed: .seconds(seconds))
     if let ending = session.endingBeforeSummary(summary) { return ending }
     session.reporter.summary(
       summary,
