@@ -120,20 +120,17 @@ package final class PlanMaker {
   package func addToFirst(
     _ item: WalkItem, listed: FileStatus?, mayHaveRival: Bool, measure: ItemMeasure, bytes: Int64
   ) throws(BatchError) {
-    guard case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1
-    else {
-      return try add(
-        item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
+    var first: UInt64?
+    if case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1 {
+      first = firsts[record.status.identity]
+      if first == nil { firsts[record.status.identity] = position.offset }
     }
-    guard let first = firsts[record.status.identity] else {
-      firsts[record.status.identity] = position.offset
-      return try add(
-        item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
+    guard let first else {
+      return try add(item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
     }
     let start = asideBuffer.count
     var writer = PlanRecordWriter()
-    _ = writer.append(
-      item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
+    _ = writer.append(item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
     let length = asideBuffer.count - start
     further.append(HardLinkItem(first: first, offset: asideSize, length: length))
     asideSize += UInt64(length)
@@ -141,14 +138,8 @@ package final class PlanMaker {
   }
 
   private func flushAside() throws(BatchError) {
-    let file: AtomicFile
-    if let aside {
-      file = aside
-    } else {
-      file = try folder.newFile("plan.further", replacing: true)
-      aside = file
-    }
-    try withBytes(of: asideBuffer) { (raw) throws(BatchError) in try file.write(raw) }
+    if aside == nil { aside = try folder.newFile("plan.further", replacing: true) }
+    try withBytes(of: asideBuffer) { (raw) throws(BatchError) in try aside?.write(raw) }
     asideBuffer.removeAll(keepingCapacity: true)
   }
 
@@ -232,9 +223,7 @@ package final class PlanMaker {
           entries: end.entries - start.entries + (further[index]?.entries ?? 0),
           bytes: end.bytes - start.bytes,
           cost: end.cost - start.cost, digest: digests[index],
-          folder: try start.folder.map { (offset) throws(BatchError) in
-            try record(at: offset, descriptor)
-          }
+          folder: try start.folder.map { (offset) throws(BatchError) in try record(at: offset, descriptor) }
             ?? [], further: further[index]?.range))
     }
     let lines = try ShardPlan.finished(

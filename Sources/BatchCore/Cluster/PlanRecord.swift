@@ -182,10 +182,9 @@ struct PlanFields {
 
   /// Nil for `-`.
   mutating func optionalNumber<Number: FixedWidthInteger>() throws(BatchError) -> Number? {
-    let digits = try field()
-    if digits.count == 1, digits.first == UInt8(ascii: "-") { return nil }
-    guard let number: Number = DecimalDigits.number(digits) else { throw PlanRecord.invalid }
-    return number
+    guard rest.starts(with: "- ".utf8) else { return try number() }
+    rest = rest.dropFirst(2)
+    return nil
   }
 
   func time(_ seconds: Int64, _ nanoseconds: Int32) throws(BatchError) -> FileStatus.Time {
