@@ -6,7 +6,6 @@ import var Glibc.STDERR_FILENO
 
 /// The command line from its arguments to the end of the process.
 enum CLI {
-  /// Sets the process up, dispatches the arguments and ends.
   static func main() -> Never {
     let arguments = ProcessArguments.current()
     if arguments.first == ForeignReaderProgram.command {
@@ -116,12 +115,8 @@ enum CLI {
     case .cat where parsed.given.contains { [.identity, .passphraseFile].contains($0.id) }:
       return try DecryptCommand(parsed, common: common, environment: environment).execute()
     case .compress, .decompress, .cat:
-      let choices = try TransformChoices(parsed)
-      return try TransformCommand(parsed, choices: choices, common: common, environment: environment)
-        .execute()
-    case .archive:
-      let choices = try ArchiveChoices(parsed, environment: environment)
-      return try ArchiveCommand(parsed, choices: choices, common: common, environment: environment).execute()
+      return try TransformCommand(parsed, common: common, environment: environment).execute()
+    case .archive: return try ArchiveCommand(parsed, common: common, environment: environment).execute()
     case .test: return try TestCommand(parsed, common: common, environment: environment).execute()
     case .list: return try ListCommand(parsed, common: common, environment: environment).execute()
     case .verify: return try VerifyCommand(parsed, common: common, environment: environment).execute()

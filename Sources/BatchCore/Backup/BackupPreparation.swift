@@ -28,9 +28,7 @@ package struct BackupPreparation: Sendable {
     try self.init(paths, to: set, options: options, content: content, in: run)
   }
 
-  /// - Parameters:
-  ///   - paths: one or more.
-  ///   - content: the content of the set.
+  /// - Parameter paths: one or more.
   /// - Throws: `missing` or `invalid` for a source that is missing or implausible.
   init(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, content: BackupSet.Content,
@@ -101,23 +99,20 @@ package struct BackupPreparation: Sendable {
 
   /// - Parameter walk: the options of a walk that takes everything.
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
-    var walk = walk
-    // In a tree with few changes the walk is most of the work.
-    if previous != nil { walk.readAheadThreshold = .zero }
-    guard let previous, let manifest else {
-      return try BackupSource(
-        run.tree(paths, options: walk), sources: sources, plan: plan, previous: nil, former: FormerLinks(),
-        reread: RereadFiles())
+    var (walk, former, reread) = (walk, FormerLinks(), RereadFiles())
+    var reader: SnapshotReader?
+    if let previous, let manifest {
+      // In a tree with few changes the walk is most of the work.
+      walk.readAheadThreshold = .zero
+      if previous.footer.linked != 0, !plan.hasOtherSelection {
+        former = try FormerLinks(in: manifest, of: sources, walk, in: SourceContext(run))
+      }
+      if plan.readsEverything { reread = try RereadFiles(in: manifest, of: sources, plan, walk, in: run) }
+      reader = try SnapshotReader(manifest, in: SourceContext(run))
     }
-    let former =
-      previous.footer.linked == 0 || plan.hasOtherSelection
-      ? FormerLinks() : try FormerLinks(in: manifest, of: sources, walk, in: SourceContext(run))
-    let reread =
-      plan.readsEverything
-      ? try RereadFiles(in: manifest, of: sources, plan, walk, in: run) : RereadFiles()
     return try BackupSource(
-      run.tree(paths, options: walk), sources: sources, plan: plan,
-      previous: SnapshotReader(manifest, in: SourceContext(run)), former: former, reread: reread)
+      run.tree(paths, options: walk), sources: sources, plan: plan, previous: reader, former: former,
+      reread: reread)
   }
 
   /// The first second, from a given time on, whose name is not used yet: the clock may have been set back.

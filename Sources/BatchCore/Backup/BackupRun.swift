@@ -49,7 +49,7 @@ package final class BackupRun: Sendable {
   private let outputs: SnapshotOutputs
   private let copies: ManifestCopies?
   private let isSynced: Bool
-  private let preparation: BackupPreparation
+  package let preparation: BackupPreparation
   private let run: RunContext
   /// A note about the directory of the set.
   package let note: BatchError?
@@ -58,9 +58,7 @@ package final class BackupRun: Sendable {
 
   /// Takes the lock of the set, reads its content, and opens the output files.
   ///
-  /// - Parameters:
-  ///   - paths: one or more.
-  ///   - report: receives every member that is archived.
+  /// - Parameter paths: one or more.
   /// - Throws: `locked` when another run has the lock, `missing` or `invalid` for a source that is missing or implausible,
   ///   `unwritable` when no files can be created in the folder.
   package init(
@@ -88,19 +86,9 @@ package final class BackupRun: Sendable {
   }
 
   package var header: SnapshotHeader { preparation.header }
-  /// Why this snapshot is a full one, and other remarks about the set.
-  package var remarks: [BatchError] { preparation.remarks }
-  /// The absolute paths of the sources.
-  package var paths: [PathBytes] { preparation.paths }
-
-  /// - Parameter walk: the options of a walk that takes everything.
-  package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
-    try preparation.source(walk, in: run)
-  }
 
   /// Renames the files to their final names, the manifest last.
   ///
-  /// - Parameter content: the summary of what was written.
   /// - Throws: `unwritable`; then the snapshot does not exist.
   package func complete(_ content: BackupContent) throws(BatchError) {
     try archive.finish()
@@ -138,7 +126,6 @@ package final class BackupRun: Sendable {
     try file.finish()
   }
 
-  /// Removes the unfinished files.
   package func discard() {
     outputs.discard()
     // The next run reads the record and removes an archive without a manifest.
@@ -154,8 +141,6 @@ extension BackupOptions {
   /// A word for a file selection.
   package static func word(of choices: [String]) throws(BatchError) -> String {
     guard !choices.isEmpty else { return "" }
-    return try withBytes(of: Array(choices.joined(separator: "\n").utf8)) { (raw) throws(BatchError) in
-      String(try DigestStream(.sha256).digest(of: raw).hex.prefix(16))
-    }
+    return String(try Digest.sha256(of: Array(choices.joined(separator: "\n").utf8)).hex.prefix(16))
   }
 }

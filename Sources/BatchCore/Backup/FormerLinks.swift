@@ -26,10 +26,6 @@ struct FormerLinks: Sendable {
 
   /// Looks up each name of the previous snapshot. If a file has more names now, walks the tree to find them.
   ///
-  /// - Parameters:
-  ///   - manifest: the manifest of the previous snapshot.
-  ///   - sources: the sources of the backup.
-  ///   - walk: the walk options of the backup.
   /// - Throws: `malformed`, or the reason when the run is to stop.
   init(
     in manifest: ManifestFile, of sources: [SnapshotSource], _ walk: WalkOptions, in context: SourceContext

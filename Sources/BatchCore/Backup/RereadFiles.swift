@@ -13,10 +13,7 @@ struct RereadFiles: Sendable {
 
   /// Reads the files.
   ///
-  /// - Parameters:
-  ///   - manifest: the manifest of the previous snapshot.
-  ///   - walk: the walk options of the backup.
-  ///   - run: counts the bytes that are read.
+  /// - Parameter run: counts the bytes that are read.
   /// - Throws: `malformed` for the manifest, or the reason when the run is to stop.
   init(
     in manifest: ManifestFile, of sources: [SnapshotSource], _ plan: BackupPlan, _ walk: WalkOptions,
@@ -73,7 +70,6 @@ struct RereadFiles: Sendable {
   }
 
   private struct Job: BatchJob {
-    /// The counters of the backup.
     let counters: Counters
 
     func makeWorker(in context: WorkerContext) throws(BatchError) -> FunctionWorker<Item, [PathBytes]> {

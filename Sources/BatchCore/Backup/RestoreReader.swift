@@ -154,12 +154,3 @@ extension RestoreReader {
     try FolderMaker(calls: run.calls).make(folder)
   }
 }
-
-extension FileStatus.Time {
-  /// Seconds, a point and nine digits.
-  package var decimal: String {
-    var bytes = [UInt8]()
-    ManifestTime(self).appendNumber(to: &bytes)
-    return String(decoding: bytes, as: UTF8.self)
-  }
-}

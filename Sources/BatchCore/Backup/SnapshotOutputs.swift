@@ -5,7 +5,6 @@ import BatchOutputs
 final class SnapshotOutputs: Sendable {
   let archive: OutputFile
   let manifest: OutputFile
-  /// The encryption of an encrypted snapshot.
   let encryption: (archive: EncryptedOutput, manifest: EncryptedOutput)?
   /// This machine's copy of an encrypted manifest.
   let copy: OutputFile?
@@ -33,10 +32,8 @@ final class SnapshotOutputs: Sendable {
     }
   }
 
-  /// Receives the archive.
   var archiveStream: any ResultStream { encryption?.archive ?? archive }
 
-  /// Receives the manifest.
   var manifestStream: any ResultStream {
     PairedStream(first: encryption?.manifest ?? manifest, second: copy)
   }

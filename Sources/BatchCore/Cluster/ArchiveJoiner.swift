@@ -17,9 +17,7 @@ package final class ArchiveJoiner {
   /// The new number of each frame of the shard; nil for a frame that has become empty.
   private var numbers: [UInt32?] = []
 
-  /// - Parameters:
-  ///   - report: receives the members.
-  ///   - refused: receives a link that cannot be created.
+  /// - Parameter refused: receives a link that cannot be created.
   package init(
     _ options: ArchiveOptions, output: any ResultStream, _ run: RunContext,
     report: @escaping ([ArchivedMember]) -> Void, refused: @escaping (Problem) -> Void
@@ -68,7 +66,6 @@ package final class ArchiveJoiner {
     try release()
   }
 
-  /// Writes the end of the archive.
   package func finish() throws(BatchError) { _ = try archive.finish() }
 
   private func frame(

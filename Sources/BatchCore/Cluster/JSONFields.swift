@@ -52,14 +52,9 @@ struct JSONFields {
   func number<Number: FixedWidthInteger>(_ key: String, as type: Number.Type = Number.self)
     throws(BatchError) -> Number
   {
-    guard case .number(let digits)? = values[key] else { throw Self.missing(key) }
-    let isNegative = digits.first == UInt8(ascii: "-")
-    guard let value = DecimalDigits.value(of: isNegative ? digits.dropFirst() : digits) else {
+    guard case .number(let digits)? = values[key], let number: Number = DecimalDigits.number(digits) else {
       throw Self.missing(key)
     }
-    let number =
-      isNegative ? Int64(exactly: value).flatMap { Number(exactly: -$0) } : Number(exactly: value)
-    guard let number else { throw Self.missing(key) }
     return number
   }
 
@@ -73,7 +68,7 @@ struct JSONFields {
   }
 
   func digest(_ key: String) throws(BatchError) -> Digest {
-    guard case .string(let digits)? = values[key], let digest = Digest(.sha256, hex: digits[...])
+    guard case .string(let digits)? = values[key], let digest = Digest(.sha256, hex: digits)
     else {
       throw Self.missing(key)
     }

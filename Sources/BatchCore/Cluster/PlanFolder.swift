@@ -57,7 +57,6 @@ package struct PlanFolder: Sendable {
     return try AtomicFile(at: target, in: opened, replacing: replacing)
   }
 
-  /// - Throws: the error of the call.
   func has(_ name: String) throws(BatchError) -> Bool { try opened.look(at: PathBytes(name)) != nil }
 
   /// All names, unsorted.

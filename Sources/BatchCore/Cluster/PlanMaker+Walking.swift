@@ -12,21 +12,20 @@ package struct PlanTally: Sendable {
 
   package init() {}
 
-  private mutating func count(bytes size: Int64) {
-    items += 1
-    bytes += min(max(0, size), .max - bytes)
-  }
-
   mutating func count(_ item: CheckItem, bytes size: Int64) {
-    count(bytes: size)
-    guard case .unreadable(let problem) = item else { return }
-    problems += 1
-    if problem.event == .missing { missing += 1 }
+    let problem = if case .unreadable(let problem) = item { problem } else { Problem?.none }
+    count(bytes: size, problem)
   }
 
   mutating func count(_ item: WalkItem, bytes size: Int64) {
-    count(bytes: size)
-    guard case .problem(let problem) = item else { return }
+    let problem = if case .problem(let problem) = item { problem } else { Problem?.none }
+    count(bytes: size, problem)
+  }
+
+  private mutating func count(bytes size: Int64, _ problem: Problem?) {
+    items += 1
+    bytes += min(max(0, size), .max - bytes)
+    guard let problem else { return }
     problems += 1
     if problem.event == .missing { missing += 1 }
   }

@@ -76,7 +76,6 @@ package final class PlanMaker {
   ///   - listed: the status of its folder when it was listed.
   ///   - first: the first path of the file, if the item is a further name.
   ///   - mayHaveRival: whether a file beside it may have the same output.
-  ///   - measure: its measure for the chunk planner.
   ///   - bytes: bytes of content that will be processed.
   package func add(
     _ item: WalkItem, listed: FileStatus?, first: PathBytes? = nil, mayHaveRival: Bool = false,
@@ -121,20 +120,17 @@ package final class PlanMaker {
   package func addToFirst(
     _ item: WalkItem, listed: FileStatus?, mayHaveRival: Bool, measure: ItemMeasure, bytes: Int64
   ) throws(BatchError) {
-    guard case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1
-    else {
-      return try add(
-        item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
+    var first: UInt64?
+    if case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1 {
+      first = firsts[record.status.identity]
+      if first == nil { firsts[record.status.identity] = position.offset }
     }
-    guard let first = firsts[record.status.identity] else {
-      firsts[record.status.identity] = position.offset
-      return try add(
-        item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
+    guard let first else {
+      return try add(item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
     }
     let start = asideBuffer.count
     var writer = PlanRecordWriter()
-    _ = writer.append(
-      item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
+    _ = writer.append(item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
     let length = asideBuffer.count - start
     further.append(HardLinkItem(first: first, offset: asideSize, length: length))
     asideSize += UInt64(length)
@@ -142,14 +138,8 @@ package final class PlanMaker {
   }
 
   private func flushAside() throws(BatchError) {
-    let file: AtomicFile
-    if let aside {
-      file = aside
-    } else {
-      file = try folder.newFile("plan.further", replacing: true)
-      aside = file
-    }
-    try withBytes(of: asideBuffer) { (raw) throws(BatchError) in try file.write(raw) }
+    if aside == nil { aside = try folder.newFile("plan.further", replacing: true) }
+    try withBytes(of: asideBuffer) { (raw) throws(BatchError) in try aside?.write(raw) }
     asideBuffer.removeAll(keepingCapacity: true)
   }
 
@@ -178,10 +168,8 @@ package final class PlanMaker {
           try run.calls.fill(room, from: raw, at: name.offset, path: aside.target)
         }
         guard bytes.count == name.length else { throw .syscall("read back", errno: 0, path: aside.target) }
-        try withBytes(of: bytes) { (raw) throws(BatchError) in
-          try digest.update(raw)
-          try file.write(raw)
-        }
+        try digest.update(bytes.span.bytes)
+        try file.write(bytes.span)
         end += UInt64(name.length)
         next += 1
       }
@@ -216,9 +204,7 @@ package final class PlanMaker {
 
   /// Cuts the entries into shards, and renames both files of the plan to their final names.
   ///
-  /// - Parameters:
-  ///   - arguments: options and operands of the command.
-  ///   - fewestBytes: the least bytes of a shard, if there are several.
+  /// - Parameter fewestBytes: the least bytes of a shard, if there are several.
   package func finish(
     version: String, command: String, arguments: [PathBytes], operandCount: Int, filtered: Int,
     fewestBytes: Int64?, isSynced: Bool
@@ -237,9 +223,7 @@ package final class PlanMaker {
           entries: end.entries - start.entries + (further[index]?.entries ?? 0),
           bytes: end.bytes - start.bytes,
           cost: end.cost - start.cost, digest: digests[index],
-          folder: try start.folder.map { (offset) throws(BatchError) in
-            try record(at: offset, descriptor)
-          }
+          folder: try start.folder.map { (offset) throws(BatchError) in try record(at: offset, descriptor) }
             ?? [], further: further[index]?.range))
     }
     let lines = try ShardPlan.finished(
@@ -250,12 +234,11 @@ package final class PlanMaker {
     try run.cancellation.check()
     try file.commit(syncing: isSynced, by: run.commits)
     let head = try folder.newFile(ShardPlan.fileName, replacing: false)
-    try withBytes(of: lines) { (raw) throws(BatchError) in try head.write(raw) }
+    try head.write(lines.span)
     try head.commit(syncing: isSynced, by: run.commits)
     return plan
   }
 
-  /// Removes the unfinished files.
   package func discard() {
     file.discard()
     aside?.discard()

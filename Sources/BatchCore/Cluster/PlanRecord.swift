@@ -171,22 +171,20 @@ struct PlanFields {
     rest = bytes
   }
 
-  /// The rest as text.
   var text: String { String(decoding: rest, as: UTF8.self) }
 
   mutating func word() throws(BatchError) -> String { String(decoding: try field(), as: UTF8.self) }
 
   mutating func number<Number: FixedWidthInteger>() throws(BatchError) -> Number {
-    guard let number: Number = Self.number(try field()) else { throw PlanRecord.invalid }
+    guard let number: Number = DecimalDigits.number(try field()) else { throw PlanRecord.invalid }
     return number
   }
 
   /// Nil for `-`.
   mutating func optionalNumber<Number: FixedWidthInteger>() throws(BatchError) -> Number? {
-    let digits = try field()
-    if digits.count == 1, digits.first == UInt8(ascii: "-") { return nil }
-    guard let number: Number = Self.number(digits) else { throw PlanRecord.invalid }
-    return number
+    guard rest.starts(with: "- ".utf8) else { return try number() }
+    rest = rest.dropFirst(2)
+    return nil
   }
 
   func time(_ seconds: Int64, _ nanoseconds: Int32) throws(BatchError) -> FileStatus.Time {
@@ -198,14 +196,5 @@ struct PlanFields {
     guard let end = rest.firstIndex(of: UInt8(ascii: " ")) else { throw PlanRecord.invalid }
     defer { rest = rest[(end + 1)...] }
     return rest[..<end]
-  }
-
-  private static func number<Number: FixedWidthInteger>(_ digits: ArraySlice<UInt8>) -> Number? {
-    guard digits.first == UInt8(ascii: "-") else {
-      return DecimalDigits.value(of: digits).flatMap { Number(exactly: $0) }
-    }
-    return DecimalDigits.value(of: digits.dropFirst()).flatMap { Int64(exactly: $0) }.flatMap {
-      Number(exactly: -$0)
-    }
   }
 }

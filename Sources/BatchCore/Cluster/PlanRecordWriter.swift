@@ -62,9 +62,9 @@ struct PlanRecordWriter {
     switch item {
     case .entry(let entry):
       bytes.append(UInt8(ascii: "R"))
-      append(UInt64(clamping: entry.line), to: &bytes)
+      append(entry.line, to: &bytes)
       bytes.append(literal: entry.isAlgorithmGuessed ? "1 " : "0 ")
-      append(UInt64(entry.digests.count), to: &bytes)
+      append(entry.digests.count, to: &bytes)
       for digest in entry.digests {
         bytes += digest.algorithm.rawValue.utf8
         bytes.append(UInt8(ascii: " "))
@@ -82,7 +82,7 @@ struct PlanRecordWriter {
     _ letter: UInt8, _ line: Int, _ reason: String, to bytes: inout [UInt8]
   ) {
     bytes.append(letter)
-    append(UInt64(clamping: line), to: &bytes)
+    append(line, to: &bytes)
     bytes += reason.utf8.filter { $0 != 0 }
   }
 
@@ -94,8 +94,8 @@ struct PlanRecordWriter {
     bytes.append(UInt8(ascii: "D"))
     Self.append(device, to: &bytes)
     Self.append(directory.identity?.inode, to: &bytes)
-    Self.append(UInt64(clamping: directory.depth), to: &bytes)
-    Self.append(UInt64(clamping: directory.operandLength), to: &bytes)
+    Self.append(directory.depth, to: &bytes)
+    Self.append(directory.operandLength, to: &bytes)
     if let listed, listed.identity == directory.identity {
       Self.append(listed.modified, to: &bytes)
     } else {
@@ -108,13 +108,13 @@ struct PlanRecordWriter {
   private func append(_ record: FileRecord, to bytes: inout [UInt8]) {
     let status = record.status
     bytes.append(UInt8(ascii: "F"))
-    Self.append(UInt64(status.mode), to: &bytes)
+    Self.append(status.mode, to: &bytes)
     Self.append(status.identity.inode, to: &bytes)
     Self.append(status.linkCount, to: &bytes)
-    Self.append(UInt64(status.owner), to: &bytes)
-    Self.append(UInt64(status.group), to: &bytes)
-    Self.append(signed: status.size, to: &bytes)
-    Self.append(signed: status.allocated, to: &bytes)
+    Self.append(status.owner, to: &bytes)
+    Self.append(status.group, to: &bytes)
+    Self.append(status.size, to: &bytes)
+    Self.append(status.allocated, to: &bytes)
     Self.append(status.modified, to: &bytes)
     Self.append(status.statusChanged, to: &bytes)
     Self.append(status.device, to: &bytes)
@@ -130,28 +130,21 @@ struct PlanRecordWriter {
     let message = Array(error.message.utf8.filter { $0 != 0 })
     bytes += "E\(problem.event.rawValue) \(error.code.rawValue) \(error.errno) ".utf8
     bytes += "\(problem.kind.map { String($0.rawValue) } ?? "-") \(error.path == nil ? 0 : 1) ".utf8
-    append(UInt64(message.count), to: &bytes)
+    append(message.count, to: &bytes)
     bytes += message
     bytes += error.path?.bytes.filter { $0 != 0 } ?? []
     bytes.append(0)
   }
 
-  private static func append(_ number: UInt64, to bytes: inout [UInt8]) {
-    JSONText.append(number, to: &bytes)
+  private static func append(_ number: (some FixedWidthInteger)?, to bytes: inout [UInt8]) {
+    guard let number else { return bytes.append(literal: "- ") }
+    if number < 0 { bytes.append(UInt8(ascii: "-")) }
+    JSONText.append(UInt64(number.magnitude), to: &bytes)
     bytes.append(UInt8(ascii: " "))
   }
 
-  private static func append(_ number: UInt64?, to bytes: inout [UInt8]) {
-    if let number { append(number, to: &bytes) } else { bytes.append(literal: "- ") }
-  }
-
-  private static func append(signed number: Int64, to bytes: inout [UInt8]) {
-    if number < 0 { bytes.append(UInt8(ascii: "-")) }
-    append(number.magnitude, to: &bytes)
-  }
-
   private static func append(_ time: FileStatus.Time, to bytes: inout [UInt8]) {
-    append(signed: time.seconds, to: &bytes)
-    append(UInt64(UInt32(bitPattern: time.nanoseconds)), to: &bytes)
+    append(time.seconds, to: &bytes)
+    append(UInt32(bitPattern: time.nanoseconds), to: &bytes)
   }
 }

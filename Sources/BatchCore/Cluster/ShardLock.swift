@@ -85,14 +85,13 @@ package struct ShardState: Sendable {
     case waiting, running, stopped, failed, done, damaged
   }
 
-  package let phase: Phase
-  package let node: String
+  package private(set) var phase = Phase.waiting
+  package private(set) var node = ""
   /// Paths that are finished.
   package var files = 0
   package var bytes: Int64 = 0
   package var milliseconds: Int64 = 0
   package var failed = 0
-  /// The last error of the task.
   package var error: String?
 
   /// Reads the files of a shard; never waits.
@@ -109,15 +108,10 @@ package struct ShardState: Sendable {
       }
     } catch {
       phase = .damaged
-      node = ""
       self.error = error.message
       return
     }
-    guard let file = try? folder.openFile(ShardPlan.name(shard, "lock")) else {
-      phase = .waiting
-      node = ""
-      return
-    }
+    guard let file = try? folder.openFile(ShardPlan.name(shard, "lock")) else { return }
     var bytes = [UInt8](repeating: 0, count: 4096)
     let (raw, calls) = (file.raw, folder.calls)
     let count = bytes.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }

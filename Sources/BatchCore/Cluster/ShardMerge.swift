@@ -5,11 +5,11 @@ package struct ShardResults {
   package let plan: ShardPlan
   private let folder: PlanFolder
   /// The result of each shard in order, with its file status when it was verified; nil without a valid result.
-  private let verified: [(outcome: ShardOutcome, status: FileStatus)?]
+  private var verified: [(outcome: ShardOutcome, status: FileStatus)?] = []
   /// The errors, with the path or the number of each shard.
-  package let faults: [BatchError]
+  package private(set) var faults: [BatchError] = []
   /// The sum over all shards, with the time of the slowest one.
-  package let outcome: ShardOutcome
+  package private(set) var outcome = ShardOutcome()
 
   /// Opens and verifies the results in the folder of a plan.
   ///
@@ -17,9 +17,6 @@ package struct ShardResults {
   package init(of plan: ShardPlan, in folder: PlanFolder, _ run: RunContext) throws(BatchError) {
     self.plan = plan
     self.folder = folder
-    var verified: [(outcome: ShardOutcome, status: FileStatus)?] = []
-    var faults: [BatchError] = []
-    var outcome = ShardOutcome()
     for shard in plan.shards {
       try run.cancellation.check()
       var found: ShardResultReader?
@@ -39,9 +36,7 @@ package struct ShardResults {
       verified.append(found.map { ($0.outcome, $0.status) })
       if let found { outcome.add(found.outcome) }
     }
-    self.verified = verified
-    self.outcome = outcome
-    self.faults = faults + Self.strangers(plan, folder)
+    faults += Self.strangers(plan, folder)
   }
 
   /// Errors for results that belong to no shard of the plan.
@@ -111,7 +106,6 @@ package struct ShardResults {
     return names.compactMap { folder.remove($0, by: right) }
   }
 
-  /// Bytes of all valid results.
   package var size: Int64 {
     verified.reduce(0) { $0 + min($1?.status.size ?? 0, .max - $0) }
   }

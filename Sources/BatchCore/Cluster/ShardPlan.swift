@@ -42,12 +42,10 @@ package struct ShardPlan: Sendable {
 
   /// The SHA-256 of the plan.
   package let id: String
-  /// The version of the program.
   package let version: String
   package let command: String
   /// The folder in which relative paths begin.
   package let workingFolder: PathBytes
-  /// The options and operands of the command.
   package let arguments: [PathBytes]
   /// How many shards were requested; there are fewer if there is little work.
   package let asked: Int
@@ -105,16 +103,10 @@ package struct ShardPlan: Sendable {
     return bytes
   }
 
-  /// Appends the last line.
   static func finished(_ lines: [UInt8]) throws(BatchError) -> [UInt8] {
     var end = JSONLine("end")
-    end.add("sha256", try digest(of: lines).hex)
+    end.add("sha256", try Digest.sha256(of: lines).hex)
     return lines + end.finished()
-  }
-
-  private static func digest(of bytes: [UInt8]) throws(BatchError) -> Digest {
-    let stream = try DigestStream(.sha256)
-    return try withBytes(of: bytes) { (raw) throws(BatchError) in try stream.digest(of: raw) }
   }
 
   // MARK: Reading
@@ -146,7 +138,7 @@ package struct ShardPlan: Sendable {
     }
     let end = try JSONFields(last)
     guard try end.text("type") == "end" else { throw BatchError(.malformed, "is cut") }
-    let digest = try Self.digest(of: Array(content[..<last.startIndex]))
+    let digest = try Digest.sha256(of: Array(content[..<last.startIndex]))
     guard try end.digest("sha256") == digest else {
       throw BatchError(.malformed, "was edited or damaged")
     }

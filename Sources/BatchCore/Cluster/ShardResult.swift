@@ -2,7 +2,6 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// The outcome of a shard.
 package struct ShardOutcome: Sendable, Hashable {
   package var counts: Counters.Snapshot
   /// Paths that need no work, such as those whose outputs are up to date; also counted as skipped.
@@ -11,9 +10,7 @@ package struct ShardOutcome: Sendable, Hashable {
   package var findings: [String: Int] = [:]
   /// The duration of the run, in milliseconds.
   package var milliseconds: Int64 = 0
-  /// The exit status of the shard.
   package var status: Int32 = 0
-  /// The name of the machine on which it ran.
   package var node = ""
 
   package init(_ counts: Counters.Snapshot = Counters.Snapshot()) {
@@ -179,10 +176,8 @@ package final class ShardResultWriter: Sendable {
   }
 
   private func put(_ bytes: [UInt8], _ state: inout State) throws(BatchError) {
-    try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try state.digest.update(raw)
-      try file.write(raw)
-    }
+    try state.digest.update(bytes.span.bytes)
+    try file.write(bytes.span)
     state.offset += UInt64(bytes.count)
   }
 }

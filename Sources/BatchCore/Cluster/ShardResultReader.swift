@@ -113,7 +113,7 @@ package final class ShardResultReader {
       try cancellation.check()
       let piece = position..<min(content, position + UInt64(Self.bufferSize))
       let bytes = try read(piece)
-      try withBytes(of: bytes) { (raw) throws(BatchError) in try digest.update(raw) }
+      try digest.update(bytes.span.bytes)
       position = piece.upperBound
     }
     guard try digest.finish().bytes == read(content..<size) else {
@@ -150,7 +150,6 @@ package final class ShardResultReader {
     }
   }
 
-  /// The problem of a piece.
   func problem(_ place: Place) throws(BatchError) -> (Problem, Severity) {
     let line = try read(place.content).dropLast()
     do throws(BatchError) {

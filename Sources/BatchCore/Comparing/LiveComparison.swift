@@ -21,7 +21,6 @@ final class LiveComparison {
     self.countsBytes = countsBytes
   }
 
-  /// The result of a comparison.
   enum Outcome {
     case compared(Difference?)
     /// A recorded hard link that is a separate file with this SHA-256. Whether that is the content of its recorded target is

@@ -5,11 +5,9 @@ package final class LiveTree: Sendable {
   /// A file that was found under a name.
   struct Found {
     let status: FileStatus
-    /// The target of a symbolic link.
     let target: PathBytes?
     /// The attributes of a file or directory, if requested.
     let attributes: [ExtendedAttribute]?
-    /// The identity of its folder.
     let folder: FileIdentity
   }
 
@@ -21,7 +19,6 @@ package final class LiveTree: Sendable {
   /// - Parameters:
   ///   - path: the folder in which the recorded names begin.
   ///   - walk: which entries of the folder can count as new.
-  ///   - context: the context of the run that compares.
   /// - Throws: the error of opening the folder.
   package init(_ path: PathBytes, options walk: WalkOptions, in context: SourceContext) throws(BatchError) {
     self.path = path
@@ -30,7 +27,6 @@ package final class LiveTree: Sendable {
     root = try context.folders.folder(named: path)
   }
 
-  /// A walk of the entries below a place.
   func tree(below place: RelativePath) -> TreeSource {
     context.tree([path(of: place)], options: walk)
   }

@@ -13,7 +13,6 @@ struct RecordedPlaces {
   private var folders: Set<Int> = []
   private var found: [Root] = []
 
-  /// Adds the next recorded path.
   mutating func add(_ path: PathBytes, isDirectory: Bool) {
     guard let place = try? RelativePath(path) else { return }
     places.insert(place.bytes.hashValue)
@@ -21,7 +20,6 @@ struct RecordedPlaces {
     if !isInside(place) { found.append(Root(path: path, place: place)) }
   }
 
-  /// Whether a place is recorded.
   func has(_ place: [UInt8]) -> Bool { places.contains(place.hashValue) }
 
   /// The directories to search for new paths. Read after all paths were added.

@@ -4,7 +4,6 @@ import BatchEngine
 package enum DuplicateItem: Sendable {
   /// A file that the walk found.
   case found(Candidate)
-  /// Another item that the walk found.
   indirect case other(WalkItem)
   /// The walk has ended.
   case walked
@@ -40,7 +39,6 @@ extension DuplicateItem: FileItem {
 /// The result of a lane for one item.
 package enum DuplicateRow: Sendable {
   case found(DuplicateItem.Candidate)
-  /// A problem of the walk.
   indirect case problem(Problem)
   case walked
   /// - `key`: the digest of both blocks; nil if the file could not be read, which was reported.

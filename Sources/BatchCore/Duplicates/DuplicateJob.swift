@@ -19,8 +19,6 @@ package struct DuplicateJob: BatchJob {
   private let report: @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
 
   /// - Parameters:
-  ///   - source: the source of the run.
-  ///   - cache: the cache of known digests.
   ///   - givesSHA256: whether groups have this digest; otherwise the fastest collision-resistant one.
   ///   - keepsNames: whether groups contain all names of a file that the walk finds.
   ///   - report: receives all groups once, at the end; the one that takes the most space first.
@@ -45,7 +43,6 @@ package struct DuplicateJob: BatchJob {
       asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, keepsNames: keepsNames, context, report)
   }
 
-  /// Reads files.
   package final class Worker: BatchWorker {
     private struct Waiting {
       let file: DuplicateItem.Candidate
@@ -58,13 +55,14 @@ package struct DuplicateJob: BatchJob {
     private let ends: DigestStream
     private let reader: DigestReader<Waiting>
     private let cached: CachedDigests?
-    private var blocks = [UInt8](repeating: 0, count: DuplicateJob.blockSize * 2)
+    private let blocks: ScratchBuffer
 
     init(_ cached: CachedDigests?, givesSHA256: Bool, _ context: WorkerContext) throws(BatchError) {
       short = try DigestSet([.sha256], concurrency: context.concurrencyLimit)
       long = givesSHA256 ? short : try DigestSet([.blake3], concurrency: context.concurrencyLimit)
       ends = try DigestStream(.xxh128)
       reader = try DigestReader()
+      blocks = try ScratchBuffer(capacity: DuplicateJob.blockSize * 2)
       self.cached = cached
     }
 
@@ -94,16 +92,10 @@ package struct DuplicateJob: BatchJob {
     private func key(of record: FileRecord, in context: WorkerContext) throws(BatchError) -> Digest? {
       let size = UInt64(clamping: record.status.size)
       let length = min(size, UInt64(DuplicateJob.blockSize))
-      var result = Result<Digest, BatchError>.failure(BatchError(.cancelled, ""))
-      blocks.withUnsafeMutableBytes { bytes in
-        let room = UnsafeMutableRawBufferPointer(rebasing: bytes[..<(Int(length) * 2)])
-        result = Result { () throws(BatchError) in
-          try context.read(record, ranges: [0..<length, (size - length)..<size], into: room)
-          return try ends.digest(of: UnsafeRawBufferPointer(room))
-        }
-      }
+      let room = UnsafeMutableRawBufferPointer(rebasing: blocks.room[..<(Int(length) * 2)])
       do throws(BatchError) {
-        return try result.get()
+        try context.read(record, ranges: [0..<length, (size - length)..<size], into: room)
+        return try ends.digest(of: UnsafeRawBufferPointer(room))
       } catch {
         try context.checkCancellation()
         context.report(Problem(error))

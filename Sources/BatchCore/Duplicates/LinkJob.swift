@@ -1,5 +1,6 @@
 import BatchEngine
 import BatchOutputs
+import func Glibc.memcmp
 
 /// Links the copies of groups: a lane compares the bytes of two files, and the collector links them soon after.
 package struct LinkJob: BatchJob {
@@ -23,7 +24,7 @@ package struct LinkJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker(mode) }
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker { try Worker(mode) }
 
   package func makeCollector(in context: CollectorContext) -> sending LinkCollector {
     LinkCollector(
@@ -32,7 +33,6 @@ package struct LinkJob: BatchJob {
       report)
   }
 
-  /// Compares files.
   package final class Worker: BatchWorker {
     /// The properties that must be equal in addition to the content.
     private struct Traits: Hashable {
@@ -46,10 +46,14 @@ package struct LinkJob: BatchJob {
     private static let blockSize = 256 << 10
 
     private let mode: LinkMode
-    private var first = [UInt8](repeating: 0, count: blockSize)
-    private var second = [UInt8](repeating: 0, count: blockSize)
+    private let first: ScratchBuffer
+    private let second: ScratchBuffer
 
-    init(_ mode: LinkMode) { self.mode = mode }
+    init(_ mode: LinkMode) throws(BatchError) {
+      self.mode = mode
+      first = try ScratchBuffer(capacity: Self.blockSize)
+      second = try ScratchBuffer(capacity: Self.blockSize)
+    }
 
     package func process(
       _ group: DuplicateGroup, in context: WorkerContext, into rows: inout [LinkRow]
@@ -106,30 +110,27 @@ package struct LinkJob: BatchJob {
       let size = UInt64(clamping: record.status.size)
       var offset: UInt64 = 0
       while offset < size {
-        let end = min(size, offset + UInt64(Self.blockSize))
-        let count = Int(end - offset)
-        try read(record, offset..<end, into: &first, in: context)
-        try read(other, offset..<end, into: &second, in: context)
-        guard first[..<count] == second[..<count] else {
+        let range = offset..<min(size, offset + UInt64(Self.blockSize))
+        try read(record, range, into: first, in: context)
+        try read(other, range, into: second, in: context)
+        guard let one = first.room.baseAddress, let two = second.room.baseAddress,
+          memcmp(one, two, range.count) == 0
+        else {
           throw BatchError(.changed, "does not have the same bytes as its copy any more", path: record.path)
         }
-        offset = end
+        offset = range.upperBound
       }
     }
 
     private func read(
-      _ record: FileRecord, _ range: Range<UInt64>, into buffer: inout [UInt8], in context: WorkerContext
+      _ record: FileRecord, _ range: Range<UInt64>, into buffer: ScratchBuffer, in context: WorkerContext
     ) throws(BatchError) {
-      var failure: BatchError?
-      buffer.withUnsafeMutableBytes { bytes in
-        let room = UnsafeMutableRawBufferPointer(rebasing: bytes[..<Int(range.upperBound - range.lowerBound)])
-        do throws(BatchError) {
-          try context.read(record, ranges: [range], into: room)
-        } catch {
-          failure = error.at(record.path)
-        }
+      do throws(BatchError) {
+        let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[..<range.count])
+        try context.read(record, ranges: [range], into: room)
+      } catch {
+        throw error.at(record.path)
       }
-      if let failure { throw failure }
     }
   }
 }

@@ -50,6 +50,6 @@ extension Batch.HashedFile {
 
   /// The row for a manifest.
   var row: ManifestRow {
-    ManifestRow(path: path, digests: digests, size: size, modified: ManifestTime(modified))
+    ManifestRow(path: path, digests: digests, size: size, modified: modified)
   }
 }

@@ -11,7 +11,6 @@ package struct HashJob: BatchJob {
 
   /// - Parameters:
   ///   - algorithms: one or more; the digests of a row are in this order.
-  ///   - cache: the cache of known digests.
   ///   - render: appends a file's row or rows; called on many threads at once. An error with a path that it throws is reported
   ///     for that file.
   ///   - output: receives rows; one call at a time, in tree order.
@@ -80,7 +79,6 @@ package struct HashJob: BatchJob {
       try settle(in: context, into: &output)
     }
 
-    /// Adds the rows of the waiting files.
     private func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         context.resultCount = output.count
@@ -162,11 +160,10 @@ package struct HashJob: BatchJob {
       in context: WorkerContext,
       into output: inout ResultRows
     ) throws(BatchError) {
-      let modified = ManifestTime(
-        seconds: status.modified.seconds, nanoseconds: UInt32(status.modified.nanoseconds))
       do throws(BatchError) {
         try append(
-          ManifestRow(path: record.path, digests: digests, size: size, modified: modified), to: &output)
+          ManifestRow(path: record.path, digests: digests, size: size, modified: status.modified), to: &output
+        )
       } catch {
         guard error.path != nil else { throw error }
         context.withdraw(Problem(.unreadable, error))

@@ -39,7 +39,6 @@ package struct ConcurrencySweep: Sendable {
     }
   }
 
-  /// The recommended setting.
   package struct Recommendation: Sendable, Hashable {
     /// Why it is not simply the fastest setting.
     package enum Reason: Sendable, Hashable {

@@ -36,9 +36,7 @@ package struct MachineReport: Sendable {
   ///
   /// - Parameters:
   ///   - devices: the file of ``SavedDevices``.
-  ///   - descriptors: the inherited descriptors.
   ///   - patience: seconds to wait for the file systems of `folder` and `devices`, in addition to the time for the rest.
-  ///   - probe: examines a folder.
   package static func gather(
     _ folder: PathBytes, devices: PathBytes?, descriptors: DescriptorLimit,
     proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup", patience: Double = patience,

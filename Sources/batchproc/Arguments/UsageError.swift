@@ -6,7 +6,6 @@ struct UsageError: Error {
   let message: String
   /// The command whose usage is shown; nil before a command is known.
   let command: CommandSpec?
-  /// How to correct the line, if known.
   let correction: Correction?
   /// The exit status: not that of usage if the command line itself is correct.
   var status = ExitStatus.usage
@@ -25,8 +24,6 @@ struct UsageError: Error {
   }
 
   /// Message, the corrected line, usage and pointer to the help, for standard error; ends in a newline.
-  ///
-  /// - Parameter arguments: the arguments of the process.
   func text(_ arguments: [PathBytes]) -> String {
     guard status == .usage else { return "batchproc: \(sentence)\n" }
     let line = correction?.line(of: arguments).map { "\nTry: \($0)" } ?? ""

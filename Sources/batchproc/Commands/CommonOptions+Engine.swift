@@ -29,8 +29,6 @@ extension CommonOptions {
   }
 
   /// The filter of the rules; nil without rules.
-  ///
-  /// - Throws: as ``walkOptions(concurrency:)``.
   func filter() throws(BatchError) -> PathFilter? {
     filterRules.isEmpty ? nil : try PathFilter(rules: filterRules)
   }

@@ -12,10 +12,9 @@ struct DryRun {
     over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path }
   ) -> Ending {
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let rows = NameRows(areMembers: results.writesEvents, isNULEnded: isNULEnded)
-    let job = ListJob(name: name) { (path, bytes) in
-      rows.append(path, to: &bytes)
+    let results = ResultWriter(session)
+    let job = ListJob(name: name) { [isNULEnded] (path, bytes) in
+      results.append(name: path, isNULEnded: isNULEnded, to: &bytes)
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
@@ -26,7 +25,7 @@ struct DryRun {
       summary,
       text: SummaryText(
         verb: verb, files: counts.done, bytes: counts.byteCount,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     return .exit(ExitStatus(counts))
   }
 }

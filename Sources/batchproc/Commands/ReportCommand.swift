@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc report`.
 struct ReportCommand: Command {
   private let directory: PathBytes
   private let name: PathBytes?
@@ -19,7 +18,6 @@ struct ReportCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let file = try output.map { (path) throws(BatchError) in

@@ -35,10 +35,10 @@ final class Session: Sendable {
   private let recorder: RunRecorder?
   /// How long files take, if needed.
   let fileTimes: FileTimes?
-  private let governor = Mutex<LoadGovernor?>(nil)
-  private let control = Mutex<RunControl?>(nil)
+  private let governor: LoadGovernor?
+  private let control: RunControl?
   private let signal = Mutex<Int32?>(nil)
-  private let watch = Mutex<ThreadWatch?>(nil)
+  private let watch: ThreadWatch
   let stall: StallGuard
   /// The filter rules of the run, until the unmatched ones are reported.
   private let rules = Mutex<PathFilter?>(nil)
@@ -121,7 +121,7 @@ final class Session: Sendable {
     let stall = StallGuard(common, context, reporter)
     self.stall = stall
     // Started before any other code needs a thread.
-    let watch = try ThreadWatch {
+    watch = try ThreadWatch {
       let counts = counters.snapshot
       return counts.byteCount &+ Int64(counts.done + counts.failed + counts.skipped)
     } giveUp: {
@@ -133,18 +133,18 @@ final class Session: Sendable {
     } look: {
       stall.look()
     }
-    self.watch.withLock { $0 = watch }
+    let (context, diagnostics) = (context, diagnostics)
+    governor = common.maxLoad.map { LoadGovernor.holdBack(context, limit: $0) }
+    control = common.control.map { file in
+      RunControl(file, of: context) { diagnostics.report($0, as: .warning) }
+    }
     signals.withLock {
       $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] in self?.received($0) }
     }
-    if let limit = common.maxLoad {
-      let context = context
-      if limit.load() == nil {
-        diagnostics.report(
-          BatchError(.unreadable, "--max-load has no effect: the kernel does not provide this load"),
-          as: .warning)
-      }
-      governor.withLock { $0 = LoadGovernor.holdBack(context, limit: limit) }
+    if let limit = common.maxLoad, limit.load() == nil {
+      diagnostics.report(
+        BatchError(.unreadable, "--max-load has no effect: the kernel does not provide this load"),
+        as: .warning)
     }
     if let file = common.control {
       if common.concurrency != nil { context.concurrency.fix(context.concurrency.current) }
@@ -154,10 +154,6 @@ final class Session: Sendable {
             .missing, "the file of --control is not there yet; it is looked for during the run", path: file),
           as: .note)
       }
-      let (context, diagnostics) = (context, diagnostics)
-      control.withLock {
-        $0 = RunControl(file, of: context) { diagnostics.report($0, as: .warning) }
-      }
     }
     if let choice = common.report, let recorder {
       let opened = try RunReport(choice, recorder, isSynced: common.fsync, in: context)
@@ -166,8 +162,6 @@ final class Session: Sendable {
   }
 
   /// The walk options of the command; the report file is excluded.
-  ///
-  /// - Throws: as ``CommonOptions/walkOptions()``.
   func walkOptions() throws(BatchError) -> WalkOptions {
     var walk = try common.walkOptions()
     walk.excluded = report.withLock { $0 }?.ownFiles ?? []
@@ -185,8 +179,6 @@ final class Session: Sendable {
   }
 
   /// The filter for members of an archive; nil without rules.
-  ///
-  /// - Throws: as ``CommonOptions/filter()``.
   func filter() throws(BatchError) -> PathFilter? {
     let filter = try common.filter()
     rules.withLock { $0 = filter }
@@ -235,8 +227,6 @@ final class Session: Sendable {
   }
 
   /// The same over the items of a reader.
-  ///
-  /// - Parameter total: the total work, if known.
   func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader, total: (members: Int, bytes: UInt64)? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
@@ -254,8 +244,8 @@ final class Session: Sendable {
       isPaused: { concurrency.isSuspended })
     progress.withLock { $0 = display }
     try? total?.startByHand()
-    governor.withLock { $0 }?.start()
-    control.withLock { $0 }?.start()
+    governor?.start()
+    control?.start()
     return display
   }
 
@@ -324,7 +314,7 @@ final class Session: Sendable {
   /// `interrupted: 62 files done, 21 skipped; run again to continue`. The three counts add up to what the progress showed.
   static func interruption(_ summary: RunSummary, done: String? = nil, resumes: Bool) -> String {
     let counts = summary.counts
-    let others = [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]
+    let others = counts.unprocessed
     return "interrupted: \(done ?? ByteCount.files(counts.done)) done"
       + others.filter { $0.0 > 0 }.map { ", \(ByteCount.grouped($0.0)) \($0.1)" }.joined()
       + (resumes && summary.leavesItems ? "; run again to continue" : "")

@@ -3,36 +3,9 @@ import BatchEngine
 import Synchronization
 
 /// One shard of a plan, processed by a command: its entries, its lock and its result.
-final class ShardTask: Sendable {
-  /// Passes on the problems of the run, and writes them into the result too.
-  private final class Recorder: RunObserver {
-    private let reporter: any RunObserver
-    private let result = Mutex<ShardResultWriter?>(nil)
-    private let failure = Mutex<BatchError?>(nil)
-
-    init(_ reporter: any RunObserver) {
-      self.reporter = reporter
-    }
-
-    func record(in result: ShardResultWriter) { self.result.withLock { $0 = result } }
-
-    /// - Throws: why a problem could not be written into the result.
-    func check() throws(BatchError) {
-      if let failure = failure.withLock({ $0 }) { throw failure }
-    }
-
-    func met(_ problem: Problem, severity: Severity) {
-      reporter.met(problem, severity: severity)
-      do throws(BatchError) {
-        try result.withLock { $0 }?.write(problem, severity: severity)
-      } catch {
-        failure.withLock { $0 = error }
-      }
-    }
-
-    func changed(_ change: ConcurrencyChange) { reporter.changed(change) }
-  }
-
+///
+/// It observes the run: problems are passed on to the reporter, and written into the result too.
+final class ShardTask: RunObserver {
   /// The means with which the command processes the shard.
   struct Work {
     let player: PlanPlayer
@@ -41,7 +14,6 @@ final class ShardTask: Sendable {
     let lock: ShardLock
   }
 
-  /// The result of processing.
   struct Processed {
     let summary: RunSummary
     let ending: Ending
@@ -54,7 +26,10 @@ final class ShardTask: Sendable {
   private let folder: PlanFolder
   private let node: String
   private let isForced: Bool
-  private let recorder = Mutex<Recorder?>(nil)
+  private let reporter = Mutex<(any RunObserver)?>(nil)
+  private let result = Mutex<ShardResultWriter?>(nil)
+  /// Why a problem could not be written into the result.
+  private let failure = Mutex<BatchError?>(nil)
 
   init(
     _ plan: ShardPlan, _ shard: ShardPlan.Shard, in folder: PlanFolder, isForced: Bool,
@@ -67,14 +42,23 @@ final class ShardTask: Sendable {
     node = environment("SLURMD_NODENAME").flatMap(\.text) ?? ShardLock.nodeName
   }
 
-  /// The observer for the session: it writes problems into the result as well.
+  /// The observer for the session, before its reporter.
   func recording(_ reporter: any RunObserver) -> any RunObserver {
-    let made = Recorder(reporter)
-    recorder.withLock { $0 = made }
-    return made
+    self.reporter.withLock { $0 = reporter }
+    return self
   }
 
-  /// The total work of the run.
+  func met(_ problem: Problem, severity: Severity) {
+    reporter.withLock { $0 }?.met(problem, severity: severity)
+    do throws(BatchError) {
+      try result.withLock { $0 }?.write(problem, severity: severity)
+    } catch {
+      failure.withLock { $0 = error }
+    }
+  }
+
+  func changed(_ change: ConcurrencyChange) { reporter.withLock { $0 }?.changed(change) }
+
   var count: ResultOperation<Counters.Snapshot> {
     CountingWalk.known(shard.entries, bytes: UInt64(clamping: shard.bytes))
   }
@@ -84,7 +68,6 @@ final class ShardTask: Sendable {
   /// - Parameters:
   ///   - checksFolders: whether folders are checked for added or removed entries.
   ///   - process: runs the job; returns the result of the run and how the command ends.
-  /// - Throws: an error before the run begins.
   func run(
     _ session: Session, checksFolders: Bool,
     _ process: (sending Work) throws(BatchError) -> Processed
@@ -113,12 +96,12 @@ final class ShardTask: Sendable {
       let result = try ShardResultWriter(
         plan, shard: shard.index, in: folder, isReplacing: isReplacing,
         isSynced: session.common.fsync, context)
-      recorder.withLock { $0 }?.record(in: result)
+      self.result.withLock { $0 = result }
       do throws(BatchError) {
         let watch = Stopwatch()
         let processed = try process(
           Work(player: player, devices: devices, result: result, lock: lock))
-        try recorder.withLock { $0 }?.check()
+        if let failure = failure.withLock({ $0 }) { throw failure }
         return try finish(session, result, lock, processed, seconds: watch.seconds)
       } catch {
         result.discard()

@@ -13,19 +13,19 @@ final class JSONReporter: Reporter {
   private struct State {
     var sequence = 0
     var hasSummary = false
+    /// Lines that are about to be written.
+    var lines = [UInt8]()
 
-    mutating func append(_ type: String, to bytes: inout [UInt8], _ fill: (inout JSONLine) -> Void) {
+    mutating func append(_ type: String, _ fill: (inout JSONLine) -> Void) {
       var line = JSONLine(type, sequence: sequence)
       fill(&line)
       sequence += 1
-      bytes += line.finished()
+      lines += line.finished()
     }
 
-    mutating func appendSummary(
-      isComplete: Bool, seconds: Double, to bytes: inout [UInt8], _ fill: (inout JSONLine) -> Void
-    ) {
+    mutating func appendSummary(isComplete: Bool, seconds: Double, _ fill: (inout JSONLine) -> Void) {
       hasSummary = true
-      append("summary", to: &bytes) { line in
+      append("summary") { line in
         fill(&line)
         line.add("complete", isComplete)
         line.add("seconds", seconds)
@@ -65,64 +65,51 @@ final class JSONReporter: Reporter {
   }
 
   /// Writes results from their members, starting with the first comma.
-  ///
-  /// - Throws: the error of the stream.
   func write(_ type: String, members: some Sequence<ArraySlice<UInt8>>) throws(BatchError) {
-    try write { state, bytes in
+    try write { state in
       for member in members {
-        bytes += JSONLine(type, sequence: state.sequence).bytes
-        bytes += member
+        state.lines += JSONLine(type, sequence: state.sequence).bytes
+        state.lines += member
         state.sequence += 1
       }
     }
   }
 
-  /// Writes one result.
   func write(_ type: String, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
-    try write { state, bytes in
-      state.append(type, to: &bytes, fill)
-    }
+    try write { $0.append(type, fill) }
   }
 
   /// Writes the last line of a run with other counts than files.
-  ///
-  /// - Throws: the error of the stream.
   func writeSummary(isComplete: Bool = true, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
-    try write { state, bytes in
-      state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes, fill)
-    }
+    try write { $0.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, fill) }
   }
 
   func met(_ problem: Problem, severity: Severity) {
     recorder?.met(problem, severity: severity)
-    writeOrStop { state, bytes in
-      state.append("problem", to: &bytes) { line in
-        line.add("event", problem.event.rawValue)
-        line.add("severity", severity.rawValue)
-        line.add(error: problem.error)
-      }
+    writeOrStop("problem") { line in
+      line.add("event", problem.event.rawValue)
+      line.add("severity", severity.rawValue)
+      line.add(error: problem.error)
     }
   }
 
   func changed(_ change: ConcurrencyChange) {
     recorder?.changed(change)
-    writeOrStop { state, bytes in
-      state.append("concurrency", to: &bytes) { line in
-        line.add("from", change.old)
-        line.add("to", change.new)
-        line.add("reason", change.reason.rawValue)
-        line.add("files_per_second", change.filesPerSecond)
-        line.add("bytes_per_second", change.bytesPerSecond)
-      }
+    writeOrStop("concurrency") { line in
+      line.add("from", change.old)
+      line.add("to", change.new)
+      line.add("reason", change.reason.rawValue)
+      line.add("files_per_second", change.filesPerSecond)
+      line.add("bytes_per_second", change.bytesPerSecond)
     }
   }
 
   func stalled(at files: [FileInProgress], seconds: Double) {
     // Standard output itself may be blocked.
     diagnostics.print(warning: FilesInProgressText.stall(files, seconds: seconds))
-    writeOrStop { state, bytes in
+    writeOrStop { state in
       for file in files.isEmpty ? [nil] : files.map(Optional.some) {
-        state.append("stall", to: &bytes) { line in
+        state.append("stall") { line in
           line.add("seconds", seconds)
           guard let file else { return }
           line.add(path: file.path)
@@ -135,9 +122,7 @@ final class JSONReporter: Reporter {
   func fatal(_ error: BatchError) {
     recorder?.fatal(error)
     do throws(BatchError) {
-      try write { state, bytes in
-        state.append("error", to: &bytes) { $0.add(error: error) }
-      }
+      try write("error") { $0.add(error: error) }
     } catch {
       // No message if the reader has closed the output.
       if error.code != .closedOutput { diagnostics.report(error) }
@@ -145,9 +130,9 @@ final class JSONReporter: Reporter {
   }
 
   func unmatched(_ rules: [GivenRule]) {
-    writeOrStop { state, bytes in
+    writeOrStop { state in
       for rule in rules {
-        state.append("unmatched_rule", to: &bytes) { line in
+        state.append("unmatched_rule") { line in
           line.add("option", rule.option.rawValue)
           line.add(path: rule.pattern, as: "pattern")
           if let file = rule.file { line.add(path: file, as: "file") }
@@ -162,9 +147,9 @@ final class JSONReporter: Reporter {
       write(slowest.slowestFiles, as: "file")
       write(slowest.slowestFolders, as: "folder")
     }
-    writeOrStop { state, bytes in
+    writeOrStop { state in
       let isComplete = summary.stopped == nil
-      state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds, to: &bytes) { line in
+      state.appendSummary(isComplete: isComplete, seconds: stopwatch.seconds) { line in
         summary.counts.fill(&line)
         // The line already has a member `type`.
         for (count, word) in text.tallies { line.add(word == "type" ? "other_type" : word, count) }
@@ -174,18 +159,16 @@ final class JSONReporter: Reporter {
   }
 
   func end(_ counts: Counters.Snapshot) {
-    writeOrStop { state, bytes in
+    writeOrStop { state in
       guard !state.hasSummary else { return }
-      state.appendSummary(
-        isComplete: false, seconds: stopwatch.seconds, to: &bytes
-      ) { counts.fill(&$0) }
+      state.appendSummary(isComplete: false, seconds: stopwatch.seconds) { counts.fill(&$0) }
     }
   }
 
   private func write(_ slowest: [SlowestTimes.Entry], as kind: String) {
-    writeOrStop { state, bytes in
+    writeOrStop { state in
       for entry in slowest {
-        state.append("slowest", to: &bytes) { line in
+        state.append("slowest") { line in
           line.add(path: entry.path)
           line.add("kind", kind)
           line.add("files", entry.files)
@@ -195,15 +178,19 @@ final class JSONReporter: Reporter {
     }
   }
 
-  private func write(_ fill: (inout State, inout [UInt8]) -> Void) throws(BatchError) {
+  private func write(_ fill: (inout State) -> Void) throws(BatchError) {
     try state.withLock { state throws(BatchError) in
-      var bytes = [UInt8]()
-      fill(&state, &bytes)
-      if !bytes.isEmpty { try stream.write(bytes) }
+      fill(&state)
+      defer { state.lines = [] }
+      if !state.lines.isEmpty { try stream.write(state.lines) }
     }
   }
 
-  private func writeOrStop(_ fill: (inout State, inout [UInt8]) -> Void) {
+  private func writeOrStop(_ type: String, _ fill: (inout JSONLine) -> Void) {
+    writeOrStop { $0.append(type, fill) }
+  }
+
+  private func writeOrStop(_ fill: (inout State) -> Void) {
     do throws(BatchError) {
       try write(fill)
     } catch {

@@ -10,7 +10,7 @@ struct RunFacts: Sendable {
   }
 
   /// The first remarks of a kind, how many there were, and how many for each reason.
-  struct Remarks: Sendable, Equatable {
+  struct Remarks: Sendable {
     static let most = 200
     static let mostReasons = 40
 
@@ -29,13 +29,7 @@ struct RunFacts: Sendable {
       }
     }
 
-    /// The count of other reasons.
     var otherCount: Int { count - reasons.reduce(0) { $0 + $1.count } }
-
-    static func == (left: Remarks, right: Remarks) -> Bool {
-      left.first == right.first && left.count == right.count
-        && left.reasons.elementsEqual(right.reasons) { $0 == $1 }
-    }
   }
 
   /// The progress of a run at one moment.
@@ -75,6 +69,5 @@ struct RunFacts: Sendable {
   var findings = Remarks()
   var slowestFiles: [SlowestTimes.Entry] = []
   var slowestFolders: [SlowestTimes.Entry] = []
-  /// The limits of the run, by name.
   var limits: [(name: String, value: String)] = []
 }

@@ -37,7 +37,6 @@ final class RunRecorder: Sendable {
 
   deinit { timer.cancel() }
 
-  /// Begins to take samples.
   func begin() {
     sample()
     schedule(Self.firstInterval)
@@ -54,7 +53,6 @@ final class RunRecorder: Sendable {
     }
   }
 
-  /// Records the current progress of the run.
   func sample() {
     let time = stopwatch.seconds
     let isFull = state.withLock { state in
@@ -86,7 +84,6 @@ final class RunRecorder: Sendable {
     }
   }
 
-  /// Records a difference that the command found.
   func found(_ path: PathBytes, _ text: String) { state.withLock { $0.facts.findings.add(path, text) } }
 
   func changed(_ change: ConcurrencyChange) {

@@ -44,9 +44,7 @@ struct SummaryText: Sendable {
         self.things ?? total.map { "\(ByteCount.grouped(files)) of \(ByteCount.counted($0.files, noun))" }
           ?? ByteCount.counted(files, noun)
       ]
-      + kinds.filter { $0.count > 0 }.map {
-        "\(ByteCount.grouped($0.count)) \($0.noun)\($0.count == 1 ? "" : "s")"
-      }
+      + kinds.filter { $0.count > 0 }.map { ByteCount.counted($0.count, $0.noun) }
     let done = "\(verb) \(things.joined(separator: ", "))\(amount(bytes))"
     let rest = others.filter { $0.count != 0 }.map { "\(ByteCount.grouped($0.count)) \($0.word)" }
     return "\(done) in \(DurationText.text(seconds: seconds))\(rate)"
@@ -70,6 +68,9 @@ extension Counters.Snapshot {
     let words = skippedByReason.map { "\(ByteCount.grouped($0.count)) \($0.reason.word(for: $0.count))" }
     return words.isEmpty ? "skipped" : "skipped (\(words.joined(separator: ", ")))"
   }
+
+  /// The paths that were not processed, for a list of counts.
+  var unprocessed: [(count: Int, word: String)] { [(skipped, skippedWord), (failed, "failed")] }
 
   /// The reasons in a fixed order.
   var skippedByReason: [(reason: SkipReason, count: Int)] {
@@ -122,5 +123,14 @@ extension SkipReason {
     case .ignored: "ignored"
     case .text: "other lines"
     }
+  }
+}
+
+extension RunSummary {
+  /// The summary of a command that counts its work itself and reached its end.
+  init(seen: Int, done: Int, failed: Int = 0, bytes: Int64, elapsed: Duration = .zero) {
+    var counts = Counters.Snapshot()
+    (counts.seen, counts.done, counts.failed, counts.byteCount) = (seen, done, failed, bytes)
+    self.init(counts: counts, stopped: nil, elapsed: elapsed)
   }
 }

@@ -4,9 +4,7 @@ import struct Foundation.Data
 
 /// The frame of every report: one self-contained HTML page without scripts.
 enum ReportPage {
-  /// - Parameters:
-  ///   - title: the title of the page, and its first heading.
-  ///   - subtitle: the text below the heading.
+  /// - Parameter title: the title of the page, and its first heading.
   /// - Throws: `invalid` if libcrypto has no SHA-256.
   static func html(
     title: String, subtitle: (inout HTMLWriter) -> Void, body: (inout HTMLWriter) -> Void
@@ -57,10 +55,7 @@ enum ReportPage {
   private static func styleHash() throws(BatchError) -> String {
     var bytes = [UInt8]()
     bytes.append(literal: style)
-    let digest = try withBytes(of: bytes) { (raw) throws(BatchError) in
-      try DigestStream(.sha256).digest(of: raw)
-    }
-    return "sha256-" + Data(digest.bytes).base64EncodedString()
+    return "sha256-" + Data(try Digest.sha256(of: bytes).bytes).base64EncodedString()
   }
 }
 
@@ -106,7 +101,6 @@ extension HTMLWriter {
   /// A table that scrolls separately on a narrow page.
   ///
   /// - Parameters:
-  ///   - caption: the caption of the table.
   ///   - columns: headings; columns of numbers are right-aligned.
   ///   - rows: writes the rows with ``row(_:)``.
   mutating func table(
@@ -148,9 +142,17 @@ extension HTMLWriter {
 
   mutating func number(_ text: String) { element("td", ["class": "number"], text) }
 
+  /// A cell whose text stays in one line.
+  mutating func fixed(_ text: String) { element("td", ["class": "fixed"], text) }
+
   mutating func cell(name: PathBytes) { element("td") { $0.name(name) } }
 
-  /// A coloured word for a verdict.
+  mutating func charts(_ charts: [Chart]) {
+    element("div", ["class": "charts"]) { page in
+      for chart in charts { chart.append(to: &page) }
+    }
+  }
+
   mutating func verdict(_ word: String, _ kind: Verdict) { element("span", ["class": kind.rawValue], word) }
 
   enum Verdict: String { case good, warn, bad, plain }

@@ -8,7 +8,6 @@ struct RunPage: Sendable {
 
   let facts: RunFacts
 
-  /// - Throws: `invalid` if libcrypto has no SHA-256.
   func html() throws(BatchError) -> [UInt8] {
     try ReportPage.html(title: "batchproc \(facts.invocation.command)") { page in
       let host = ShardLock.nodeName
@@ -99,9 +98,7 @@ struct RunPage: Sendable {
     let charts = RunCharts(facts.samples).charts
     guard !charts.isEmpty, facts.seconds >= Self.shortestMeasured else { return }
     page.section("Over time") { page in
-      page.element("div", ["class": "charts"]) { page in
-        for chart in charts { chart.append(to: &page) }
-      }
+      page.charts(charts)
     }
   }
 
@@ -133,15 +130,18 @@ struct RunPage: Sendable {
           }
         }
       }
-      let caption =
-        remarks.count > remarks.first.count
-        ? "The first \(ByteCount.grouped(remarks.first.count)) of \(ByteCount.counted(remarks.count, "name"))"
-        : ByteCount.counted(remarks.count, "name")
+      let caption = Self.caption(remarks.first.count, of: remarks.count, "name")
       page.table(caption, [(columns.0, false), (columns.1, false)], of: remarks.first) { page, remark in
         page.cell(name: remark.path ?? "")
         page.cell(remark.text)
       }
     }
+  }
+
+  /// The caption of a table that shows the first things of some.
+  private static func caption(_ shown: Int, of count: Int, _ noun: String) -> String {
+    let all = ByteCount.counted(count, noun)
+    return count > shown ? "The first \(ByteCount.grouped(shown)) of \(all)" : all
   }
 
   private func appendSkipped(to page: inout HTMLWriter) {
@@ -190,12 +190,9 @@ struct RunPage: Sendable {
   private func appendChanges(to page: inout HTMLWriter) {
     guard !facts.changes.isEmpty else { return }
     page.section("Changes of the concurrency") { page in
-      let caption =
-        facts.changeCount > facts.changes.count
-        ? "The first \(ByteCount.grouped(facts.changes.count)) of \(ByteCount.counted(facts.changeCount, "change"))"
-        : ByteCount.counted(facts.changeCount, "change")
       page.table(
-        caption, [("After", true), ("From", true), ("To", true), ("Why", false), ("Measured", true)],
+        Self.caption(facts.changes.count, of: facts.changeCount, "change"),
+        [("After", true), ("From", true), ("To", true), ("Why", false), ("Measured", true)],
         of: facts.changes
       ) { page, change in
         page.number(DurationText.text(seconds: change.time))

@@ -54,7 +54,6 @@ struct SetFacts: Sendable {
 }
 
 extension SetFacts {
-  /// - Throws: the error of reading the directory.
   init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
     let content = try set.content(in: run)
     let suspects = set.suspects(in: run)

@@ -11,7 +11,6 @@ struct SetPage: Sendable {
   /// The time of the report, in seconds since 1970.
   let now: Int64
 
-  /// - Throws: `invalid` if libcrypto has no SHA-256.
   func html() throws(BatchError) -> [UInt8] {
     try ReportPage.html(title: sets.count == 1 ? "Backup set" : "Backup sets") { page in
       if !host.isEmpty { page.text("\(host): ") }
@@ -46,8 +45,7 @@ struct SetPage: Sendable {
             let (word, verdict) = state(of: set)
             page.verdict(word, verdict)
           }
-          page.element(
-            "td", ["class": "fixed"], set.rows.last.map { CalendarTime($0.started).text } ?? "none")
+          page.fixed(set.rows.last.map { CalendarTime($0.started).text } ?? "none")
           page.number(set.usualInterval.map { DurationText.text(seconds: Double($0)) } ?? "unknown")
           page.number(ByteCount.grouped(set.rows.count))
           page.number(Self.bytes(set.archiveBytes))
@@ -76,9 +74,7 @@ struct SetPage: Sendable {
     page.tiles(tiles(of: set), warned: set.lastDrill == nil ? ["Last drill"] : [])
     if set.rows.count > 1 {
       page.element("h3", "Sizes over time")
-      page.element("div", ["class": "charts"]) { page in
-        for chart in charts(of: set, id) { chart.append(to: &page) }
-      }
+      page.charts(charts(of: set, id))
     }
     if !set.rows.isEmpty {
       page.element("h3", "History")
@@ -201,10 +197,10 @@ struct SetPage: Sendable {
     page.table(
       "The newest first. New is what the archive holds, before compression.", columns, of: set.rows.reversed()
     ) { page, row in
-      page.element("td", ["class": "fixed"], row.id)
+      page.fixed(row.id)
       page.element("td") { appendState(of: row, to: &$0) }
-      page.element("td", ["class": "fixed"], CalendarTime(row.started).text)
-      page.element("td", ["class": "fixed"], row.increment == 0 ? "full" : "+\(row.increment)")
+      page.fixed(CalendarTime(row.started).text)
+      page.fixed(row.increment == 0 ? "full" : "+\(row.increment)")
       page.number(ByteCount.grouped(Int(clamping: row.files)))
       page.number(Self.bytes(row.bytes))
       page.number(ByteCount.grouped(Int(clamping: row.newFiles)))

@@ -1,3 +1,4 @@
+import BatchCore
 import func Glibc.localtime_r
 import struct Glibc.tm
 import typealias Glibc.time_t
@@ -16,9 +17,6 @@ struct CalendarTime {
       text = "@\(seconds)"
       return
     }
-    func padded(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    text =
-      "\(Int(parts.tm_year) + 1900)-\(padded(parts.tm_mon + 1))-\(padded(parts.tm_mday)) "
-      + "\(padded(parts.tm_hour)):\(padded(parts.tm_min))" + (hasSeconds ? ":\(padded(parts.tm_sec))" : "")
+    text = parts.text(hasSeconds ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d %H:%M")
   }
 }

@@ -1,4 +1,3 @@
-/// Text for durations.
 enum DurationText {
   /// `0.31 s`, `12.3 s`, `1m03s`, `2h05m`, `3d04h`; `?` for anything but a number.
   static func text(seconds: Double) -> String {

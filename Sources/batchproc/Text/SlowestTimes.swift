@@ -97,9 +97,8 @@ final class FileTimes: FileTimeObserver {
       guard !slow.isEmpty else { return [] }
       return [title]
         + slow.map { entry in
-          let time = DurationText.text(seconds: entry.seconds)
-          let space = String(repeating: " ", count: max(0, 9 - time.utf8.count))
-          return "\(space)\(time)  \(TerminalText.string(entry.path.bytes))"
+          let time = DurationText.text(seconds: entry.seconds).leading(to: 9)
+          return "\(time)  \(TerminalText.string(entry.path.bytes))"
         }
     }
     return block("slowest files:", slowestFiles)

@@ -32,7 +32,7 @@ import Testing
     let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
-    let outcome = BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run))
+    let outcome = BatchRunner(run).run(backup.job, over: try backup.preparation.source(walk, in: run))
     let content = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
     #expect(outcome.summary.counts.failed == 0)
     try backup.complete(content)

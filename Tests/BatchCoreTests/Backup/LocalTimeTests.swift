@@ -19,14 +19,13 @@ struct LocalTimeTests {
     let lines = made.text.split(separator: "\n")
     try #require(made.status == 0 && lines.count == moments.count, "\(made.errorText)")
     for (moment, line) in zip(moments, lines) {
-      let numbers = line.split(separator: " ").compactMap { Int($0) }
+      let words = line.split(separator: " ").map(String.init)
       let time = LocalTime(moment)
-      let day = [numbers[0] - 1900, numbers[1] - 1, numbers[2]]
-      #expect(time.period(of: .hourly) == day + [numbers[3]])
-      #expect(time.period(of: .daily) == day)
-      #expect(time.period(of: .monthly) == Array(day[..<2]))
-      #expect(time.period(of: .yearly) == [day[0]])
-      #expect(time.period(of: .weekly) == [numbers[4], numbers[5] - 1], "\(line)")
+      #expect(time.period(of: .hourly) == "\(words[0])-\(words[1])-\(words[2]) \(words[3])")
+      #expect(time.period(of: .daily) == "\(words[0])-\(words[1])-\(words[2])")
+      #expect(time.period(of: .monthly) == "\(words[0])-\(words[1])")
+      #expect(time.period(of: .yearly) == words[0])
+      #expect(time.period(of: .weekly) == "\(words[4]) \(words[5])", "\(line)")
       #expect(time.period(of: .last).isEmpty)
     }
   }
@@ -35,14 +34,13 @@ struct LocalTimeTests {
   func spans() {
     // Noon in UTC of 31 March 2024, which is that day in the zones from -11 to +11.
     let noon: Int64 = 1_711_886_400
-    func before(_ span: Retention.Span) -> [Int] {
+    func before(_ span: Retention.Span) -> String {
       LocalTime(LocalTime(noon).seconds(before: span)).period(of: .daily)
     }
-    let day = LocalTime(noon).period(of: .daily)
-    #expect(before(Retention.Span()) == day)
-    #expect(before(Retention.Span(years: 1)) == [day[0] - 1, day[1], day[2]])
-    #expect(before(Retention.Span(months: 1)) == [124, 2, 2], "30 and 31 February are days of March")
-    #expect(before(Retention.Span(days: 31)) == [124, 1, 29])
-    #expect(before(Retention.Span(hours: 48)) == [124, 2, 29])
+    #expect(before(Retention.Span()) == "2024-03-31")
+    #expect(before(Retention.Span(years: 1)) == "2023-03-31")
+    #expect(before(Retention.Span(months: 1)) == "2024-03-02", "30 and 31 February are days of March")
+    #expect(before(Retention.Span(days: 31)) == "2024-02-29")
+    #expect(before(Retention.Span(hours: 48)) == "2024-03-29")
   }
 }

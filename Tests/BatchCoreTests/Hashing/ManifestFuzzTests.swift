@@ -26,7 +26,7 @@ import Testing
       for name in HostileNames.withoutNewline {
         let digests = try [.sha256, .md5].map { try Digest.of(name.bytes, $0) }
         let row = ManifestRow(
-          path: name, digests: digests, size: 5, modified: ManifestTime(seconds: -1, nanoseconds: 9))
+          path: name, digests: digests, size: 5, modified: FileStatus.Time(seconds: -1, nanoseconds: 9))
         try writer.append(row, to: &output)
       }
       return output

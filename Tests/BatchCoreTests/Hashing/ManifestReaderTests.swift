@@ -283,7 +283,7 @@ import Testing
     #expect(try outline(lines.split(separator: "\n").map { $0 + "\r\n" }.joined()) == expected)
     let entries = try ManifestReader.entries(in: Array(lines.utf8))
     #expect(entries[0].size == 3)
-    #expect(entries[0].modified == ManifestTime(seconds: 5, nanoseconds: 7))
+    #expect(entries[0].modified == FileStatus.Time(seconds: 5, nanoseconds: 7))
     #expect(entries[1].digests.map(\.hex) == [md5, sha256])
     #expect(entries[1].line == 7)
     #expect(entries[2].line == 12)

@@ -19,7 +19,7 @@ import Testing
     for path in paths {
       let row = ManifestRow(
         path: path, digests: try algorithms.map { try Digest.of(path.bytes, $0) }, size: .max,
-        modified: ManifestTime(seconds: -7, nanoseconds: 5))
+        modified: FileStatus.Time(seconds: -7, nanoseconds: 5))
       try writer.append(row, to: &output)
     }
     let items = try ManifestReader.items(in: output, .init(zero: zero))
@@ -31,7 +31,7 @@ import Testing
       guard case .entry(let entry) = item else { return [] }
       if !isLinePerDigest { #expect(entry.size == .max) }
       if format == .mtree || format == .json {
-        #expect(entry.modified == ManifestTime(seconds: -7, nanoseconds: 5))
+        #expect(entry.modified == FileStatus.Time(seconds: -7, nanoseconds: 5))
       }
       return [entry.path.bytes] + entry.digests.map(\.bytes)
     }
@@ -42,7 +42,7 @@ import Testing
   func everyAlgorithmComesBack(algorithm: DigestAlgorithm, format: ManifestFormat) throws {
     let digest = try Digest.of(Array("abc".utf8), algorithm)
     let row = ManifestRow(
-      path: "abc", digests: [digest], size: 3, modified: ManifestTime(seconds: 0, nanoseconds: 0))
+      path: "abc", digests: [digest], size: 3, modified: FileStatus.Time(seconds: 0, nanoseconds: 0))
     var output = [UInt8]()
     try ManifestWriter(format, algorithms: [algorithm]).append(row, to: &output)
     let entries = try ManifestReader.entries(in: output, .init(algorithm: algorithm))

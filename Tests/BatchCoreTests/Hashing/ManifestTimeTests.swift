@@ -12,39 +12,40 @@ import Testing
       (.max, 999_999_999, "9223372036854775807.999999999", "9223372036854775807.999999999"),
       (.min, 0, "-9223372036854775808.000000000", "-9223372036854775808.000000000"),
       (.min, 1, "-9223372036854775808.000000001", "-9223372036854775807.999999999"),
-    ] as [(Int64, UInt32, String, String)])
-  func roundTripsAsFieldsAndAsNumber(seconds: Int64, nanoseconds: UInt32, fields: String, number: String) {
-    let time = ManifestTime(seconds: seconds, nanoseconds: nanoseconds)
+    ] as [(Int64, Int32, String, String)])
+  func roundTripsAsFieldsAndAsNumber(seconds: Int64, nanoseconds: Int32, fields: String, number: String) {
+    let time = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
     var text = [UInt8]()
     time.appendFields(to: &text)
     #expect(String(decoding: text, as: UTF8.self) == fields)
-    #expect(ManifestTime(fields: text[...]) == time)
+    #expect(FileStatus.Time(fields: text[...]) == time)
     text = []
     time.appendNumber(to: &text)
     #expect(String(decoding: text, as: UTF8.self) == number)
-    #expect(ManifestTime(number: text[...]) == time)
+    #expect(FileStatus.Time(number: text[...]) == time)
   }
 
   @Test func readsFractionsOfAnyLength() {
-    #expect(ManifestTime(fields: Array("7.25".utf8)[...]) == ManifestTime(seconds: 7, nanoseconds: 25))
-    #expect(ManifestTime(fields: Array("7".utf8)[...]) == ManifestTime(seconds: 7, nanoseconds: 0))
+    #expect(FileStatus.Time(fields: Array("7.25".utf8)[...]) == FileStatus.Time(seconds: 7, nanoseconds: 25))
+    #expect(FileStatus.Time(fields: Array("7".utf8)[...]) == FileStatus.Time(seconds: 7, nanoseconds: 0))
     #expect(
-      ManifestTime(number: Array("7.25".utf8)[...]) == ManifestTime(seconds: 7, nanoseconds: 250_000_000))
+      FileStatus.Time(number: Array("7.25".utf8)[...])
+        == FileStatus.Time(seconds: 7, nanoseconds: 250_000_000))
     #expect(
-      ManifestTime(number: Array("7.12345678999".utf8)[...])
-        == ManifestTime(seconds: 7, nanoseconds: 123_456_789))
+      FileStatus.Time(number: Array("7.12345678999".utf8)[...])
+        == FileStatus.Time(seconds: 7, nanoseconds: 123_456_789))
   }
 
   @Test(arguments: [
     "", "-", ".", "1.", "x", "1.x", "+1", "--1", "1e3", "9223372036854775808", "99999999999999999999",
   ])
   func refusesWhatIsNoTime(text: String) {
-    #expect(ManifestTime(fields: Array(text.utf8)[...]) == nil)
-    #expect(ManifestTime(number: Array(text.utf8)[...]) == nil)
+    #expect(FileStatus.Time(fields: Array(text.utf8)[...]) == nil)
+    #expect(FileStatus.Time(number: Array(text.utf8)[...]) == nil)
   }
 
   @Test func refusesWhatDoesNotFit() {
-    #expect(ManifestTime(fields: Array("1.1000000000".utf8)[...]) == nil)
-    #expect(ManifestTime(number: Array("-9223372036854775808.5".utf8)[...]) == nil)
+    #expect(FileStatus.Time(fields: Array("1.1000000000".utf8)[...]) == nil)
+    #expect(FileStatus.Time(number: Array("-9223372036854775808.5".utf8)[...]) == nil)
   }
 }

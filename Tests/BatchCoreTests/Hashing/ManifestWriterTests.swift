@@ -17,7 +17,7 @@ import Testing
       let row = ManifestRow(
         path: root.isEmpty ? name : root.appending(name.bytes),
         digests: try algorithms.map { try Digest.of(name.bytes, $0) }, size: UInt64(name.bytes.count),
-        modified: ManifestTime(seconds: 1, nanoseconds: 2))
+        modified: FileStatus.Time(seconds: 1, nanoseconds: 2))
       try writer.append(row, to: &output)
     }
     return output
@@ -97,7 +97,7 @@ import Testing
   @Test func hashdeepRefusesANameThatItCannotHold() throws {
     let row = ManifestRow(
       path: "a\nb", digests: [try Digest.of([], .md5)], size: 0,
-      modified: ManifestTime(seconds: 0, nanoseconds: 0))
+      modified: FileStatus.Time(seconds: 0, nanoseconds: 0))
     var output = [UInt8]()
     let error = #expect(throws: BatchError.self) {
       try ManifestWriter(.hashdeep, algorithms: [.md5]).append(row, to: &output)

@@ -72,7 +72,7 @@ import Testing
     var walk = WalkOptions()
     walk.takesEverything = true
     let content = try #require(
-      BatchRunner(run).run(backup.job, over: try backup.source(walk, in: run)).result)
+      BatchRunner(run).run(backup.job, over: try backup.preparation.source(walk, in: run)).result)
     try backup.complete(content)
     let snapshot = try #require(try set.content(in: run).snapshots.last)
     let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))

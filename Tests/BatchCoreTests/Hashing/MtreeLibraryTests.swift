@@ -20,7 +20,7 @@ import Testing
       try writer.append(
         ManifestRow(
           path: PathBytes(Array("t/".utf8) + name), digests: [digest], size: UInt64(name.count),
-          modified: ManifestTime(seconds: 1_000_000_000, nanoseconds: 123_456_789)), to: &manifest)
+          modified: FileStatus.Time(seconds: 1_000_000_000, nanoseconds: 123_456_789)), to: &manifest)
     }
 
     let archive = try #require(archive_read_new())

@@ -52,7 +52,6 @@ package struct AuditJob: BatchJob {
     /// Nil if a record is compared with another record.
     private let comparison: LiveComparison?
     private let tree: RecordedTree?
-    /// Digests for new files.
     private let digests: DigestPool
 
     init(_ comparison: LiveComparison?, _ tree: RecordedTree?, _ digests: DigestPool) {

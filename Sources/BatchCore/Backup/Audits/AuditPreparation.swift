@@ -129,7 +129,7 @@ package struct AuditPreparation: Sendable {
     case .folder(let path):
       let live = try LiveTree(path, options: walk, in: context)
       outcome = BatchRunner(part).run(
-        FolderRecordJob(live, algorithm), over: context.tree([path], options: walk))
+        FolderRecordJob(live: live, algorithm: algorithm), over: context.tree([path], options: walk))
     case .archive(let path, let keys):
       let reader = try MemberListReader(
         ArchiveFile(path, foreignReader: nil, keys: keys, in: context), details: true, digests: true,

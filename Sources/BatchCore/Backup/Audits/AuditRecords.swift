@@ -11,8 +11,7 @@ package struct AuditRecords {
   private enum Origin {
     case snapshot(SnapshotReader)
     case manifest(OpenManifest)
-    case entries(ArraySlice<SnapshotEntry>)
-    case tree(ArraySlice<RecordedPath>)
+    case records(ArraySlice<RecordedPath>)
   }
 
   private var origin: Origin
@@ -43,13 +42,14 @@ package struct AuditRecords {
   }
 
   package init(_ tree: RecordedTree) {
-    origin = .tree(tree.records[...])
+    origin = .records(tree.records[...])
     hasAllKinds = tree.hasAllKinds
   }
 
   init(_ entries: [SnapshotEntry]) {
-    origin = .entries(entries[...])
+    origin = .records([])
     hasAllKinds = true
+    origin = .records(entries.map { record(of: $0) }[...])
   }
 
   /// Whether the format makes names begin with a dot; known after a row was read.
@@ -57,14 +57,10 @@ package struct AuditRecords {
 
   mutating func next() throws(BatchError) -> Item? {
     switch origin {
-    case .tree(var rest):
+    case .records(var rest):
       guard let record = rest.popFirst() else { return nil }
-      origin = .tree(rest)
+      origin = .records(rest)
       return .record(record, others: [])
-    case .entries(var rest):
-      guard let entry = rest.popFirst() else { return nil }
-      origin = .entries(rest)
-      return .record(record(of: entry), others: [])
     case .snapshot(let reader):
       while let item = try reader.next() {
         guard case .entry(let entry, _) = item else { continue }
@@ -130,9 +126,7 @@ extension RecordedPath {
   fileprivate init(_ entry: ManifestEntry, _ digest: Digest) {
     self.init(entry.path, .regular)
     size = entry.size
-    modified = entry.modified.map {
-      FileStatus.Time(seconds: $0.seconds, nanoseconds: Int32(clamping: $0.nanoseconds))
-    }
+    modified = entry.modified
     isTimeExact = false
     self.digest = digest
   }

@@ -2,18 +2,13 @@ import BatchEngine
 import BatchOutputs
 
 /// Records the paths below a folder, with the digests of its files.
-package struct FolderRecordJob: BatchJob {
-  package typealias Item = WalkItem
+struct FolderRecordJob: BatchJob {
+  typealias Item = WalkItem
 
-  private let live: LiveTree
-  private let algorithm: DigestAlgorithm
+  let live: LiveTree
+  let algorithm: DigestAlgorithm
 
-  package init(_ live: LiveTree, _ algorithm: DigestAlgorithm) {
-    self.live = live
-    self.algorithm = algorithm
-  }
-
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [RecordRow]> {
+  func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [RecordRow]> {
     let comparison = LiveComparison(live)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
@@ -34,16 +29,14 @@ package struct FolderRecordJob: BatchJob {
     }
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+  func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
 }
 
 /// Records the members of an archive, whose contents were read.
-package struct MemberRecordJob: BatchJob {
-  package typealias Item = MemberListReader.Item
+struct MemberRecordJob: BatchJob {
+  typealias Item = MemberListReader.Item
 
-  package init() {}
-
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [RecordRow]> {
+  func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [RecordRow]> {
     FunctionWorker { (item, context, output) in
       switch item {
       case .problem(let error): context.report(Problem(.unreadable, error))
@@ -60,22 +53,21 @@ package struct MemberRecordJob: BatchJob {
     }
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+  func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
 }
 
 /// One recorded path.
-package struct RecordRow: Sendable {
+struct RecordRow: Sendable {
   let record: RecordedPath
-  /// The identity of a file with several names.
   let identity: FileIdentity?
 }
 
 /// Collects records, and determines which are names of one file.
-package final class RecordCollector: BatchCollector {
+final class RecordCollector: BatchCollector {
   private var records: [RecordedPath] = []
   private var firstNames: [FileIdentity: PathBytes] = [:]
 
-  package func collect(_ rows: [RecordRow]) {
+  func collect(_ rows: [RecordRow]) {
     for row in rows {
       var record = row.record
       if let identity = row.identity {
@@ -89,5 +81,5 @@ package final class RecordCollector: BatchCollector {
     }
   }
 
-  package func finish() -> RecordedTree { RecordedTree(records, hasAllKinds: true) }
+  func finish() -> RecordedTree { RecordedTree(records, hasAllKinds: true) }
 }

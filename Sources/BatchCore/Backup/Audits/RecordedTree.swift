@@ -57,7 +57,6 @@ package final class RecordedTree: Sendable {
     return one == other
   }
 
-  /// The algorithms of the digests.
   package var algorithms: Set<DigestAlgorithm> { Set(records.compactMap { $0.digest?.algorithm }) }
 
   static func key(_ path: PathBytes) -> [UInt8] { path == "." ? [] : path.bytes }

@@ -19,7 +19,6 @@ package final class Drill {
   private var state: DrillState
   /// Nil if there is no place for it.
   private let statePath: PathBytes?
-  /// The amount in the snapshot.
   package let total: Amount
   /// The amount that is still to be drilled.
   private var remaining: Amount
@@ -67,7 +66,6 @@ package final class Drill {
     provesAll = remaining.files == total.files
   }
 
-  /// Whether everything was drilled.
   package var isComplete: Bool { remaining.files == 0 && remaining.bytes == 0 }
 
   /// Some files with their rows.
@@ -98,7 +96,6 @@ package final class Drill {
     return nil
   }
 
-  /// The reader that restores a portion.
   package func reader(of portion: Portion, options: ExtractionOptions) throws(BatchError)
     -> sending RestoreReader
   {
@@ -111,7 +108,6 @@ package final class Drill {
     }
   }
 
-  /// The source that compares a portion with a folder.
   package func audit(of portion: Portion, live: LiveTree) -> sending AuditSource {
     AuditSource(portion.entries, live: live)
   }

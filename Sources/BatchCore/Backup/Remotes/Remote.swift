@@ -37,8 +37,6 @@ package enum Remotes {
       ? RcloneRemote(place, temporary: temporary, in: run) : FolderRemote(place, isSynced: isSynced, in: run)
   }
 
-  static let pieceSize: Int64 = 4 << 20
-
   /// Copies a local file, under a temporary name until it is complete.
   static func copy(
     _ source: PathBytes, to target: PathBytes, isSynced: Bool, in run: RunContext
@@ -46,14 +44,7 @@ package enum Remotes {
     let content = try ManifestContent(ManifestFile(source), in: SourceContext(run))
     let file = try OutputFile(target, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
     do throws(BatchError) {
-      var position: Int64 = 0
-      while true {
-        try run.cancellation.check()
-        let piece = try content.bytes(position..<(position + pieceSize))
-        if piece.isEmpty { break }
-        try file.write(piece)
-        position += Int64(piece.count)
-      }
+      try content.forEachPiece(run.cancellation, file.write)
       try file.finish()
     } catch {
       file.discard()

@@ -6,7 +6,6 @@ package final class RemoteSet {
   package let set: BackupSet
   private let folder: TemporaryFolder
   private let run: RunContext
-  /// The names and sizes of all remote files.
   private let files: [PathBytes: UInt64]
 
   /// - Parameters:
@@ -45,7 +44,6 @@ package final class RemoteSet {
     ].contains { file.bytes.suffix($0.utf8.count).elementsEqual($0.utf8) }
   }
 
-  /// The content of the set at the remote.
   package func content() throws(BatchError) -> BackupSet.Content {
     var content = try set.content(in: run)
     content.archives = [:]

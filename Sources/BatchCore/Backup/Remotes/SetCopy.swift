@@ -3,7 +3,6 @@ import BatchEngine
 /// Copies the snapshots of a set to a remote: archives first and the manifest last, so that a snapshot with a manifest is
 /// complete.
 package struct SetCopy {
-  /// The result of the copy.
   package struct Outcome: Sendable {
     package var snapshots = 0
     package var files = 0

@@ -36,23 +36,19 @@ package struct BackupSet: Sendable {
   /// - Throws: `missing` when there is no set, `invalid` when there are several and no name was given.
   package init(in directory: PathBytes, named name: PathBytes?, _ run: RunContext) throws(BatchError) {
     let names = try Self.names(in: directory, calls: run.calls)
-    if let name {
-      guard names.contains(name) else {
-        throw BatchError(.missing, "there is no snapshot of this set in \(directory)", path: name)
-      }
-      try self.init(in: directory, named: name)
-      return
-    }
-    guard let only = names.first else {
+    guard let found = name ?? names.first else {
       throw BatchError(.missing, "there is no snapshot in this folder", path: directory)
     }
-    guard names.count == 1 else {
+    guard names.contains(found) else {
+      throw BatchError(.missing, "there is no snapshot of this set in \(directory)", path: found)
+    }
+    guard name != nil || names.count == 1 else {
       let list = names.map(\.description).joined(separator: ", ")
       throw BatchError(
         .invalid, "there are several sets in this folder (\(list))", path: directory,
         remedy: .chooseSet)
     }
-    try self.init(in: directory, named: only)
+    try self.init(in: directory, named: found)
   }
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
@@ -81,16 +77,8 @@ package struct BackupSet: Sendable {
   package static func names(
     in directory: PathBytes, calls: any FileSystemCalls
   ) throws(BatchError) -> [PathBytes] {
-    let suffixes = ["", SnapshotName.encryptedSuffix].map { (SnapshotName.manifestSuffix + $0).utf8 }
-    let names = try calls.names(in: directory).compactMap { file -> PathBytes? in
-      guard let suffix = suffixes.first(where: { file.bytes.suffix($0.count).elementsEqual($0) }) else {
-        return nil
-      }
-      let stem = file.bytes.dropLast(suffix.count)
-      guard stem.count > 17, stem[stem.endIndex - 17] == UInt8(ascii: "-"),
-        LocalTime.seconds(ofStamp: stem.suffix(16)) != nil
-      else { return nil }
-      return PathBytes(stem.dropLast(17))
+    let names = try calls.names(in: directory).compactMap { file in
+      SnapshotName.of(file).flatMap { $0.manifest == file ? $0.set : nil }
     }
     return Set(names).sorted()
   }
@@ -184,7 +172,6 @@ package struct BackupSet: Sendable {
       name: name, header: companion.header(of: name), footer: companion.footer, companion: companion)
   }
 
-  /// Opens an archive of the set.
   func archive(_ name: SnapshotName, in context: SourceContext) throws(BatchError) -> ArchiveFile {
     let (path, keys) = (path(name.archive), name.isEncrypted ? keys : nil)
     guard let remoteFile else { return try ArchiveFile(path, keys: keys, in: context) }
@@ -223,16 +210,11 @@ package struct BackupSet: Sendable {
 
   /// The SHA-256 of a file.
   package static func digest(of path: PathBytes, in run: RunContext) throws(BatchError) -> Digest {
-    let content = try ManifestContent(ManifestFile(path), in: SourceContext(run))
     let digest = try DigestStream(.sha256)
-    var position: Int64 = 0
-    while true {
-      try run.cancellation.check()
-      let piece = try content.bytes(position..<(position + (1 << 20)))
-      if piece.isEmpty { return try digest.finish() }
-      try withBytes(of: piece) { (raw) throws(BatchError) in try digest.update(raw) }
-      position += Int64(piece.count)
+    try ManifestContent(ManifestFile(path), in: SourceContext(run)).forEachPiece(run.cancellation) {
+      (piece) throws(BatchError) in try digest.update(piece.span.bytes)
     }
+    return try digest.finish()
   }
 
   // MARK: Locks

@@ -49,7 +49,6 @@ struct ManifestCopies {
     return ManifestFile(copy)
   }
 
-  /// Removes the copies of other snapshots of the set.
   func removeOthers(than name: SnapshotName, in run: RunContext) {
     let prefix = Array("\(id)-".utf8)
     let kept = Array("\(id)-\(name.stamp)".utf8)

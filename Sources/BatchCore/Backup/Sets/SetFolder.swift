@@ -6,7 +6,6 @@ struct SetFolder {
   private let folder: OpenFolder
   private let right: CommitRight
 
-  /// - Throws: the error of opening the folder.
   init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
     try self.init(set.directory, in: run)
   }

@@ -41,6 +41,5 @@ enum SetID {
 }
 
 extension BackupSet {
-  /// The file that contains the set's id.
   var idPath: PathBytes { path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(".id".utf8))) }
 }

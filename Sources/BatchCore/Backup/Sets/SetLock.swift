@@ -100,7 +100,6 @@ package final class SetLock: Sendable {
     }
   }
 
-  /// Releases a lock.
   func release(_ purpose: Purpose) {
     LinuxCalls.unlock(byte: purpose == .writing ? 0 : 1, of: file.raw)
   }

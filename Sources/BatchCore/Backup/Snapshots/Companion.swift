@@ -41,7 +41,7 @@ package struct Companion: Sendable, Hashable {
       "needs":"\(needs.sorted().joined(separator: " "))"}
 
       """.utf8)
-    return line + Array(#"{"type":"end","sha256":"\#(try Self.digest(of: line).hex)"}"#.utf8) + [
+    return line + Array(#"{"type":"end","sha256":"\#(try Digest.sha256(of: line).hex)"}"#.utf8) + [
       UInt8(ascii: "\n")
     ]
   }
@@ -68,7 +68,7 @@ package struct Companion: Sendable, Hashable {
       last = try SnapshotLine(Array(content[(end + 1)...].dropLast()))
       line = try SnapshotLine(Array(content[..<end]))
       guard last.text("type") == "end", line.text("type") == "companion",
-        last.text("sha256") == (try Self.digest(of: Array(content[...end]))).hex
+        last.text("sha256") == (try Digest.sha256(of: Array(content[...end]))).hex
       else { throw Self.malformed }
       guard try line.number("schema") == Self.schema else {
         throw BatchError(.unsupported, "a later version of this program wrote the companion of the manifest")
@@ -79,8 +79,7 @@ package struct Companion: Sendable, Hashable {
       archiveSize = try line.number("archive_size")
       manifestSize = try line.number("manifest_size")
       let needs = (line.text("needs") ?? "").split(separator: " ").map(String.init)
-      guard let archive = Self.digest(line.text("archive_sha256")),
-        let manifest = Self.digest(line.text("manifest_sha256")),
+      guard let archive = line.digest("archive_sha256"), let manifest = line.digest("manifest_sha256"),
         needs.allSatisfy({ LocalTime.seconds(ofStamp: $0.utf8) != nil })
       else { throw Self.malformed }
       self.needs = Set(needs)
@@ -93,14 +92,6 @@ package struct Companion: Sendable, Hashable {
 
   private static let malformed = BatchError(
     .malformed, "the companion of an encrypted manifest is damaged")
-
-  private static func digest(of bytes: [UInt8]) throws(BatchError) -> Digest {
-    try withBytes(of: bytes) { (raw) throws(BatchError) in try DigestStream(.sha256).digest(of: raw) }
-  }
-
-  private static func digest(_ hex: String?) -> Digest? {
-    hex.flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
-  }
 
   // MARK: The snapshot
 
@@ -121,7 +112,6 @@ package struct Companion: Sendable, Hashable {
     return footer
   }
 
-  /// Whether the manifest agrees.
   func agrees(with header: SnapshotHeader, _ footer: SnapshotFooter) -> Bool {
     sequence == header.sequence && increment == header.increment && isVerified == footer.isVerified
       && needs == Set(footer.needs.keys) && archiveSize == footer.archiveSize

@@ -76,6 +76,20 @@ final class ManifestContent {
     }
   }
 
+  /// Passes on all bytes in pieces of up to 4 MiB.
+  func forEachPiece(
+    _ cancellation: Cancellation, _ take: ([UInt8]) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    var position: Int64 = 0
+    while true {
+      try cancellation.check()
+      let piece = try bytes(position..<(position + (4 << 20)))
+      if piece.isEmpty { return }
+      try take(piece)
+      position += Int64(piece.count)
+    }
+  }
+
   private func read(
     _ file: AgeFile, at offset: UInt64, into room: UnsafeMutableRawBufferPointer
   ) throws(BatchError) -> Int {

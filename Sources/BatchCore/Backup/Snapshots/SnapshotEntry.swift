@@ -7,16 +7,15 @@ package struct SnapshotEntry: Sendable, Hashable {
   /// The path as in the archive: without a leading slash.
   package var path: PathBytes
   /// The size in bytes; 0 for an entry without content.
-  package var size: UInt64
-  package var modified: FileStatus.Time
-  package var statusChanged: FileStatus.Time
-  package var inode: UInt64
-  package var linkCount: UInt64
+  package var size: UInt64 = 0
+  package var modified = FileStatus.Time(seconds: 0, nanoseconds: 0)
+  package var statusChanged = FileStatus.Time(seconds: 0, nanoseconds: 0)
+  package var inode: UInt64 = 0
+  package var linkCount: UInt64 = 0
   /// Permissions with setuid, setgid and sticky bits.
-  package var mode: UInt32
-  package var owner: UInt32
-  package var group: UInt32
-  /// The target of a symbolic link.
+  package var mode: UInt32 = 0
+  package var owner: UInt32 = 0
+  package var group: UInt32 = 0
   package var linkTarget: PathBytes?
   /// The same number for all names of a file in one manifest, and for no other row; nil for a file with one name, for other
   /// kinds, and in manifests of earlier versions.
@@ -30,20 +29,16 @@ package struct SnapshotEntry: Sendable, Hashable {
   /// Whether its status cannot reveal later changes: the file changed while it was read, or so shortly before that a later
   /// change could have the same time.
   package var isUnsettled = false
+}
 
+extension SnapshotEntry {
   /// - Parameter status: the status from the walk.
   init(_ status: FileStatus, path: PathBytes, archive: String) {
-    kind = ArchiveEntry.Kind(status.kind) ?? .file
-    self.path = path
-    size = status.kind == .regular ? UInt64(clamping: status.size) : 0
-    modified = status.modified
-    statusChanged = status.statusChanged
-    inode = status.identity.inode
-    linkCount = status.linkCount
-    mode = status.mode & 0o7777
-    owner = status.owner
-    group = status.group
-    self.archive = archive
+    self.init(
+      kind: ArchiveEntry.Kind(status.kind) ?? .file, path: path,
+      size: status.kind == .regular ? UInt64(clamping: status.size) : 0, modified: status.modified,
+      statusChanged: status.statusChanged, inode: status.identity.inode, linkCount: status.linkCount,
+      mode: status.mode & 0o7777, owner: status.owner, group: status.group, archive: archive)
   }
 
   /// Whether a file is the file of this row and has not changed since.
@@ -89,28 +84,16 @@ extension SnapshotEntry {
     }
   }
 
-  init(kind: ArchiveEntry.Kind, path: PathBytes, archive: String) {
-    self.kind = kind
-    self.path = path
-    self.archive = archive
-    (size, inode, linkCount, mode, owner, group) = (0, 0, 0, 0, 0, 0)
-    modified = FileStatus.Time(seconds: 0, nanoseconds: 0)
-    statusChanged = modified
-  }
-
   /// - Throws: `malformed` for anything but a row.
   init(_ line: SnapshotLine) throws(BatchError) {
     guard let kind = line.text("type").flatMap(ArchiveEntry.Kind.init(word:)),
       let path = try line.path("path"),
       let modified = line.time("mtime"), let changed = line.time("ctime"), let archive = line.text("archive")
     else { throw SnapshotLine.malformed }
-    self.kind = kind
-    self.path = path
+    self.init(kind: kind, path: path, modified: modified, statusChanged: changed, archive: archive)
     // Both come from a file system: some use all 64 bits for inodes, and a file with holes may have any size.
     size = try line.number("size", below: .max)
     inode = try line.number("inode", below: .max)
-    self.modified = modified
-    statusChanged = changed
     linkCount = try line.number("links")
     mode = UInt32(try line.number("mode", below: 0o10000))
     owner = UInt32(try line.number("uid", below: 1 << 32))
@@ -118,8 +101,7 @@ extension SnapshotEntry {
     linkTarget = try line.path("target")
     linkGroup = line.has("link_group") ? try line.number("link_group") : nil
     firstName = try line.path("first_name")
-    digest = line.text("sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
-    self.archive = archive
+    digest = line.digest("sha256")
     isUnsettled = line.isTrue("unsettled")
     guard !path.isEmpty, LocalTime.seconds(ofStamp: archive.utf8) != nil,
       kind == .file || (digest == nil && linkGroup == nil)

@@ -162,12 +162,11 @@ package struct SnapshotFooter: Sendable, Hashable {
       bytes = try line.number("bytes", below: .max)
       linked = line.has("linked") ? try line.number("linked") : nil
       archiveSize = try line.number("archive_size")
-      index = line.text("index_sha256").flatMap { Digest(.sha256, hex: Array($0.utf8)[...]) }
+      index = line.digest("index_sha256")
       isVerified = line.isTrue("verified")
       selection = line.text("selection") ?? ""
       recipients = line.text("recipients") ?? ""
-      guard let digest = line.text("manifest_sha256").flatMap({ Digest(.sha256, hex: Array($0.utf8)[...]) })
-      else { throw SnapshotLine.malformed }
+      guard let digest = line.digest("manifest_sha256") else { throw SnapshotLine.malformed }
       return digest
     default: throw SnapshotLine.malformed
     }

@@ -61,8 +61,11 @@ struct SnapshotLine {
     if case .word(let word) = member(key) { word.elementsEqual("true".utf8) } else { false }
   }
 
+  /// A SHA-256 in hexadecimal digits; nil for anything else.
+  func digest(_ key: String) -> Digest? { bytes(key).flatMap { Digest(.sha256, hex: $0) } }
+
   func time(_ key: String) -> FileStatus.Time? {
-    bytes(key).flatMap { ManifestTime(number: $0[...]) }.map(FileStatus.Time.init)
+    bytes(key).flatMap { FileStatus.Time(number: $0[...]) }
   }
 
   static var malformed: BatchError {

@@ -60,7 +60,6 @@ package struct SnapshotName: Sendable, Hashable {
   package var manifest: PathBytes { name(Self.manifestSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
   /// The companion of an encrypted snapshot.
   package var companion: PathBytes { name(Self.companionSuffix) }
-  /// All files of the snapshot.
   package var files: [PathBytes] { isEncrypted ? [archive, companion, manifest] : [archive, manifest] }
 
   private func name(_ suffix: String) -> PathBytes {

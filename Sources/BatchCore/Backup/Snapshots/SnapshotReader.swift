@@ -81,6 +81,15 @@ extension SnapshotReader {
   /// How many bytes at the end of a manifest are searched for its last line.
   private static let tailSize: Int64 = 4096
 
+  /// The last line without its newline; nil for content that is cut.
+  private static func lastLine(of content: ManifestContent, _ size: Int64) throws(BatchError) -> [UInt8]? {
+    let tail = try content.bytes(max(0, size - tailSize)..<size)
+    guard tail.last == UInt8(ascii: "\n"), let end = tail.dropLast().lastIndex(of: UInt8(ascii: "\n")) else {
+      return nil
+    }
+    return Array(tail[(end + 1)...].dropLast())
+  }
+
   /// The facts about a snapshot in its manifest, read only from the first and the last lines.
   ///
   /// - Throws: `malformed` when these are not valid; the rows are not read.
@@ -91,13 +100,11 @@ extension SnapshotReader {
     let content = try ManifestContent(manifest, in: context)
     let header = try SnapshotReader(content, path).header
     let size = try content.size()
-    let tail = try content.bytes(max(0, size - tailSize)..<size)
-    guard tail.last == UInt8(ascii: "\n"),
-      let start = tail.dropLast().lastIndex(of: UInt8(ascii: "\n")).map({ $0 + 1 })
-    else { throw BatchError(.malformed, "the backup manifest is cut short", path: path) }
+    guard let last = try lastLine(of: content, size) else {
+      throw BatchError(.malformed, "the backup manifest is cut short", path: path)
+    }
     do throws(BatchError) {
-      let last = try SnapshotLine(Array(tail[start..<(tail.count - 1)]))
-      let begin = try last.number("footer")
+      let begin = try SnapshotLine(last).number("footer")
       guard begin <= UInt64(clamping: size), UInt64(clamping: size) - begin < UInt64(longestLine) else {
         throw SnapshotLine.malformed
       }
@@ -124,19 +131,16 @@ extension SnapshotReader {
     let damaged = BatchError(
       .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: path)
     let size = try content.size()
-    let tail = try content.bytes(max(0, size - tailSize)..<size)
-    guard tail.last == UInt8(ascii: "\n"), let newline = tail.dropLast().lastIndex(of: UInt8(ascii: "\n"))
-    else { throw damaged }
-    let start = newline + 1
+    guard let last = try lastLine(of: content, size) else { throw damaged }
     var footer = SnapshotFooter()
     let recorded: Digest?
     do throws(BatchError) {
-      recorded = try footer.take(SnapshotLine(Array(tail[start..<(tail.count - 1)])))
+      recorded = try footer.take(SnapshotLine(last))
     } catch {
       throw damaged
     }
     let digest = try DigestStream(.sha256)
-    let end = size - Int64(tail.count - start)
+    let end = size - Int64(last.count + 1)
     let buffer = try ScratchBuffer(capacity: 256 << 10)
     var position: Int64 = 0
     while position < end {

@@ -72,17 +72,12 @@ struct SnapshotRowParser {
     guard line.skip("}"), line.isAtEnd, kind == .file || (digest == nil && linkGroup == nil) else {
       return nil
     }
-    var entry = SnapshotEntry(kind: kind, path: PathBytes(path), archive: archive)
-    guard !entry.path.containsNUL, target?.containsNUL != true, firstName?.containsNUL != true else {
-      return nil
-    }
-    entry.size = size
-    (entry.modified, entry.statusChanged) = (modified, changed)
-    (entry.inode, entry.linkCount) = (inode, links)
-    (entry.mode, entry.owner, entry.group) = (UInt32(mode), owner, group)
-    (entry.linkTarget, entry.linkGroup, entry.firstName) = (target, linkGroup, firstName)
-    (entry.digest, entry.isUnsettled) = (digest, isUnsettled)
-    return entry
+    let name = PathBytes(path)
+    guard !name.containsNUL, target?.containsNUL != true, firstName?.containsNUL != true else { return nil }
+    return SnapshotEntry(
+      kind: kind, path: name, size: size, modified: modified, statusChanged: changed, inode: inode,
+      linkCount: links, mode: UInt32(mode), owner: owner, group: group, linkTarget: target,
+      linkGroup: linkGroup, firstName: firstName, digest: digest, archive: archive, isUnsettled: isUnsettled)
   }
 
   private static func kind(_ line: inout Cursor) -> ArchiveEntry.Kind? {
@@ -157,22 +152,11 @@ struct SnapshotRowParser {
     /// A SHA-256, and skips the quotation mark after it.
     mutating func digest() -> Digest? {
       let count = DigestAlgorithm.sha256.byteCount * 2
-      guard bytes.count - position > count else { return nil }
-      let digits = UnsafeBufferPointer(rebasing: bytes[position..<(position + count)])
-      var isHexadecimal = true
-      let digest = Digest(.sha256) { room in
-        for index in 0..<(count / 2) {
-          guard let high = Hexadecimal.value(of: digits[index * 2]),
-            let low = Hexadecimal.value(of: digits[index * 2 + 1])
-          else {
-            isHexadecimal = false
-            return
-          }
-          room[index] = high << 4 | low
-        }
-      }
+      guard bytes.count - position > count,
+        let digest = Digest(.sha256, hex: UnsafeBufferPointer(rebasing: bytes[position..<(position + count)]))
+      else { return nil }
       position += count
-      return isHexadecimal && skip("\"") ? digest : nil
+      return skip("\"") ? digest : nil
     }
   }
 }

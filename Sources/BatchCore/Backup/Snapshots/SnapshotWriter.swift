@@ -18,7 +18,6 @@ final class SnapshotWriter {
     header.appendLine(to: &buffer)
   }
 
-  /// Begins the rows of a source.
   func begin(_ source: SnapshotSource) throws(BatchError) {
     footer.sources.append(source)
     source.appendLine(as: "source", to: &buffer)
@@ -70,7 +69,7 @@ final class SnapshotWriter {
     try flush()
     var lines = [UInt8]()
     try footer.appendLines(to: &lines, offset: offset) { (bytes) throws(BatchError) in
-      try withBytes(of: Array(bytes)) { (raw) throws(BatchError) in try digest.update(raw) }
+      try digest.update(bytes.span.bytes)
       return try digest.finish()
     }
     try stream.write(lines)

@@ -52,12 +52,7 @@ enum LocalClock {
   }
 
   /// A date and a time with seconds.
-  static func text(ofWall wall: Int64) -> String {
-    let stamp = Array(LocalTime.stamp(of: wall))
-    let (date, time) = (stamp[0..<8], stamp[9..<15])
-    return "\(String(date[0..<4]))-\(String(date[4..<6]))-\(String(date[6..<8]))"
-      + " \(String(time[9..<11])):\(String(time[11..<13])):\(String(time[13..<15]))"
-  }
+  static func text(ofWall wall: Int64) -> String { LocalTime.text(ofUTC: wall, "%Y-%m-%d %H:%M:%S") }
 
   /// The offset as text: `+05:45`.
   static func text(ofOffset offset: Int64) -> String {

@@ -4,13 +4,8 @@
 /// periods that have snapshots. A snapshot is kept if any rule keeps it.
 package struct Retention: Sendable, Hashable {
   /// A rule, which is also the reason why a snapshot is kept.
-  package enum Rule: Sendable, Hashable {
-    case last
-    case hourly
-    case daily
-    case weekly
-    case monthly
-    case yearly
+  package enum Rule: String, Sendable {
+    case last, hourly, daily, weekly, monthly, yearly
     /// Not older than the newest snapshot by ``Retention/within`` or more.
     case within
   }
@@ -53,9 +48,9 @@ package struct Retention: Sendable, Hashable {
     }
     for rule in Self.counting {
       var left = counts[rule] ?? 0
-      var previous: [Int]?
+      var previous: String?
       for index in times.indices where left > 0 {
-        let period = rule == .last ? [index] : LocalTime(times[index]).period(of: rule)
+        let period = rule == .last ? String(index) : LocalTime(times[index]).period(of: rule)
         guard period != previous else { continue }
         previous = period
         reasons[index].append(rule)

@@ -24,8 +24,8 @@ extension WrittenTime {
   private static func timeAgo(_ text: ArraySlice<UInt8>) -> WrittenTime? {
     var (span, seconds, rest) = (Retention.Span(), Int64(0), text)
     func skipBlanks() { rest = rest.drop { $0 == UInt8(ascii: " ") } }
-    while let first = rest.first, isDigit(first) {
-      let digits = rest.prefix(while: isDigit)
+    while let first = rest.first, DecimalDigits.contains(first) {
+      let digits = rest.prefix(while: DecimalDigits.contains)
       rest = rest.dropFirst(digits.count)
       skipBlanks()
       let unit = rest.prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
@@ -53,7 +53,7 @@ extension WrittenTime {
   private static func calendarTime(_ text: ArraySlice<UInt8>) -> WrittenTime? {
     var rest = text
     guard let date = numbers(&rest, separator: "-", widths: [4, 2, 2]),
-      let midnight = wall(date, [0, 0, 0])
+      let midnight = LocalTime.seconds(of: date + [0, 0, 0])
     else { return nil }
     var (wall, precision) = (midnight + 86_399, Int64(86_400))
     if let first = rest.first, first == UInt8(ascii: "T") || first == UInt8(ascii: " ") {
@@ -65,7 +65,9 @@ extension WrittenTime {
         guard let given = numbers(&rest, separator: ":", widths: [2]) else { return nil }
         seconds = given
       }
-      guard let read = self.wall(date, clock + (seconds.isEmpty ? [59] : seconds)) else { return nil }
+      guard let read = LocalTime.seconds(of: date + clock + (seconds.isEmpty ? [59] : seconds)) else {
+        return nil
+      }
       (wall, precision) = (read, seconds.isEmpty ? 60 : 1)
     }
     if rest.isEmpty { return .wall(wall, precision: precision) }
@@ -105,19 +107,6 @@ extension WrittenTime {
   }
 
   private static func number(_ text: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int64? {
-    guard digits.contains(text.count), text.allSatisfy(isDigit) else { return nil }
-    return text.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-  }
-
-  /// Nil for a date or a time that does not exist.
-  private static func wall(_ date: [Int64], _ clock: [Int64]) -> Int64? {
-    func padded(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
-    let year = String(repeating: "0", count: max(0, 4 - String(date[0]).count)) + String(date[0])
-    let stamp = "\(year)\(padded(date[1]))\(padded(date[2]))T\(clock.map(padded).joined())Z"
-    return LocalTime.seconds(ofStamp: stamp.utf8)
+    digits.contains(text.count) ? DecimalDigits.value(of: text).flatMap { Int64(exactly: $0) } : nil
   }
 }

@@ -42,12 +42,8 @@ struct CachedDigest {
 
   var bytes: [UInt8] {
     var bytes = [UInt8]()
-    for number in [size, modified.seconds, changed.seconds] {
-      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
-    }
-    for number in [modified.nanoseconds, changed.nanoseconds] {
-      withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
-    }
+    for number in [size, modified.seconds, changed.seconds] { bytes.appendLittleEndian(number) }
+    for number in [modified.nanoseconds, changed.nanoseconds] { bytes.appendLittleEndian(number) }
     return bytes + digest.bytes
   }
 

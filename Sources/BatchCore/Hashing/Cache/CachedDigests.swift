@@ -5,7 +5,6 @@ final class CachedDigests {
   /// After this many look-ups, all rows of a table are loaded at once.
   private static let few = 256
 
-  /// The state of one table.
   private struct Table {
     let name: String
     let algorithm: DigestAlgorithm
@@ -32,7 +31,6 @@ final class CachedDigests {
     self.algorithms = algorithms
   }
 
-  /// The cached digests of a file.
   struct Known {
     /// The digests for the file's current size and time of modification, in the order of the algorithms.
     let digests: [Digest]

@@ -13,8 +13,7 @@ final class CachedRows: Sendable {
 
   /// Nil if there are more than ``most``.
   ///
-  /// - Parameters:
-  ///   - next: passes on the next row in the order of the inodes; returns false after the last one.
+  /// - Parameter next: passes on the next row in the order of the inodes; returns false after the last one.
   init?<Failure: Error>(
     _ algorithm: DigestAlgorithm,
     next: (_ row: (Int64, UnsafeRawBufferPointer) -> Void) throws(Failure) -> Bool

@@ -117,7 +117,6 @@ package final class DigestCache: Sendable {
     return try trust.folder(path)
   }
 
-  /// The database and its auxiliary files.
   private static func files(of path: PathBytes) -> [PathBytes] {
     ["", "-wal", "-shm", "-journal"].map { PathBytes(path.bytes + Array($0.utf8)) }
   }

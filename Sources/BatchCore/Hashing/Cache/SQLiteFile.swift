@@ -3,7 +3,6 @@ import CSQLite
 
 /// A connection to an SQLite database, for one thread at a time.
 final class SQLiteFile {
-  /// The error of a failed call.
   struct Failure: Error {
     let code: Int32
     let message: String
@@ -60,7 +59,6 @@ final class SQLiteFile {
   }
 }
 
-/// A prepared statement.
 final class SQLiteStatement {
   private let file: SQLiteFile
   private let handle: OpaquePointer

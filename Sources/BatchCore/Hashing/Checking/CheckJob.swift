@@ -28,7 +28,6 @@ package struct CheckJob: BatchJob {
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 
-  /// Reads files and compares digests.
   package final class Worker: BatchWorker {
     /// A file that waits for its digest.
     private struct Waiting {
@@ -96,7 +95,6 @@ package struct CheckJob: BatchJob {
       try settle(in: context, into: &output)
     }
 
-    /// Adds the findings about the waiting files.
     private func settle(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         try add(file.entry, compare(file, [digest], in: context), to: &output)
@@ -167,7 +165,6 @@ package struct CheckJob: BatchJob {
     }
   }
 
-  /// Counts outcomes and passes rows on.
   package final class Collector: BatchCollector {
     package typealias Summary = CheckTally
 

@@ -8,7 +8,6 @@ package struct CheckTally: Sendable, Hashable {
   package var unreadable = 0
   /// Missing files that the options ignore.
   package var ignored = 0
-  /// Invalid rows.
   package var malformed = 0
   /// Lines that are not rows: comments and empty lines are not counted.
   package var text = 0
@@ -22,7 +21,6 @@ package struct CheckTally: Sendable, Hashable {
 }
 
 extension CheckTally {
-  /// Each count by its name.
   private static var names: [(name: String, path: WritableKeyPath<CheckTally, Int>)] {
     [
       ("matches", \.matches), ("differs", \.differs), ("missing", \.missing),

@@ -1,18 +1,29 @@
 import BatchEngine
 
-/// Parses decimal numbers.
-enum DecimalDigits {
+package enum DecimalDigits {
+  package static func contains(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+  }
+
   /// The value of a text that consists of digits; nil for other text and above 2^64 − 1.
-  static func value(of digits: ArraySlice<UInt8>) -> UInt64? {
+  package static func value(of digits: some Collection<UInt8>) -> UInt64? {
     guard !digits.isEmpty else { return nil }
     var value: UInt64 = 0
     for byte in digits {
-      guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
+      guard contains(byte) else { return nil }
       let (tens, tooMany) = value.multipliedReportingOverflow(by: 10)
       let (sum, tooMuch) = tens.addingReportingOverflow(UInt64(byte - UInt8(ascii: "0")))
       guard !tooMany, !tooMuch else { return nil }
       value = sum
     }
     return value
+  }
+
+  /// The same for a number that may begin with a minus; nil if the type cannot hold it.
+  static func number<Number: FixedWidthInteger>(_ text: ArraySlice<UInt8>) -> Number? {
+    guard text.first == UInt8(ascii: "-") else { return value(of: text).flatMap { Number(exactly: $0) } }
+    guard let magnitude = value(of: text.dropFirst()) else { return nil }
+    if magnitude == Int64.min.magnitude { return Number(exactly: Int64.min) }
+    return Int64(exactly: magnitude).flatMap { Number(exactly: -$0) }
   }
 }

@@ -28,20 +28,19 @@ public struct Digest: Sendable {
   }
 
   /// A digest from hexadecimal text in either case; nil when it does not fit the algorithm.
-  public init?(_ algorithm: DigestAlgorithm, hex: ArraySlice<UInt8>) {
+  public init?(_ algorithm: DigestAlgorithm, hex: some Collection<UInt8>) {
     guard hex.count == algorithm.byteCount * 2 else { return nil }
+    var digits = hex.makeIterator()
     var isHexadecimal = true
     self.init(algorithm) { buffer in
-      var position = hex.startIndex
       for index in 0..<algorithm.byteCount {
-        guard let high = Hexadecimal.value(of: hex[position]),
-          let low = Hexadecimal.value(of: hex[position + 1])
+        guard let high = digits.next().flatMap(Hexadecimal.value),
+          let low = digits.next().flatMap(Hexadecimal.value)
         else {
           isHexadecimal = false
           return
         }
         buffer[index] = high << 4 | low
-        position += 2
       }
     }
     guard isHexadecimal else { return nil }

@@ -9,7 +9,6 @@ final class DigestPool {
     self.concurrency = concurrency
   }
 
-  /// The set of these algorithms.
   func set(of algorithms: [DigestAlgorithm]) throws(BatchError) -> DigestSet {
     if let known = sets[algorithms] { return known }
     let set = try DigestSet(algorithms, concurrency: concurrency)

@@ -148,3 +148,12 @@ package final class DigestStream {
     BatchError(.exhausted, "no memory for the state of a digest", remedy: .lowerConcurrency)
   }
 }
+
+extension Digest {
+  /// The SHA-256 of bytes in memory.
+  ///
+  /// - Throws: as ``DigestStream/init(_:)``.
+  package static func sha256(of bytes: [UInt8]) throws(BatchError) -> Digest {
+    try DigestStream(.sha256).digest(of: bytes.span.bytes)
+  }
+}

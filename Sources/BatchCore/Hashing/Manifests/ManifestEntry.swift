@@ -7,7 +7,7 @@ package struct ManifestEntry: Sendable, Hashable {
   package var digests: [Digest]
   /// The size in bytes, if the format stores it.
   package var size: UInt64?
-  package var modified: ManifestTime?
+  package var modified: FileStatus.Time?
   /// The number of the line in which the entry begins, from 1.
   package var line = 0
   /// Whether the algorithm was chosen only by the length of the digest, which fits others too:

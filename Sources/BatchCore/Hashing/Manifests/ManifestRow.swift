@@ -8,9 +8,9 @@ package struct ManifestRow: Sendable {
   /// The number of bytes that were hashed.
   package let size: UInt64
   /// nil for a stream.
-  package let modified: ManifestTime?
+  package let modified: FileStatus.Time?
 
-  package init(path: PathBytes, digests: [Digest], size: UInt64, modified: ManifestTime?) {
+  package init(path: PathBytes, digests: [Digest], size: UInt64, modified: FileStatus.Time?) {
     self.path = path
     self.digests = digests
     self.size = size

@@ -66,7 +66,7 @@ package struct ManifestWriter: Sendable {
       output.append(terminator)
     case .json:
       JSONManifest.append(row, to: &output)
-      output.append(terminator)
+      if zero { output[output.count - 1] = terminator }
     }
   }
 }

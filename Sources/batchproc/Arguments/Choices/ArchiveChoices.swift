@@ -78,7 +78,7 @@ struct ArchiveChoices: Sendable {
     if let given = parsed.time(.mtime) {
       options.latestTime = given
     } else if options.isReproducible, let text = environment("SOURCE_DATE_EPOCH"), !text.isEmpty {
-      guard let seconds = wholeNumber(text.bytes).flatMap(Int64.init(exactly:)) else {
+      guard let seconds = DecimalDigits.value(of: text.bytes).flatMap(Int64.init(exactly:)) else {
         throw UsageError("SOURCE_DATE_EPOCH is not a number of seconds.", in: parsed.command)
       }
       options.latestTime = seconds

@@ -3,7 +3,6 @@ import BatchEngine
 
 /// The options of the backup commands, in addition to the common ones.
 struct BackupChoices: Sendable {
-  /// The directory of the snapshots.
   let directory: PathBytes
   var name: PathBytes?
   let retention: Retention

@@ -3,7 +3,6 @@ import BatchEngine
 
 /// The options of `check`, in addition to the common ones (which include `--quiet`).
 struct CheckOptions: Sendable {
-  /// How manifests are read.
   let reading: ManifestReader.Options
   let printsNoRows: Bool
   let warnsOfBadLines: Bool

@@ -22,7 +22,6 @@ struct CommonOptions: Sendable {
   let stallWarning: Int64
   /// Seconds without progress before the run is cancelled; 0 for never.
   let stallTimeout: Int64
-  /// The control file of the run.
   let control: PathBytes?
   /// The path whose device's saved number is the start for `auto`.
   let firstOperand: PathBytes?

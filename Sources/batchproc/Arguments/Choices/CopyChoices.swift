@@ -23,7 +23,6 @@ struct CopyChoices: Sendable {
 }
 
 extension ParsedCommand {
-  /// The rules that options give.
   func retention(_ rules: [(OptionID, Retention.Rule)], within: Retention.Span? = nil) -> Retention {
     Retention(counts: rules.reduce(into: [:]) { $0[$1.1] = count($1.0) }, within: within)
   }

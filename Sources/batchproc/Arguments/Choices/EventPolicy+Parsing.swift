@@ -1,3 +1,4 @@
+import BatchCore
 import BatchEngine
 
 extension Problem.Event {
@@ -24,7 +25,7 @@ extension EventPolicy.Action {
     } else if bytes.elementsEqual("fail".utf8) {
       self = .fail
     } else if bytes.starts(with: "retry:".utf8),
-      let number = wholeNumber(bytes.dropFirst("retry:".utf8.count)),
+      let number = DecimalDigits.value(of: bytes.dropFirst("retry:".utf8.count)),
       let times = Int(exactly: number), (1...Self.retryLimit).contains(times)
     {
       self = .retry(times)

@@ -42,9 +42,6 @@ struct HashOptions: Sendable, Equatable {
     usesCache = parsed.flag(.cache) || verifiedShare > 0
   }
 
-  /// Writes the manifest.
-  ///
-  /// - Throws: as ``ManifestWriter/init(_:algorithms:zero:)``.
   func writer() throws(BatchError) -> ManifestWriter {
     try ManifestWriter(format, algorithms: algorithms, zero: endsRowsInNUL)
   }

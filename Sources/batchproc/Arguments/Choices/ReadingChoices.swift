@@ -46,7 +46,6 @@ struct ReadingChoices: Sendable {
 }
 
 extension ExtractionOptions {
-  /// What was chosen with the options that the command has.
   init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) {
     self.init()
     let last = parsed.given.last { [.overwrite, .force, .keep].contains($0.id) }

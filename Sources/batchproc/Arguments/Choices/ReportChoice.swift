@@ -4,7 +4,6 @@ import BatchEngine
 struct ReportChoice: Sendable {
   let path: PathBytes
   let isReplacing: Bool
-  /// The reported command.
   let command: ParsedCommand
 
   /// - Throws: for standard output, which is reserved for results.

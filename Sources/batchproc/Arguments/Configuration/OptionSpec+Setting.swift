@@ -1,13 +1,11 @@
 import BatchEngine
 
 extension CommandSpec {
-  /// The options that a configuration can set.
   var settableOptions: [OptionSpec] {
     // A schedule contains only the command line.
     id == .schedule ? [] : options.filter { ![.help, .version, .profile].contains($0.id) }
   }
 
-  /// Their long names.
   var settableKeys: [String] { settableOptions.flatMap(\.longForms).map { String($0.text.dropFirst(2)) } }
 
   /// The option of a long name without dashes, and whether that name inverts it, as `no-fsync` does.

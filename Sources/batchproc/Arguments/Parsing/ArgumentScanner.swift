@@ -9,7 +9,6 @@ struct ArgumentScanner {
   }
 
   let options: [OptionSpec]
-  /// The command in error messages.
   let command: CommandSpec?
   /// The arguments that were not read yet.
   private(set) var rest: ArraySlice<PathBytes>
@@ -68,8 +67,10 @@ struct ArgumentScanner {
   private mutating func short(
     _ letter: UInt8, isFirst: Bool
   ) throws(UsageError) -> ParsedCommand.GivenOption? {
-    if isDigit(letter), let option = options.first(where: \.takesDigits), let syntax = option.syntax {
-      let digits = [letter] + cluster.prefix(while: isDigit)
+    if DecimalDigits.contains(letter), let option = options.first(where: \.takesDigits),
+      let syntax = option.syntax
+    {
+      let digits = [letter] + cluster.prefix(while: DecimalDigits.contains)
       cluster = cluster.dropFirst(digits.count - 1)
       return try given(
         option, syntax, PathBytes(digits), name: "'-\(String(decoding: digits, as: UTF8.self))'")

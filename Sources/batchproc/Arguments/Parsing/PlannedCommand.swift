@@ -24,14 +24,12 @@ struct PlannedCommand {
   init(
     _ words: [PathBytes], in outer: CommandSpec, environment: @escaping Environment
   ) throws(UsageError) {
-    let alone = try Self.parse(words, outer) { _ in
-      nil
-    } configuration: { () throws(UsageError) in
-      .empty
-    }
-    let full = try Self.parse(words, outer, environment: environment) { () throws(UsageError) in
-      try Configuration.read(environment: environment)
-    }
+    let alone = try Self.parse(words, outer, CommandLineParser { _ in nil })
+    let full = try Self.parse(
+      words, outer,
+      CommandLineParser(
+        configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
+        environment: environment))
     // Options about this machine do not apply to others.
     let named = Set(alone.given.map(\.id))
     let given = full.given.filter { named.contains($0.id) || !Self.free.contains($0.id) }
@@ -53,21 +51,14 @@ struct PlannedCommand {
     parsed = ParsedCommand(command: full.command, given: given, operands: full.operands)
   }
 
-  /// Reads the command of a plan.
   init(_ plan: ShardPlan, in outer: CommandSpec) throws(UsageError) {
     let words = [PathBytes(plan.command)] + plan.arguments
-    parsed = try Self.parse(words, outer) { _ in
-      nil
-    } configuration: { () throws(UsageError) in
-      .empty
-    }
+    parsed = try Self.parse(words, outer, CommandLineParser { _ in nil })
   }
 
   private static func parse(
-    _ words: [PathBytes], _ outer: CommandSpec, environment: @escaping Environment,
-    configuration: @escaping () throws(UsageError) -> Configuration
+    _ words: [PathBytes], _ outer: CommandSpec, _ parser: CommandLineParser
   ) throws(UsageError) -> ParsedCommand {
-    let parser = CommandLineParser(configuration: configuration, environment: environment)
     guard case .run(let parsed) = try parser.parse(words) else {
       throw UsageError("Missing the command that is to be divided.", in: outer)
     }

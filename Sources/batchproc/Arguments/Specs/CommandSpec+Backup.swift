@@ -213,22 +213,15 @@ extension CommandSpec {
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Restore below this directory; the last folder of the path is created."),
-      OptionSpec(
-        .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
-        help: "Drop this many leading names of each path."),
+      .stripComponents,
       .setName(help: "The set. Needed when the directory has several."),
       .at, .lockWait,
-      OptionSpec(
-        .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
-        default: ReadingChoices.overwritings[0],
-        help: "Replace files that exist: never, if the member is newer, or always."),
+      .overwrite,
       OptionSpec(.force, "force", help: "The same as --overwrite always. A report is replaced too."),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
         help: "Restore the owners of files."),
-      OptionSpec(
-        .numericOwner, "numeric-owner",
-        help: "Restore owners by their numbers, and ignore their names."),
+      .numericOwner,
       OptionSpec(
         .keepGoing, "keep-going", help: "Continue after damage, and restore the undamaged files."),
       .maxLevels,

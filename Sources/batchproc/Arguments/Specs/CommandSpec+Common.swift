@@ -167,6 +167,12 @@ extension CommandSpec.Group {
     ])
 }
 
+extension CommandSpec.Operand {
+  /// Of commands that read standard input where no path is given.
+  static let inputs = CommandSpec.Operand(
+    name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
+}
+
 extension OptionSpec {
   /// For commands that walk trees, and for those that extract.
   static let maxLevels = OptionSpec(

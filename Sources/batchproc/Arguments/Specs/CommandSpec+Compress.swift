@@ -13,11 +13,7 @@ extension CommandSpec {
       standard output.
       """
     ],
-    operands: [
-      Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.",
-        takesInput: true)
-    ],
+    operands: [.inputs],
     own: [
       OptionSpec(
         .format, "format",
@@ -87,11 +83,7 @@ extension CommandSpec {
       and the exit code is 3. --update replaces files that are older than their sources, --force replaces all.
       """,
     ],
-    operands: [
-      Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.",
-        takesInput: true)
-    ],
+    operands: [.inputs],
     own: [
       .outputDirectory, .toStdout, .keep, .removeSource, .plan, .shard,
       OptionSpec(.force, "force", short: "f", help: "Replace files that exist."),
@@ -118,11 +110,7 @@ extension CommandSpec {
       they are not decompressed.
       """,
     ],
-    operands: [
-      Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.",
-        takesInput: true)
-    ],
+    operands: [.inputs],
     own: [
       .maxOutput,
       .followSymlinks,
@@ -143,11 +131,7 @@ extension CommandSpec {
       be verified, are counted; -v names them. - tests standard input.
       """
     ],
-    operands: [
-      Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.",
-        takesInput: true)
-    ],
+    operands: [.inputs],
     own: [.followSymlinks, .plan, .shard, .forceShard],
     shared: Group.withThreads,
     examples: [

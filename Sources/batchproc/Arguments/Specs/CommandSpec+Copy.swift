@@ -19,17 +19,11 @@ extension CommandSpec {
       Operand(name: "remote", repeats: false, help: "Where they are copied to.", isOptional: true),
     ],
     own: [
-      OptionSpec(
-        .setName, "name", kind: .single(.glob), value: "name",
-        help: "The set. Needed when the directory has several."),
+      .setName(help: "The set. Needed when the directory has several."),
       OptionSpec(
         .checksum, "checksum",
         help: "Read files that are there already, and copy those again whose bytes differ."),
-    ] + OptionSpec.copying + [
-      OptionSpec(
-        .lockWait, "lock-wait", kind: .single(.duration), value: "time", default: "0s",
-        help: "Wait at most this time for another run that has locked the set.")
-    ],
+    ] + OptionSpec.copying + [.lockWait],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
       Example(

@@ -11,10 +11,7 @@ extension CommandSpec {
       not read.
       """
     ],
-    operands: [
-      Operand(
-        name: "path", repeats: true, help: "Files and directories; - is standard input.", takesInput: true)
-    ],
+    operands: [.inputs],
     own: [
       OptionSpec(
         .algorithm, "algorithm", short: "a",

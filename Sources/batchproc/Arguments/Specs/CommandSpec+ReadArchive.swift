@@ -15,6 +15,21 @@ extension OptionSpec {
     help: "The archive. All operands are member globs then.")
 }
 
+/// For commands that extract.
+extension OptionSpec {
+  static let stripComponents = OptionSpec(
+    .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
+    help: "Drop this many leading names of each path.")
+
+  static let overwrite = OptionSpec(
+    .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
+    default: ReadingChoices.overwritings[0],
+    help: "Replace files that exist: never, if the member is newer, or always.")
+
+  static let numericOwner = OptionSpec(
+    .numericOwner, "numeric-owner", help: "Restore owners by their numbers, and ignore their names.")
+}
+
 extension CommandSpec {
   static let list = CommandSpec(
     id: .list,
@@ -83,13 +98,8 @@ extension CommandSpec {
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir", default: ".",
         help: "Unpack below this directory; the last folder of the path is created."),
-      OptionSpec(
-        .stripComponents, "strip-components", kind: .single(.number(0...4096)), value: "n", default: "0",
-        help: "Drop this many leading names of each path."),
-      OptionSpec(
-        .overwrite, "overwrite", kind: .single(.choice(ReadingChoices.overwritings)), value: "when",
-        default: ReadingChoices.overwritings[0],
-        help: "Replace files that exist: never, if the member is newer, or always."),
+      .stripComponents,
+      .overwrite,
       OptionSpec(.force, "force", help: "The same as --overwrite always."),
       OptionSpec(
         .keep, "keep-old-files", short: "k",
@@ -98,9 +108,7 @@ extension CommandSpec {
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
         help: "Restore the owners that the archive names."),
-      OptionSpec(
-        .numericOwner, "numeric-owner",
-        help: "Restore owners by their numbers, and ignore their names."),
+      .numericOwner,
       OptionSpec(
         .attributes, "xattrs", kind: .invertible(initially: true), default: "--xattrs",
         help: "Restore extended attributes and access control lists."),

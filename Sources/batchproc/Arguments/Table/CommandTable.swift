@@ -4,6 +4,8 @@ struct CommandTable: Sendable {
   let commands: [CommandSpec]
   /// Options before a command.
   let rootOptions: [OptionSpec]
+  /// The spellings of those that take a value.
+  var valuedSpellings: [String] { rootOptions.filter { $0.syntax != nil }.flatMap(\.spellings) }
 
   static let standard = CommandTable(
     abstract: "Hash, compress, archive and back up directory trees, on all cores.",

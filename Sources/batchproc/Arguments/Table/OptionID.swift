@@ -43,11 +43,12 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
 }
 
 extension OptionID {
-  /// The member of the lines of `snapshots --json` that completion offers for the option; nil for other options.
-  var completesSnapshots: String? {
+  /// The function of the completion scripts that offers names known only on this machine; nil for other options.
+  var completion: String? {
     switch self {
-    case .setName: "set"
-    case .at, .listFiles, .compareSnapshots: "id"
+    case .setName: "_batchproc_snapshots set"
+    case .at, .listFiles, .compareSnapshots: "_batchproc_snapshots id"
+    case .profile: "_batchproc_profiles"
     default: nil
     }
   }

@@ -5,11 +5,13 @@ extension ValueSyntax {
   /// Seconds from `90`, `90s`, `10m`, `2h`, `1d`.
   static func duration(_ value: PathBytes) throws(Mismatch) -> Int64 {
     let expected = Mismatch(sentence: "Please provide a duration such as '90s', '10m', '2h' or '1d'.")
-    let digits = value.bytes.prefix(while: isDigit)
+    let digits = value.bytes.prefix(while: DecimalDigits.contains)
     let units: [[UInt8]: Int64] = [
       []: 1, Array("s".utf8): 1, Array("m".utf8): 60, Array("h".utf8): 3600, Array("d".utf8): 86_400,
     ]
-    guard let number = wholeNumber(digits), let unit = units[Array(value.bytes[digits.endIndex...])] else {
+    guard let number = DecimalDigits.value(of: digits),
+      let unit = units[Array(value.bytes[digits.endIndex...])]
+    else {
       throw expected
     }
     guard let seconds = Int64(exactly: number)?.multipliedReportingOverflow(by: unit), !seconds.overflow,
@@ -32,7 +34,9 @@ extension ValueSyntax {
   /// Minutes since midnight from `02:30`.
   static func clock(_ value: PathBytes) throws(Mismatch) -> Int {
     let parts = value.bytes.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-    let numbers = parts.compactMap { $0.count <= 2 ? wholeNumber($0).flatMap(Int.init(exactly:)) : nil }
+    let numbers = parts.compactMap {
+      $0.count <= 2 ? DecimalDigits.value(of: $0).flatMap(Int.init(exactly:)) : nil
+    }
     guard parts.count == 2, parts[1].count == 2, numbers.count == 2, numbers[0] < 24, numbers[1] < 60 else {
       throw Mismatch(sentence: "Please provide a time of the day such as '02:30'.")
     }
@@ -45,12 +49,12 @@ extension ValueSyntax {
     var numbers: [Int] = []
     var rest = value.bytes[...]
     for unit in "ymdh".utf8 {
-      let digits = rest.prefix(while: isDigit)
+      let digits = rest.prefix(while: DecimalDigits.contains)
       guard rest.dropFirst(digits.count).first == unit else {
         numbers.append(0)
         continue
       }
-      guard let number = wholeNumber(digits) else { throw expected }
+      guard let number = DecimalDigits.value(of: digits) else { throw expected }
       guard number <= 100_000 else { throw .tooLarge }
       numbers.append(Int(number))
       rest = rest.dropFirst(digits.count + 1)

@@ -5,11 +5,11 @@ extension ValueSyntax {
   /// Bytes from `512`, `64K`, `10MiB`, `1.5G`, `20MB`: powers of 1024 for a bare letter and for `iB`, powers of 1000 for `B`
   /// after a letter. Letters may have either case.
   static func size(_ value: PathBytes, minimum: Int64) throws(Mismatch) -> Int64 {
-    let digits = value.bytes.prefix(while: isDigit)
+    let digits = value.bytes.prefix(while: DecimalDigits.contains)
     var rest = value.bytes[digits.endIndex...]
     var fraction: ArraySlice<UInt8> = []
     if rest.first == UInt8(ascii: ".") {
-      fraction = rest.dropFirst().prefix(while: isDigit)
+      fraction = rest.dropFirst().prefix(while: DecimalDigits.contains)
       rest = value.bytes[fraction.endIndex...]
       guard !fraction.isEmpty, !rest.isEmpty else { throw sizeExpected }
     }
@@ -44,12 +44,12 @@ extension ValueSyntax {
   private static func scaled(
     _ digits: ArraySlice<UInt8>, _ fraction: ArraySlice<UInt8>, by unit: UInt64
   ) -> UInt64? {
-    guard let whole = wholeNumber(digits) else { return nil }
+    guard let whole = DecimalDigits.value(of: digits) else { return nil }
     let (product, isTooLarge) = whole.multipliedReportingOverflow(by: unit)
     guard !isTooLarge else { return nil }
     // Fifteen fraction digits are more precise than one byte, for any unit up to a petabyte.
     let kept = fraction.prefix(15)
-    guard let numerator = wholeNumber(kept) else { return product }
+    guard let numerator = DecimalDigits.value(of: kept) else { return product }
     let denominator = kept.reduce(into: UInt64(1)) { power, _ in power *= 10 }
     let part = denominator.dividingFullWidth(numerator.multipliedFullWidth(by: unit)).quotient
     let (sum, isTooLargeNow) = product.addingReportingOverflow(part)

@@ -87,8 +87,12 @@ enum ValueSyntax: Sendable, Hashable {
   private static func count(_ value: PathBytes, allowsAuto: Bool) throws(Mismatch) -> Int? {
     if allowsAuto, value == "auto" { return nil }
     let expected = "Please provide a whole number from 1 up" + (allowsAuto ? ", or 'auto'." : ".")
-    guard !value.isEmpty, value.bytes.allSatisfy(isDigit) else { throw Mismatch(sentence: expected) }
-    guard let number = wholeNumber(value.bytes), let count = Int(exactly: number) else { throw .tooLarge }
+    guard !value.isEmpty, value.bytes.allSatisfy(DecimalDigits.contains) else {
+      throw Mismatch(sentence: expected)
+    }
+    guard let number = DecimalDigits.value(of: value.bytes), let count = Int(exactly: number) else {
+      throw .tooLarge
+    }
     guard count >= 1 else { throw Mismatch(sentence: expected) }
     return count
   }
@@ -97,7 +101,9 @@ enum ValueSyntax: Sendable, Hashable {
   private static func number(
     _ value: PathBytes, in range: ClosedRange<Int>, else sentence: String? = nil
   ) throws(Mismatch) -> Int {
-    guard let number = wholeNumber(value.bytes).flatMap(Int.init(exactly:)), range.contains(number) else {
+    guard let number = DecimalDigits.value(of: value.bytes).flatMap(Int.init(exactly:)),
+      range.contains(number)
+    else {
       throw Mismatch(
         sentence: sentence
           ?? "Please provide a whole number from \(range.lowerBound) to \(range.upperBound).")
@@ -119,7 +125,7 @@ enum ValueSyntax: Sendable, Hashable {
     let isPressure = value.bytes.starts(with: prefix)
     let digits = isPressure ? Array(value.bytes.dropFirst(prefix.count)) : value.bytes
     let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
-    guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(isDigit) }) else { throw expected }
+    guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(DecimalDigits.contains) }) else { throw expected }
     // Numbers outside of these bounds are written with an exponent, which this syntax does not accept.
     guard let number = Double(PathBytes(digits).description), number < 1e15 else { throw .tooLarge }
     guard number >= 0.0001 else { throw expected }
@@ -169,22 +175,4 @@ extension ValueSyntax.Mismatch {
 /// Of ASCII letters only.
 func lowercased(_ byte: UInt8) -> UInt8 {
   (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
-}
-
-func isDigit(_ byte: UInt8) -> Bool {
-  (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-}
-
-/// The value of decimal digits; nil when there are no digits, another byte, or when it exceeds 64 bits.
-func wholeNumber(_ digits: some Collection<UInt8>) -> UInt64? {
-  guard !digits.isEmpty else { return nil }
-  var number: UInt64 = 0
-  for byte in digits {
-    guard isDigit(byte) else { return nil }
-    let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-    let (sum, isTooLargeNow) = product.addingReportingOverflow(UInt64(byte - UInt8(ascii: "0")))
-    guard !isTooLarge, !isTooLargeNow else { return nil }
-    number = sum
-  }
-  return number
 }

@@ -19,7 +19,7 @@ struct BashCompletion {
       fi
       for ((index = 1; index < COMP_CWORD; index++)); do
         case ${COMP_WORDS[index]} in
-        \(valued.joined(separator: "|")))
+        \(table.valuedSpellings.joined(separator: "|")))
           # Nothing is known of what follows the value: a profile has its command.
           [[ ${COMP_WORDS[index+1]} != '=' ]] || ((++index))
           ((++index < COMP_CWORD)) && return
@@ -52,9 +52,6 @@ struct BashCompletion {
     """
   }
 
-  /// Spellings before the command that take a value.
-  private var valued: [String] { table.rootOptions.filter { $0.syntax != nil }.flatMap(\.spellings) }
-
   private var commandNames: [String] { table.commands.map(\.name) }
 
   /// When the function returns no reply, the shell offers files.
@@ -72,7 +69,7 @@ struct BashCompletion {
   private func values(of options: [OptionSpec]) -> String {
     let cases = options.compactMap { option in
       option.syntax.map { syntax in
-        "    \(option.spellings.joined(separator: "|"))) \(Self.names(option.id) ?? action(syntax)) ;;"
+        "    \(option.spellings.joined(separator: "|"))) \(option.id.completion.map { "\($0); return" } ?? action(syntax)) ;;"
       }
     }
     return (["    case $previous in"] + cases + actionsOfEvents(options) + ["    esac"])
@@ -95,12 +92,6 @@ struct BashCompletion {
       _batchproc_words "$(sed -n 's/^\[profile \(.*\)\]$/\1/p' /etc/batchproc.conf "${XDG_CONFIG_HOME:-$HOME/.config}/batchproc/config" 2>/dev/null)"
     }
     """#
-
-  /// The helper that offers names known only on this machine; nil for other options.
-  private static func names(_ option: OptionID) -> String? {
-    option.completesSnapshots.map { "_batchproc_snapshots \($0); return" }
-      ?? (option == .profile ? "_batchproc_profiles; return" : nil)
-  }
 
   private func action(_ syntax: ValueSyntax) -> String {
     switch syntax {

@@ -1,4 +1,3 @@
-/// The completion script for fish.
 struct FishCompletion {
   let table: CommandTable
 
@@ -6,7 +5,7 @@ struct FishCompletion {
     // The value of an option before the command is not a command, even if it has the name of one.
     var lines = [
       "# fish completion for batchproc", "function __batchproc_command",
-      "  not string match -qr -- '^(\(valued.joined(separator: "|")))(=|$)' (commandline -opc)",
+      "  not string match -qr -- '^(\(table.valuedSpellings.joined(separator: "|")))(=|$)' (commandline -opc)",
       "  and $argv", "end",
     ]
     lines += Self.helpers
@@ -26,9 +25,6 @@ struct FishCompletion {
     }
     return lines.joined(separator: "\n") + "\n"
   }
-
-  /// Spellings before the command that take a value.
-  private var valued: [String] { table.rootOptions.filter { $0.syntax != nil }.flatMap(\.spellings) }
 
   /// Print sets or ids of the directory of snapshots among the words, and names of profiles.
   private static let helpers = [
@@ -54,15 +50,11 @@ struct FishCompletion {
     var words = ["complete -c batchproc -n \(quoted(condition))"]
     words += option.short.map { "-s \($0)" }
     words += option.longForms.map { "-l \($0.text.dropFirst(2))" }
-    if let syntax = option.syntax { words.append(Self.names(option.id) ?? value(syntax)) }
+    if let syntax = option.syntax {
+      words.append(option.id.completion.map { "-x -a '(_\($0))'" } ?? value(syntax))
+    }
     words.append("-d \(quoted(option.help))")
     return words.joined(separator: " ")
-  }
-
-  /// The helper that offers names known only on this machine; nil for other options.
-  private static func names(_ option: OptionID) -> String? {
-    option.completesSnapshots.map { "-x -a '(__batchproc_snapshots \($0))'" }
-      ?? (option == .profile ? "-x -a '(__batchproc_profiles)'" : nil)
   }
 
   private func value(_ syntax: ValueSyntax) -> String {

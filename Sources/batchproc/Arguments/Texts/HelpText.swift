@@ -2,7 +2,6 @@
 struct HelpText {
   let table: CommandTable
 
-  /// Help about all commands.
   var overview: String {
     var page = HelpPage()
     page.paragraph("OVERVIEW: \(table.abstract)")

@@ -60,7 +60,9 @@ struct ZshCompletion {
     let repeats = option.isRepeatable ? "*" : ""
     let meaning = "[" + bracketed(option.help) + "]"
     let value =
-      option.syntax.map { ":\(option.valueName ?? "value"):\(Self.names(option.id) ?? action($0))" } ?? ""
+      option.syntax.map { syntax in
+        ":\(option.valueName ?? "value"):\(option.id.completion.map { " \($0)" } ?? action(syntax))"
+      } ?? ""
     return option.spellings.map { spelling in
       let attachment = option.syntax == nil ? "" : (spelling.hasPrefix("--") ? "=" : "+")
       return "      " + quoted(exclusion + repeats + spelling + attachment + meaning + value) + " \\"
@@ -87,12 +89,6 @@ struct ZshCompletion {
       compadd -a found
     }
     """#
-
-  /// The helper that offers names known only on this machine; nil for other options.
-  private static func names(_ option: OptionID) -> String? {
-    option.completesSnapshots.map { " _batchproc_snapshots \($0)" }
-      ?? (option == .profile ? " _batchproc_profiles" : nil)
-  }
 
   private func action(_ syntax: ValueSyntax) -> String {
     switch syntax {

@@ -2,29 +2,24 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc archive`.
 struct ArchiveCommand: Command {
   private let choices: ArchiveChoices
   private let operands: [PathBytes]
   let session: Session
   private let tally = MemberTally()
 
-  init(
-    _ parsed: ParsedCommand, choices: ArchiveChoices, common: CommonOptions,
-    environment: Environment
-  ) throws {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment) throws {
+    choices = try ArchiveChoices(parsed, environment: environment)
     if common.json, !common.dryRun, choices.output == nil {
       throw UsageError(
         "--json cannot be used with -o -: standard output carries the archive.", in: parsed.command)
     }
-    self.choices = choices
     operands = parsed.operands
     session = try Session(
       common, environment: environment, stride: choices.options.format.stride(count: common.stride),
       laneMemory: try choices.options.memoryOfLane())
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     try checkStreams()
     // Determined before the folder is changed: the file that the output replaces, and the places of the lists.
@@ -55,17 +50,11 @@ struct ArchiveCommand: Command {
     var verified: Int?
     let outcome = session.run(job, over: source, total: total)
     var size: Int64?
-    if outcome.result != nil {
+    if let written = outcome.result {
       do throws(BatchError) {
         try encrypted?.seal()
         size = try file?.size()
-      } catch {
-        failure = error
-      }
-    }
-    if failure == nil, let written = outcome.result, !cameToNothing(outcome.summary.counts) {
-      do throws(BatchError) {
-        verified = try complete(file, encrypted, written)
+        if !cameToNothing(outcome.summary.counts) { verified = try complete(file, encrypted, written) }
       } catch {
         failure = error
       }
@@ -116,11 +105,10 @@ struct ArchiveCommand: Command {
   private func preview(
     _ tree: sending TreeSource, _ options: ArchiveOptions, total: ResultOperation<Counters.Snapshot>?
   ) throws(BatchError) -> Ending {
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let names = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let results = ResultWriter(session)
     let job = ArchivePreviewJob(options) { [tally] (record, entry, bytes) in
       tally.add(entry.kind, entry.size)
-      names.append(record.path, to: &bytes)
+      results.append(name: record.path, to: &bytes)
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
@@ -131,7 +119,7 @@ struct ArchiveCommand: Command {
       summary,
       text: SummaryText(
         verb: "would archive", files: tally.files, bytes: tally.bytes, kinds: tally.kinds,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     return .exit(cameToNothing(counts) ? .fatal : counts.failed > 0 ? .someFailed : .success)
   }
 
@@ -161,22 +149,17 @@ struct ArchiveCommand: Command {
     _ summary: RunSummary, _ file: OutputFile?, _ failure: BatchError?, size: Int64?,
     verified: Int?, _ operands: Operands
   ) -> Ending {
-    let stopped = summary.stopped ?? (failure?.code == .cancelled ? failure : nil)
     let summary = RunSummary(
-      counts: summary.counts, stopped: stopped, elapsed: summary.elapsed, concurrency: summary.concurrency)
+      counts: summary.counts, stopped: summary.stopped ?? (failure?.code == .cancelled ? failure : nil),
+      elapsed: summary.elapsed, concurrency: summary.concurrency)
     if let ending = session.endingOfStopped(summary) {
       file?.discard()
       return ending
     }
     let counts = session.context.counters.snapshot
     let isFatal = cameToNothing(counts)
-    do throws(BatchError) {
-      if let failure { throw failure }
-      if isFatal { file?.discard() }
-    } catch {
-      file?.discard()
-      return session.ending(after: error)
-    }
+    if isFatal || failure != nil { file?.discard() }
+    if let failure { return session.ending(after: failure) }
     session.reporter.summary(
       RunSummary(
         counts: counts, stopped: summary.stopped, elapsed: summary.elapsed, concurrency: summary.concurrency),

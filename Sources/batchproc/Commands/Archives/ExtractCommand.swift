@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc extract`.
 struct ExtractCommand: Command {
   private let choices: ReadingChoices
   let session: Session
@@ -11,12 +10,10 @@ struct ExtractCommand: Command {
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
     let inputs = ExtractJob.descriptorsOfCollector + choices.descriptorsOfReader
-    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
-      try Session(common, environment: environment, inputs: inputs) { observe($0) }
-    }
+    tally = TransformTally(namesEach: common.verbose || common.json)
+    session = try Session(common, environment: environment, inputs: inputs, observing: tally.observing)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
@@ -33,7 +30,8 @@ struct ExtractCommand: Command {
     } else {
       try FolderMaker(calls: session.context.calls).makeLast(choices.directory)
     }
-    let rows = common.dryRun ? PreviewRows(choices.directory, selection, session) : nil
+    let rows =
+      common.dryRun ? PreviewRows(directory: choices.directory, selection: selection, session: session) : nil
     let job = try ExtractJob(
       into: choices.directory, selection: selection, options: options, in: session.context
     ) {

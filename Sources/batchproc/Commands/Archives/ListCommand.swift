@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc list`.
 struct ListCommand: Command {
   private let choices: ReadingChoices
   let session: Session
@@ -11,7 +10,6 @@ struct ListCommand: Command {
     session = try Session(common, environment: environment, inputs: choices.descriptorsOfReader)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let archive = try ArchiveFile(
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
@@ -48,7 +46,7 @@ extension Session {
   func list<Reader: BatchReader>(
     _ reader: sending Reader, as form: MemberRows.Form, isNULEnded: Bool = false
   ) -> RunSummary where Reader.Item == MemberListReader.Item {
-    let results = ResultWriter(session: self, stream: output, isEvents: true)
+    let results = ResultWriter(self)
     let rows = MemberRows(form: results.writesEvents ? .members : form, isNULEnded: isNULEnded)
     let job = MemberListJob { (member, bytes) in
       rows.append(member, to: &bytes)

@@ -3,15 +3,9 @@ import BatchEngine
 
 /// Prints what an extraction would create, replace and keep.
 struct PreviewRows: Sendable {
-  private let directory: PathBytes
-  private let selection: MemberSelection
-  private let results: ResultWriter
-
-  init(_ directory: PathBytes, _ selection: MemberSelection, _ session: Session) {
-    self.directory = directory
-    self.selection = selection
-    results = ResultWriter(session: session, stream: session.output, isEvents: true)
-  }
+  let directory: PathBytes
+  let selection: MemberSelection
+  let session: Session
 
   func write(_ report: ExtractionReport) throws(BatchError) {
     guard report.outcome != .superseded, let place = report.place ?? selection.place(of: report.path),
@@ -24,19 +18,13 @@ struct PreviewRows: Sendable {
       case .extracted: "made"
       default: "kept"
       }
-    var rows = ResultRows()
-    let isEvent = results.writesEvents
-    rows.append { bytes in
-      guard isEvent else {
-        TerminalText.append(path.bytes, to: &bytes)
-        bytes += (outcome == "made" ? "\n" : ": \(outcome)\n").utf8
-        return
-      }
-      JSONLine.append(to: &bytes) { line in
-        line.add(path: path)
-        line.add("outcome", outcome)
-      }
+    session.advanced(1)
+    try session.write([path], as: "member") { line, path in
+      line.add(path: path)
+      line.add("outcome", outcome)
+    } text: { path, bytes in
+      TerminalText.append(path.bytes, to: &bytes)
+      bytes += (outcome == "made" ? "\n" : ": \(outcome)\n").utf8
     }
-    try results.write(rows, as: "member")
   }
 }

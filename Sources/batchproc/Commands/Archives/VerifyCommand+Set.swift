@@ -12,7 +12,6 @@ extension VerifyCommand {
     var bytes: Int64 = 0
   }
 
-  /// - Throws: an error before the run begins.
   func verifySets() throws(BatchError) -> Ending {
     let all = try BackupSet.names(in: path, calls: session.context.calls)
     let names = name.map { [$0] } ?? all
@@ -25,12 +24,9 @@ extension VerifyCommand {
       try verify(set, &tally)
     }
     try session.output.finish()
-    var counts = Counters.Snapshot()
-    (counts.seen, counts.done, counts.failed, counts.byteCount) = (
-      tally.members, tally.members - tally.damaged, tally.failed, tally.bytes
-    )
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
+      RunSummary(
+        seen: tally.members, done: tally.members - tally.damaged, failed: tally.failed, bytes: tally.bytes),
       text: SummaryText(
         verb: "verified", files: tally.members, noun: "member", bytes: tally.bytes,
         kinds: [(tally.archives, "archive")], others: [(tally.damaged, "damaged"), (tally.failed, "failed")],
@@ -93,20 +89,13 @@ extension VerifyCommand {
     let job = VerifyJob { [session] (findings) throws(BatchError) in
       session.advanced(findings.count)
       let bad = findings.filter { $0.damage != nil }
-      guard !bad.isEmpty else { return }
       damaged.withLock { $0 += bad.count }
-      if let events = session.reporter as? JSONReporter {
-        for finding in bad {
-          try events.write("member") { line in
-            line.add(path: finding.path)
-            line.add("outcome", "damaged")
-          }
-        }
-        return
+      try session.write(bad, as: "member") { line, finding in
+        line.add(path: finding.path)
+        line.add("outcome", "damaged")
+      } text: { finding, bytes in
+        rows.append(finding, to: &bytes)
       }
-      var bytes = [UInt8]()
-      for finding in bad { rows.append(finding, to: &bytes) }
-      try session.output.write(bytes)
     }
     let outcome = BatchRunner(part).run(job, reading: reader)
     if let stopped = outcome.summary.stopped { throw stopped }

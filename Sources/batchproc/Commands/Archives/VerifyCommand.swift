@@ -1,10 +1,8 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc verify`.
 struct VerifyCommand: Command {
   let path: PathBytes
-  /// The folder to compare the archive with.
   private let directory: PathBytes?
   private let readsAllFormats: Bool
   let keys: AgeKeys?
@@ -33,7 +31,6 @@ struct VerifyCommand: Command {
     self.keys = session.keys(keys)
   }
 
-  /// - Throws: `UsageError` for an invalid share.
   private static func share(_ parsed: ParsedCommand) throws(UsageError) -> ReadShare? {
     guard let text = parsed.bytes(.share) else { return nil }
     let parts = text.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -50,7 +47,6 @@ struct VerifyCommand: Command {
     return share
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let error = SetHint.file(path, in: session.context) {
       guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }

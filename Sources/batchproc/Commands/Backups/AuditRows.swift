@@ -10,35 +10,27 @@ struct AuditRows: Sendable {
   func write(_ findings: [AuditJob.Finding]) throws(BatchError) {
     session.advanced(findings.count)
     let rows = VerifyRows(showsWhole: session.common.verbose)
-    for finding in findings where isShown(finding) {
+    let shown = findings.filter(isShown)
+    for finding in shown {
       if let difference = finding.difference { session.found(finding.path, difference.kind.rawValue) }
     }
-    if let events = session.reporter as? JSONReporter {
-      for finding in findings where isShown(finding) {
-        try events.write("difference") { line in
-          line.add(path: finding.path)
-          if let difference = finding.difference {
-            rows.add(difference, to: &line)
-          } else {
-            line.add("class", "ok")
-          }
-          if let origin = finding.origin { line.add(path: origin, as: "origin") }
-        }
+    try session.write(shown, as: "difference") { line, finding in
+      line.add(path: finding.path)
+      if let difference = finding.difference {
+        rows.add(difference, to: &line)
+      } else {
+        line.add("class", "ok")
       }
-      return
-    }
-    var bytes = [UInt8]()
-    for finding in findings where isShown(finding) {
+      if let origin = finding.origin { line.add(path: origin, as: "origin") }
+    } text: { finding, bytes in
       let verdict = finding.difference?.kind.rawValue.uppercased() ?? "OK"
       rows.append(finding.path, verdict, finding.difference?.aspects ?? [], to: &bytes)
-      if let origin = finding.origin {
-        bytes.removeLast()
-        bytes += " (from ".utf8
-        TerminalText.append(origin.bytes, to: &bytes)
-        bytes += ")\n".utf8
-      }
+      guard let origin = finding.origin else { return }
+      bytes.removeLast()
+      bytes += " (from ".utf8
+      TerminalText.append(origin.bytes, to: &bytes)
+      bytes += ")\n".utf8
     }
-    if !bytes.isEmpty { try session.output.write(bytes) }
   }
 
   private func isShown(_ finding: AuditJob.Finding) -> Bool {

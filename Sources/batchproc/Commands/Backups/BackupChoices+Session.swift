@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 
 extension BackupChoices {
-  /// The set with its keys.
   func set(_ session: Session, state: PathBytes? = nil) throws(BatchError) -> BackupSet {
     var set = try BackupSet(in: directory, named: name, session.context)
     set.keys = session.keys(keys)

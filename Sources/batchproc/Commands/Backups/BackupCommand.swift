@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc backup`.
 struct BackupCommand: Command {
   private let choices: BackupChoices
   private let name: PathBytes
@@ -15,7 +14,6 @@ struct BackupCommand: Command {
   let session: Session
   private let tally = MemberTally()
 
-  /// - Throws: `UsageError` without a target.
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     guard let target = parsed.bytes(.target) else {
       throw UsageError(
@@ -52,7 +50,6 @@ struct BackupCommand: Command {
       laneMemory: try format.memoryOfLane(level: options.archive.level), rate: parsed.size(.rate))
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if common.dryRun { return try list() }
     var report = BackupHooks.Report()
@@ -84,10 +81,9 @@ struct BackupCommand: Command {
     let preparation = try BackupPreparation(try sources(), to: set, options: options, in: session.context)
     for remark in preparation.remarks { session.warn(remark) }
     let source = try preparation.source(try self.walk(of: set), in: session.context)
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let rows = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let results = ResultWriter(session)
     let job = BackupListJob { (path, bytes) in
-      rows.append(path, to: &bytes)
+      results.append(name: path, to: &bytes)
     } output: { (rows) throws(BatchError) in
       try results.write(rows)
     }
@@ -99,7 +95,7 @@ struct BackupCommand: Command {
       summary,
       text: SummaryText(
         verb: "would take a snapshot, \(kind), and archive", files: counts.done, bytes: counts.byteCount,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 
@@ -131,16 +127,16 @@ struct BackupCommand: Command {
     }
     for warning in backup.warnings { session.fail(warning, severity: .warning) }
     if let note = backup.note { session.warn(note, as: .note) }
-    for remark in backup.remarks { session.warn(remark) }
+    for remark in backup.preparation.remarks { session.warn(remark) }
     let walk = try self.walk(of: set)
     let source: BackupSource
     do throws(BatchError) {
-      source = try backup.source(walk, in: session.context)
+      source = try backup.preparation.source(walk, in: session.context)
     } catch {
       backup.discard()
       throw error
     }
-    let total = Operands(backup.paths, lists: [], run: session.context).total(walk)
+    let total = Operands(backup.preparation.paths, lists: [], run: session.context).total(walk)
     StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
     let outcome = session.run(backup.job, over: source, total: total)
     guard let content = outcome.result else {
@@ -167,15 +163,6 @@ struct BackupCommand: Command {
     }
   }
 
-  /// Removes snapshots that no rule keeps, if there are rules.
-  private func prune(_ backup: BackupRun) -> Result<Prune?, BatchError> {
-    guard !choices.retention.isEmpty else { return .success(nil) }
-    return Result { () throws(BatchError) in
-      try PruneCommand.prune(
-        backup.set, choices, backup.lock, isSynced: common.fsync, removes: true, in: session.context)
-    }
-  }
-
   private func finish(
     _ backup: BackupRun, _ content: BackupContent, _ summary: RunSummary, _ report: inout BackupHooks.Report
   ) -> Ending {
@@ -193,10 +180,13 @@ struct BackupCommand: Command {
     }
     var prune: Prune?
     var failure: BatchError?
-    // The snapshot exists; only old ones could not be removed.
-    switch self.prune(backup) {
-    case .success(let done): prune = done
-    case .failure(let error):
+    do throws(BatchError) {
+      if !choices.retention.isEmpty {
+        prune = try PruneCommand.prune(
+          backup.set, choices, backup.lock, isSynced: common.fsync, in: session.context)
+      }
+    } catch {
+      // The snapshot exists; only old ones could not be removed.
       failure = error
       session.reporter.fatal(error)
     }

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc copy`.
 struct CopyCommand: Command {
   private let choices: BackupChoices
   private let copying: CopyChoices
@@ -17,7 +16,6 @@ struct CopyCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins, and the error of the remote.
   func run() throws(BatchError) -> Ending {
     let set = try choices.set(session)
     let lock = try set.lockForReading(choices.patience, in: session.context)

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// `batchproc drill`.
 struct DrillCommand: Command {
   private let choices: BackupChoices
   private let share: Double
@@ -21,7 +20,6 @@ struct DrillCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// The results so far.
   private struct Tally {
     var files = 0
     var bytes: Int64 = 0
@@ -34,7 +32,6 @@ struct DrillCommand: Command {
     var isWithoutRoom = false
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let start = ContinuousClock.now
     let context = session.context
@@ -69,13 +66,10 @@ struct DrillCommand: Command {
 
   private func summarize(_ tally: Tally, _ drill: Drill, elapsed: Duration) {
     let failed = tally.damaged + tally.undrilled
-    var counts = Counters.Snapshot()
-    (counts.seen, counts.done, counts.failed, counts.byteCount) = (
-      tally.files, tally.files - failed, failed, tally.bytes
-    )
     let total = (files: drill.total.files, bytes: Int64(clamping: drill.total.bytes))
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: elapsed),
+      RunSummary(
+        seen: tally.files, done: tally.files - failed, failed: failed, bytes: tally.bytes, elapsed: elapsed),
       text: SummaryText(
         verb: "drilled \(drill.snapshot.name.stamp):", files: tally.files, bytes: tally.bytes,
         total: tally.files == total.files ? nil : total,

@@ -1,14 +1,12 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc prune`.
 struct PruneCommand: Command {
   private let choices: BackupChoices
   /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
   let session: Session
 
-  /// - Throws: `UsageError` without a rule.
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     guard !choices.retention.isEmpty else {
@@ -18,13 +16,11 @@ struct PruneCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let set = try choices.set(session, state: state)
     let lock = common.dryRun ? nil : try set.lockForPruning(choices.patience, in: context)
-    let prune = try Self.prune(
-      set, choices, lock, isSynced: common.fsync, removes: !common.dryRun, in: context)
+    let prune = try Self.prune(set, choices, lock, isSynced: common.fsync, in: context)
     if common.dryRun || common.verbose || common.json { try show(prune) }
     if let events = session.reporter as? JSONReporter {
       try events.writeSummary { line in
@@ -39,43 +35,31 @@ struct PruneCommand: Command {
       let verb = common.dryRun ? "would remove" : "removed"
       let kept = prune.decisions.count - prune.removed.count
       session.diagnostics.print(
-        "\(verb) \(Self.count(prune.removed.count, "snapshot")) and \(Self.count(prune.archives.count, "archive")); \(Self.count(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
+        "\(verb) \(ByteCount.counted(prune.removed.count, "snapshot")) and \(ByteCount.counted(prune.archives.count, "archive")); \(ByteCount.counted(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
       )
     }
     return .exit(.success)
   }
 
   /// Decides, and removes the snapshots that no rule keeps.
+  ///
+  /// - Parameter lock: nil for a dry run, which removes nothing.
   static func prune(
-    _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, removes: Bool,
-    in run: RunContext
+    _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
     let prune = Prune(choices.retention, of: set, content, suspects: set.suspects(in: run))
-    if removes, let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
+    if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }
 
   private func show(_ prune: Prune) throws(BatchError) {
-    if let events = session.reporter as? JSONReporter {
-      for decision in prune.decisions {
-        try events.write("snapshot") { line in
-          line.add("id", decision.snapshot.name.stamp)
-          line.add("sequence", decision.snapshot.header.sequence)
-          line.add("kept", !decision.reasons.isEmpty)
-          line.add("reasons", decision.reasons.map(\.word).joined(separator: ", "))
-        }
-      }
-      for archive in prune.archives {
-        try events.write("archive") { line in
-          line.add(path: archive.archive)
-          line.add("kept", false)
-        }
-      }
-      return
-    }
-    var rows = [UInt8]()
-    for decision in prune.decisions {
+    try session.write(prune.decisions, as: "snapshot") { line, decision in
+      line.add("id", decision.snapshot.name.stamp)
+      line.add("sequence", decision.snapshot.header.sequence)
+      line.add("kept", !decision.reasons.isEmpty)
+      line.add("reasons", decision.reasons.map(\.word).joined(separator: ", "))
+    } text: { decision, rows in
       let snapshot = decision.snapshot
       let time = CalendarTime(snapshot.header.started.seconds).text
       let verdict =
@@ -83,11 +67,13 @@ struct PruneCommand: Command {
         ? "remove" : "keep    " + decision.reasons.map(\.word).joined(separator: ", ")
       rows += "\(snapshot.name.stamp)  \(time)  \(verdict)\n".utf8
     }
-    if !rows.isEmpty { try session.output.write(rows) }
-  }
-
-  private static func count(_ count: Int, _ noun: String) -> String {
-    "\(ByteCount.grouped(count)) \(noun)\(count == 1 ? "" : "s")"
+    guard let events = session.reporter as? JSONReporter else { return }
+    for archive in prune.archives {
+      try events.write("archive") { line in
+        line.add(path: archive.archive)
+        line.add("kept", false)
+      }
+    }
   }
 }
 
@@ -96,16 +82,7 @@ extension Prune.Reason {
   var word: String {
     switch self {
     case .newestVerified: "newest verified"
-    case .rule(let rule):
-      switch rule {
-      case .last: "last"
-      case .hourly: "hourly"
-      case .daily: "daily"
-      case .weekly: "weekly"
-      case .monthly: "monthly"
-      case .yearly: "yearly"
-      case .within: "within"
-      }
+    case .rule(let rule): rule.rawValue
     }
   }
 }

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc restore`.
 struct RestoreCommand: Command {
   private let choices: BackupChoices
   private let globs: [PathBytes]
@@ -12,7 +11,6 @@ struct RestoreCommand: Command {
   private let tally: TransformTally
   private let made = MemberTally()
 
-  /// - Throws: `UsageError` without a target.
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     let from = parsed.bytes(.copyFrom)
     guard let directory = from ?? parsed.operands.first else {
@@ -32,12 +30,10 @@ struct RestoreCommand: Command {
     options.makesDevices = StandardStreams.isRoot
     options.isDryRun = common.dryRun
     extraction = options
-    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
-      try Session(common, environment: environment) { observe($0) }
-    }
+    tally = TransformTally(namesEach: common.verbose || common.json)
+    session = try Session(common, environment: environment, observing: tally.observing)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let source = try self.source()
@@ -70,7 +66,7 @@ struct RestoreCommand: Command {
       try RestoreReader.makeTarget(target, in: context)
     }
     let selection = try MemberSelection(strip: strip)
-    let rows = common.dryRun ? PreviewRows(target, selection, session) : nil
+    let rows = common.dryRun ? PreviewRows(directory: target, selection: selection, session: session) : nil
     let job = try ExtractJob(into: target, selection: selection, options: options, in: session.context) {
       (report) throws(BatchError) in try session.report(report, tally, made, rows)
     }
@@ -112,7 +108,7 @@ struct RestoreCommand: Command {
       text: SummaryText(
         verb: "\(common.dryRun ? "would restore" : "restored") \(snapshot.name.stamp):", files: made.files,
         bytes: made.bytes, kinds: made.kinds,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     let hasBadOutput = refusal != nil || extraction.failure != nil || tally.current.spoilt > 0
     if hasBadOutput || extraction.archive.isDamaged || extraction.archive.isCutShort {
       return .exit(.outputIncomplete)

@@ -5,7 +5,6 @@ import Synchronization
 /// Reports in which snapshots paths are, and where they changed.
 struct SnapshotFinder {
   let session: Session
-  /// The names of all searched sets.
   let names: [PathBytes]
 
   private static let heading = [
@@ -30,12 +29,7 @@ struct SnapshotFinder {
     let (session, names) = (session, names)
     let begun = Mutex<PathBytes?>(nil)
     let job = SnapshotSearchJob(search, in: SourceContext(session.context)) { (found) throws(BatchError) in
-      if let events = session.reporter as? JSONReporter {
-        for path in found { try events.write("found") { Self.fill(&$0, path) } }
-        return
-      }
-      var rows = [UInt8]()
-      for path in found {
+      try session.write(found, as: "found", event: Self.fill) { path, rows in
         let isNew = begun.withLock { set in
           defer { set = path.set }
           return set != path.set
@@ -44,7 +38,6 @@ struct SnapshotFinder {
         SnapshotRows.append(path.set, of: names, to: &rows)
         Self.append(path, to: &rows)
       }
-      try session.output.write(rows)
     }
     let outcome = session.run(job, over: SnapshotSearchSource(sets))
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }

@@ -4,7 +4,6 @@ import BatchEngine
 /// Lists the snapshots of sets, one set after the other.
 struct SnapshotRows {
   let session: Session
-  /// The names of all listed sets.
   let names: [PathBytes]
   /// How old the newest snapshot of a set may be, in seconds.
   let maxAge: Int64?
@@ -147,15 +146,5 @@ struct SnapshotRows {
       line.add("archives", footer.needs.keys.sorted().joined(separator: " "))
       line.add("whole", faults.isEmpty)
     }
-  }
-}
-
-extension String {
-  func padding(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
-  func leading(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
-  fileprivate var trimmingSpaces: Substring {
-    var text = self[...]
-    while text.last == " " { text.removeLast() }
-    return text
   }
 }

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc snapshots`.
 struct SnapshotsCommand: Command {
   /// The requested information about snapshots.
   private enum Question {
@@ -61,7 +60,6 @@ struct SnapshotsCommand: Command {
     return parsed.flag(.digests) ? .digests(choices.place) : .which
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let sources: [SetSource]
     do throws(BatchError) {
@@ -95,8 +93,6 @@ struct SnapshotsCommand: Command {
   }
 
   /// The set of some snapshots, and these snapshots.
-  ///
-  /// - Throws: as for the selection of a set or snapshot.
   private func chosen(
     _ sources: [SetSource], _ places: [SnapshotPlace?]
   ) throws(BatchError) -> (SetSource, [Snapshot]) {
@@ -121,7 +117,7 @@ struct SnapshotsCommand: Command {
   }
 
   private func showDigests(of snapshot: Snapshot, in set: BackupSet) throws(BatchError) -> Ending {
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let results = ResultWriter(session)
     var count = 0
     try set.digests(of: snapshot, as: results.writesEvents ? .json : .gnu, in: session.context) {
       (rows) throws(BatchError) in

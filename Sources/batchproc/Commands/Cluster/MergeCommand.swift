@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc merge`.
 struct MergeCommand: Command {
   private let folder: PlanFolder
   private let plan: ShardPlan
@@ -33,7 +32,6 @@ struct MergeCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let output { try OutputFile.check(output, isReplacing: replacesOutput, in: session.context) }
     let results = try ShardResults(of: plan, in: folder, session.context)

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc plan`.
 struct PlanCommand: Command {
   private let planned: PlannedCommand
   private let shards: Int
@@ -42,7 +41,6 @@ struct PlanCommand: Command {
       common, environment: environment, stride: archive?.options.format.stride(count: common.stride))
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     var walk = try session.walkOptions()
     walk.takesEverything = archive != nil
@@ -118,11 +116,8 @@ struct PlanCommand: Command {
   }
 
   private func report(_ plan: ShardPlan, _ tally: PlanTally) {
-    var counts = Counters.Snapshot()
-    counts.seen = tally.items + tally.filtered
-    counts.byteCount = tally.bytes
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
+      RunSummary(seen: tally.items + tally.filtered, done: 0, bytes: tally.bytes),
       text: SummaryText(
         verb: "planned", files: tally.items, noun: "path", bytes: tally.bytes,
         others: [

@@ -8,10 +8,7 @@ struct ShardCommand: Command {
   private let archive: ArchiveChoices?
   let session: Session
 
-  /// Runs the command line of a shard.
-  static func run(_ own: ParsedCommand, _ environment: @escaping Environment) throws
-    -> Ending
-  {
+  static func run(_ own: ParsedCommand, _ environment: @escaping Environment) throws -> Ending {
     guard let given = own.bytes(.plan) else {
       throw UsageError("--shard needs '--plan <dir>'.", in: own.command)
     }
@@ -42,10 +39,7 @@ struct ShardCommand: Command {
     if ![.hash, .check].contains(parsed.command.id) { ProcessHeap.share() }
     switch parsed.command.id {
     case .compress, .decompress:
-      return try TransformCommand(
-        parsed, choices: try TransformChoices(parsed), common: common, environment: environment,
-        task: task
-      ).execute()
+      return try TransformCommand(parsed, common: common, environment: environment, task: task).execute()
     case .test:
       return try TestCommand(parsed, common: common, environment: environment, task: task).execute()
     case .check:
@@ -58,7 +52,6 @@ struct ShardCommand: Command {
     }
   }
 
-  /// The number of the task.
   private static func index(
     _ environment: Environment, _ command: CommandSpec
   ) throws(UsageError) -> Int {
@@ -67,7 +60,8 @@ struct ShardCommand: Command {
       ("OMPI_COMM_WORLD_RANK", 0),
     ] {
       guard let text = environment(name), !text.isEmpty else { continue }
-      guard let number = wholeNumber(text.bytes).flatMap(Int.init(exactly:)), number >= first else {
+      guard let number = DecimalDigits.value(of: text.bytes).flatMap(Int.init(exactly:)), number >= first
+      else {
         throw UsageError(
           "\(name) is not a whole number from \(first) up: \(quote(text)).", in: command)
       }
@@ -91,7 +85,6 @@ struct ShardCommand: Command {
     ) { task.recording($0) }
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     try task.run(session, checksFolders: true) { (work) throws(BatchError) in
       let summary = if let archive { try self.archive(archive, work) } else { try hash(work) }
@@ -103,10 +96,7 @@ struct ShardCommand: Command {
         summary,
         text: SummaryText(
           verb: "shard \(task.shard.index): processed", files: counts.done, bytes: counts.byteCount,
-          others: [
-            (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-            (counts.failed, "failed"),
-          ]))
+          others: [(counts.changed, "changed meanwhile")] + counts.unprocessed))
       return ShardTask.Processed(
         summary: summary, ending: .exit(counts.failed > 0 ? .someFailed : .success))
     }

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc status`.
 struct StatusCommand {
   private let folder: PlanFolder
   private let isJSON: Bool
@@ -14,7 +13,6 @@ struct StatusCommand {
     plan = try ShardPlan(in: folder)
   }
 
-  /// - Throws: when standard output cannot be written.
   func execute() throws(BatchError) -> Ending {
     let states = plan.shards.map { ShardState($0.index, of: plan, in: folder) }
     let output = StandardOutput(cancellation: Cancellation(), filter: TerminalText.escapeControls)

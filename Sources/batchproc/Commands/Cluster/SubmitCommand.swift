@@ -3,7 +3,6 @@ import BatchEngine
 
 import class Foundation.Operation
 
-/// `batchproc submit`.
 struct SubmitCommand {
   private let script: String
   private let runs: Bool

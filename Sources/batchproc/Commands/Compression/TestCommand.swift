@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// `batchproc test`.
 struct TestCommand: Command {
   private let operands: [PathBytes]
   let session: Session
@@ -20,7 +19,6 @@ struct TestCommand: Command {
     }
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let task {
       return try task.run(session, checksFolders: true) { (work) throws(BatchError) in
@@ -84,7 +82,7 @@ struct TestCommand: Command {
       summary,
       text: SummaryText(
         verb: "tested", files: counts.done, bytes: found.size,
-        others: found.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+        others: found.words + counts.unprocessed,
         tallies: [(found.damaged, "damaged")] + found.gaps.tallies))
     return .exit(found.damaged > 0 ? .differences : ExitStatus(counts))
   }

@@ -16,9 +16,10 @@ struct TransformCommand: Command {
   private let task: ShardTask?
 
   init(
-    _ parsed: ParsedCommand, choices: TransformChoices, common: CommonOptions,
-    environment: Environment, task: ShardTask? = nil
+    _ parsed: ParsedCommand, common: CommonOptions, environment: Environment, task: ShardTask? = nil
   ) throws {
+    let choices = try TransformChoices(parsed)
+    self.choices = choices
     self.task = task
     if common.json, !common.dryRun, choices.writesToStdout || parsed.operands.contains("-") {
       let option = choices.writesToStdout ? "--stdout" : "-"
@@ -26,7 +27,6 @@ struct TransformCommand: Command {
         "--json cannot be used with \(option): standard output carries the data.",
         in: parsed.command)
     }
-    self.choices = choices
     let compresses = parsed.command.id == .compress
     self.compresses = compresses
     operands = parsed.operands
@@ -34,18 +34,17 @@ struct TransformCommand: Command {
     options.isSynced = common.fsync
     options.isDryRun = common.dryRun
     let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
-    (session, tally) = try TransformTally.observing(namesEach: common.verbose || common.json) { observe in
-      try Session(
-        common, environment: environment, outputs: choices.writesToStdout ? nil : options,
-        laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
-        resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun,
-        inputs: task == nil ? 0 : 4
-      ) { observe(task?.recording($0) ?? $0) }
-    }
+    let tally = TransformTally(namesEach: common.verbose || common.json)
+    self.tally = tally
+    session = try Session(
+      common, environment: environment, outputs: choices.writesToStdout ? nil : options,
+      laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
+      resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun,
+      inputs: task == nil ? 0 : 4
+    ) { tally.observing(task?.recording($0) ?? $0) }
     self.options = session.outputs ?? options
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     if let task {
       // Outputs beside their sources change the times of folders, so folders are not checked.
@@ -74,19 +73,31 @@ struct TransformCommand: Command {
         naming.target(of: record.path) == nil && !record.isOperand ? nil : record.path
       }
     }
-    let outcome: RunOutcome<TransformCounts>
-    if compresses {
-      let source = try CompressSource(
-        tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
-        cancellation: session.cancellation)
-      let job = CompressJob(of: source, output: session.output, report: tell)
-      outcome = session.run(job, over: source, total: total)
-    } else {
-      let source = DecompressSource(tree, operands: known, naming: naming)
-      let job = DecompressJob(options, decoding: decoding, output: session.output, report: tell)
-      outcome = session.run(job, over: source, total: total)
-    }
+    let outcome =
+      try compresses
+      ? compress(tree, known, total: total, report: tell)
+      : decompress(DecompressSource(tree, operands: known, naming: naming), total: total, report: tell)
     return finish(outcome)
+  }
+
+  /// - Parameter operands: the operands of the tree; nil if they are not known.
+  private func compress(
+    _ tree: sending TreeSource, _ operands: [PathBytes]?, total: ResultOperation<Counters.Snapshot>?,
+    report: @escaping TransformCollector.Report
+  ) throws(BatchError) -> RunOutcome<TransformCounts> {
+    let source = try CompressSource(
+      tree, operandCount: operands?.count, format: choices.format, level: choices.level, options: options,
+      cancellation: session.cancellation)
+    let job = CompressJob(of: source, output: session.output, report: report)
+    return session.run(job, over: source, total: total)
+  }
+
+  private func decompress(
+    _ source: sending DecompressSource, total: ResultOperation<Counters.Snapshot>?,
+    report: @escaping TransformCollector.Report
+  ) -> RunOutcome<TransformCounts> {
+    let job = DecompressJob(options, decoding: decoding, output: session.output, report: report)
+    return session.run(job, over: source, total: total)
   }
 
   private func process(
@@ -103,17 +114,10 @@ struct TransformCommand: Command {
     }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
-      let source = try CompressSource(
-        tree, operandCount: 1, format: choices.format, level: choices.level, options: options,
-        cancellation: session.cancellation)
-      outcome = session.run(
-        CompressJob(of: source, output: session.output, report: record), over: source,
-        total: task.count)
+      outcome = try compress(tree, operands, total: task.count, report: record)
     } else {
       let source = DecompressSource(tree, operands: operands, naming: naming) { player.mayHaveRival }
-      outcome = session.run(
-        DecompressJob(options, decoding: decoding, output: session.output, report: record),
-        over: source, total: task.count)
+      outcome = decompress(source, total: task.count, report: record)
     }
     return ShardTask.Processed(summary: outcome.summary, ending: finish(outcome))
   }
@@ -148,7 +152,7 @@ struct TransformCommand: Command {
       summary,
       text: SummaryText(
         verb: "decompressed", files: counts.done, bytes: sizes.compressed, output: sizes.plain,
-        others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")]))
+        others: counts.unprocessed))
     if counts.missing > 0, counts.missing == operands.count, counts.done == 0 {
       return .exit(.fatal)
     }
@@ -176,17 +180,16 @@ struct TransformCommand: Command {
         if let gap = report.checkGap { line.add(gap) }
       }
     } else if common.verbose {
-      session.diagnostics.print(String(decoding: report.line, as: UTF8.self))
+      session.diagnostics.print(report.line)
     }
   }
 
   /// Lists an output that a dry run would write.
   private func list(_ report: TransformReport) throws(BatchError) {
     guard case .planned(let target, _) = report.outcome else { return session.advanced(1) }
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
-    let names = NameRows(areMembers: results.writesEvents, isNULEnded: false)
+    let results = ResultWriter(session)
     var row = ResultRows()
-    row.append { names.append(target, to: &$0) }
+    row.append { results.append(name: target, to: &$0) }
     try results.write(row)
   }
 
@@ -204,7 +207,7 @@ struct TransformCommand: Command {
     let plan = SummaryText(
       verb: compresses ? "would compress" : "would decompress", files: counts.done,
       bytes: counts.byteCount,
-      others: [(counts.skipped, counts.skippedWord), (counts.failed, "failed")], showsRate: false)
+      others: counts.unprocessed, showsRate: false)
     session.reporter.summary(
       summary,
       text: common.dryRun
@@ -216,7 +219,7 @@ struct TransformCommand: Command {
           others: [
             (outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied"),
           ]
-            + gaps.words + [(counts.skipped, counts.skippedWord), (counts.failed, "failed")],
+            + gaps.words + counts.unprocessed,
           tallies: [
             (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
             (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),
@@ -285,28 +288,22 @@ extension TransformReport {
   }
 
   /// A line for the user, with `-v`.
-  fileprivate var line: [UInt8] {
-    var bytes = TerminalText.escape(source.bytes)
-    bytes += ": ".utf8
+  fileprivate var line: String {
+    let text: String
     switch outcome {
     case .written(let target, let plain, let compressed):
       let ratio =
         plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
-      bytes += "\(Int(ratio.rounded())) %, ".utf8
-      TerminalText.append(target.bytes, to: &bytes)
-      if hasReplaced { bytes += ", replaced".utf8 }
-      if let checkGap { bytes += ", \(checkGap.message)".utf8 }
-    case .upToDate: bytes += "up to date".utf8
-    case .compressedAlready: bytes += "compressed already".utf8
-    case .notSmaller: bytes += "would not be smaller".utf8
-    case .linked(let target):
-      bytes += "linked to ".utf8
-      TerminalText.append(target.bytes, to: &bytes)
-    case .copied(let target, _):
-      bytes += "copied to ".utf8
-      TerminalText.append(target.bytes, to: &bytes)
-    case .planned(let target, _): TerminalText.append(target.bytes, to: &bytes)
+      text =
+        "\(Int(ratio.rounded())) %, \(TerminalText.string(target.bytes))" + (hasReplaced ? ", replaced" : "")
+        + (checkGap.map { ", \($0.message)" } ?? "")
+    case .upToDate: text = "up to date"
+    case .compressedAlready: text = "compressed already"
+    case .notSmaller: text = "would not be smaller"
+    case .linked(let target): text = "linked to \(TerminalText.string(target.bytes))"
+    case .copied(let target, _): text = "copied to \(TerminalText.string(target.bytes))"
+    case .planned(let target, _): text = TerminalText.string(target.bytes)
     }
-    return bytes
+    return "\(TerminalText.string(source.bytes)): \(text)"
   }
 }

@@ -25,23 +25,28 @@ final class TransformTally: RunObserver {
 
   private static let mostHeld = 1000
 
-  private let reporter: any RunObserver
+  private let reporter = Mutex<(any RunObserver)?>(nil)
   private let counts = Mutex(Counts())
   private let refusals: Mutex<Refusals>
 
   /// - Parameter namesEach: whether every message is passed on at once.
-  init(_ reporter: any RunObserver, namesEach: Bool) {
-    self.reporter = reporter
+  init(namesEach: Bool) {
     refusals = Mutex(Refusals(areHeld: !namesEach))
+  }
+
+  /// The observer for the session, before its reporter.
+  func observing(_ reporter: any RunObserver) -> any RunObserver {
+    self.reporter.withLock { $0 = reporter }
+    return self
   }
 
   var current: Counts { counts.withLock { $0 } }
 
-  func changed(_ change: ConcurrencyChange) { reporter.changed(change) }
+  func changed(_ change: ConcurrencyChange) { reporter.withLock { $0 }?.changed(change) }
 
   func met(_ problem: Problem, severity: Severity) {
     count(problem)
-    if !hold(problem, severity) { reporter.met(problem, severity: severity) }
+    if !hold(problem, severity) { pass(problem, severity) }
   }
 
   /// Records that an output was made in the target, so that each folder without one is reported.
@@ -53,7 +58,6 @@ final class TransformTally: RunObserver {
     if isFirst { passOn() }
   }
 
-  /// Passes on the waiting messages.
   func passOn() {
     let held = refusals.withLock { refusals in
       defer {
@@ -62,12 +66,14 @@ final class TransformTally: RunObserver {
       }
       return refusals.held
     }
-    for (problem, severity) in held { reporter.met(problem, severity: severity) }
+    for (problem, severity) in held { pass(problem, severity) }
+  }
+
+  private func pass(_ problem: Problem, _ severity: Severity) {
+    reporter.withLock { $0 }?.met(problem, severity: severity)
   }
 
   /// Why no output could be made, if the target is the reason; nil if one was made.
-  ///
-  /// - Parameter target: the output directory, if there is one.
   func refusal(of target: PathBytes?) -> BatchError? {
     let counts = current
     guard counts.refused > 0, !counts.hasOutput, let first = refusals.withLock({ $0.first }) else {
@@ -102,22 +108,5 @@ final class TransformTally: RunObserver {
     case .compressedAlready, .notSmaller: break
     }
     if let gap = report.checkGap { counts.withLock { $0.gaps.add(gap) } }
-  }
-}
-
-extension TransformTally {
-  /// Creates a session, and the tally that receives its problems first.
-  ///
-  /// - Parameter make: creates the session; receives a function that puts the tally before an observer.
-  static func observing(
-    namesEach: Bool, _ make: ((any RunObserver) -> any RunObserver) throws -> Session
-  ) rethrows -> (Session, TransformTally) {
-    var tally: TransformTally?
-    let session = try make { observer in
-      let new = TransformTally(observer, namesEach: namesEach)
-      tally = new
-      return new
-    }
-    return (session, tally ?? TransformTally(session.reporter, namesEach: true))
   }
 }

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc audit`.
 struct AuditCommand: Command {
   private let first: PathBytes
   /// The other side; several paths are parts of a manifest.
@@ -25,7 +24,6 @@ struct AuditCommand: Command {
     session = try Session(common, environment: environment, inputs: 1)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let isOfParts = others.count > 1
     let operands = [first, isOfParts ? others[0].isAbsolute ? "/" : "." : others.first ?? "."]

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc check`.
 struct CheckCommand: Command {
   private let options: CheckOptions
   private let manifests: [PathBytes]
@@ -46,7 +45,7 @@ struct CheckCommand: Command {
     let render = CheckRows(
       form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,
       showsMatches: showsMatches, escapesControls: options.escapesControls)
-    let results = ResultWriter(session: session, stream: session.output, isEvents: true)
+    let results = ResultWriter(session)
     let job = CheckJob(ignoresMissing: options.ignoresMissing) { (entry, outcome, bytes) in
       render.append(entry, outcome, to: &bytes)
     } output: { (chunk) throws(BatchError) in

@@ -16,12 +16,7 @@ struct DuplicateLinking: Sendable {
       try tell(outcome, in: session)
     }
     let outcome = BatchRunner(part).run(job, over: LinkSource(groups))
-    if let ending = session.endingOfStopped(outcome.summary) { return ending }
-    do throws(BatchError) {
-      try session.output.finish()
-    } catch {
-      return session.ending(after: error)
-    }
+    if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     let tally = outcome.result ?? LinkCollector.Tally()
     let counts = search.counts
     let failed = counts.failed + outcome.summary.counts.failed
@@ -57,11 +52,10 @@ struct DuplicateLinking: Sendable {
     case .left(.sharesNoBlocks): break
     case .left(let reason):
       guard !common.quiet else { return }
-      var text: [UInt8] = []
-      TerminalText.append(outcome.kept.bytes, to: &text)
       session.diagnostics.report(
         BatchError(
-          .invalid, "left alone: \(reason.text) (the same bytes as \(String(decoding: text, as: UTF8.self)))",
+          .invalid,
+          "left alone: \(reason.text) (the same bytes as \(TerminalText.string(outcome.kept.bytes)))",
           path: outcome.copy), as: .note)
     case .linked where !common.verbose: break
     case .linked, .planned:

@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import Synchronization
 
-/// `batchproc duplicates`.
 struct DuplicatesCommand: Command {
   private let form: DuplicateForm
   private let endsNamesInNUL: Bool
@@ -23,7 +22,6 @@ struct DuplicatesCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
@@ -50,24 +48,13 @@ struct DuplicatesCommand: Command {
   }
 
   private func write(_ groups: [DuplicateGroup]) throws(BatchError) {
-    if let events = session.reporter as? JSONReporter {
-      for group in groups {
-        try events.write("duplicates") { line in
-          line.add("size", group.size)
-          line.add("sha256", group.digest.hex)
-          line.add(paths: group.paths, as: "files")
-        }
-      }
-      return
-    }
-    var bytes = [UInt8]()
-    for group in groups {
+    try session.write(groups, as: "duplicates") { line, group in
+      line.add("size", group.size)
+      line.add("sha256", group.digest.hex)
+      line.add(paths: group.paths, as: "files")
+    } text: { group, bytes in
       append(group, to: &bytes)
-      guard bytes.count >= 1 << 16 else { continue }
-      try session.output.write(bytes)
-      bytes.removeAll(keepingCapacity: true)
     }
-    if !bytes.isEmpty { try session.output.write(bytes) }
   }
 
   private func append(_ group: DuplicateGroup, to bytes: inout [UInt8]) {

@@ -3,7 +3,6 @@ import BatchEngine
 import BatchOutputs
 import Dispatch
 
-/// `batchproc hash`.
 struct HashCommand: Command {
   private let options: HashOptions
   private let operands: [PathBytes]
@@ -15,7 +14,6 @@ struct HashCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let writer = try options.writer()
     var walk = try session.walkOptions()
@@ -26,7 +24,7 @@ struct HashCommand: Command {
       [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
         .compactMap { $0 })
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let results = ResultWriter(session: session, stream: file ?? session.output, isEvents: file == nil)
+    let results = ResultWriter(session, to: file)
     if !results.writesEvents {
       var header = [UInt8]()
       writer.appendHeader(to: &header)

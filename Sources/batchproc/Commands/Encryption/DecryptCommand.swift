@@ -19,7 +19,6 @@ struct DecryptCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the run begins.
   func run() throws(BatchError) -> Ending {
     let start = ContinuousClock.now
     let operands = Operands(operands, lists: common.fileLists, run: session.context)

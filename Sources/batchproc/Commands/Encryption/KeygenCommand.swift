@@ -2,12 +2,10 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc keygen`.
 struct KeygenCommand: Command {
   private let output: PathBytes
   let session: Session
 
-  /// - Throws: `UsageError` without an output.
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     guard let target = parsed.bytes(.output), target != "-" else {
       throw UsageError(

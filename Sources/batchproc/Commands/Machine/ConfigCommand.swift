@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc config`.
 struct ConfigCommand {
   private let parsed: ParsedCommand
   private let environment: Environment
@@ -77,7 +76,6 @@ struct ConfigCommand {
   }
 }
 
-/// One effective value.
 private struct ConfigRow {
   let command: String
   let option: String

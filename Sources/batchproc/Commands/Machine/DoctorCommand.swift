@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-/// `batchproc doctor`.
 struct DoctorCommand {
   private let folder: PathBytes
   private let isJSON: Bool

@@ -3,7 +3,6 @@ import BatchEngine
 
 /// The rows that `doctor` prints about a machine.
 struct DoctorRows: Sendable {
-  /// One fact.
   private struct Row: Sendable {
     /// Its name in JSON.
     let key: String
@@ -57,11 +56,10 @@ struct DoctorRows: Sendable {
       lines.append((lines.isEmpty ? "" : "\n") + section.title)
       for row in section.rows {
         let cells = [
-          Self.padded(row.name, name), Self.padded(row.value, min(value, 28)), row.binds ? "binds" : "     ",
+          row.name.padding(to: name), row.value.padding(to: min(value, 28)), row.binds ? "binds" : "     ",
           row.note,
         ]
-        let line = "  " + cells.joined(separator: "  ")
-        lines.append(String(line.reversed().drop { $0 == " " }.reversed()))
+        lines.append(String(("  " + cells.joined(separator: "  ")).trimmingSpaces))
       }
     }
     return Array((lines.joined(separator: "\n") + "\n").utf8)
@@ -202,10 +200,6 @@ struct DoctorRows: Sendable {
     let (whole, rest) = Int(hundredths).quotientAndRemainder(dividingBy: 100)
     if rest == 0 { return String(whole) }
     return rest % 10 == 0 ? "\(whole).\(rest / 10)" : "\(whole).\(rest < 10 ? "0" : "")\(rest)"
-  }
-
-  private static func padded(_ text: String, _ width: Int) -> String {
-    text + String(repeating: " ", count: max(0, width - text.count))
   }
 }
 

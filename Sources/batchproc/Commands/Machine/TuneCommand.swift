@@ -2,7 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc tune`.
 struct TuneCommand: Command {
   private static let defaultSeconds: Int64 = 30
 
@@ -26,7 +25,6 @@ struct TuneCommand: Command {
     session = try Session(common, environment: environment)
   }
 
-  /// - Throws: an error before the measurements begin.
   func run() throws(BatchError) -> Ending {
     if isSaved, devices == nil {
       throw BatchError(.invalid, "--save finds no place: neither XDG_STATE_HOME nor HOME is set")
@@ -64,7 +62,8 @@ struct TuneCommand: Command {
     guard let best = sweep.recommendation else {
       throw BatchError(.invalid, "there was no time for a single measurement", remedy: "give more --seconds")
     }
-    let rows = TuneRows(sweep, sample, device, job: job, folder: folder, recommended: best)
+    let rows = TuneRows(
+      sweep: sweep, sample: sample, device: device, job: job, folder: folder, recommended: best)
     if let plot {
       let file = try OutputFile(plot, isReplacing: true, isSynced: true, in: session.context)
       try file.write(Array(rows.svg.utf8))
@@ -84,11 +83,8 @@ struct TuneCommand: Command {
       }
     }
     let runs = (sweep.points + sweep.stridePoints).map(\.seconds.count).reduce(0, +)
-    var counts = Counters.Snapshot()
-    counts.seen = sample.count
-    counts.done = sample.count
-    counts.byteCount = sample.byteCount
-    let summary = RunSummary(counts: counts, stopped: nil, elapsed: .seconds(seconds))
+    let summary = RunSummary(
+      seen: sample.count, done: sample.count, bytes: sample.byteCount, elapsed: .seconds(seconds))
     if let ending = session.endingBeforeSummary(summary) { return ending }
     session.reporter.summary(
       summary,

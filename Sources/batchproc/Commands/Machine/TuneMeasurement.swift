@@ -131,7 +131,6 @@ struct TuneMeasurement: Sendable {
   /// Processes the sample once.
   ///
   /// - Returns: the seconds that it took, or that the fewest files of the sample would have taken.
-  /// - Throws: the reason when it was stopped.
   func measure(_ setting: ConcurrencySweep.Setting, _ sample: TuneSample) throws(BatchError) -> Double {
     let items = Array(sample.part(for: setting.concurrency))
     let taken = try run(setting, items, isCold: sample.isCold)

@@ -5,24 +5,12 @@ import BatchEngine
 struct TuneRows: Sendable {
   private static let widest = 40
 
-  private let sweep: ConcurrencySweep
-  private let sample: TuneSample
-  private let device: DeviceFacts
-  private let job: TuneJob
-  private let folder: PathBytes
-  private let recommended: ConcurrencySweep.Recommendation
-
-  init(
-    _ sweep: ConcurrencySweep, _ sample: TuneSample, _ device: DeviceFacts, job: TuneJob, folder: PathBytes,
-    recommended: ConcurrencySweep.Recommendation
-  ) {
-    self.sweep = sweep
-    self.sample = sample
-    self.device = device
-    self.job = job
-    self.folder = folder
-    self.recommended = recommended
-  }
+  let sweep: ConcurrencySweep
+  let sample: TuneSample
+  let device: DeviceFacts
+  let job: TuneJob
+  let folder: PathBytes
+  let recommended: ConcurrencySweep.Recommendation
 
   /// The recommended command; its paths are quoted for a shell.
   var command: [UInt8] {
@@ -74,9 +62,10 @@ struct TuneRows: Sendable {
     let files = Int(min(1e12, Double(sample.count) / seconds).rounded())
     let spread = point.spread.map { "\(Int(min(999, $0 * 100).rounded())) %" } ?? "?"
     let rate = "\(ByteCount.grouped(tenths / 10)).\(tenths % 10)"
-    return [(name, 6), (rate, 9), (ByteCount.grouped(files), 9), (spread, 6)].map { text, width in
-      String(repeating: " ", count: max(0, width - text.count)) + text
-    }.joined(separator: "  ")
+    return [
+      name.leading(to: 6), rate.leading(to: 9), ByteCount.grouped(files).leading(to: 9),
+      spread.leading(to: 6),
+    ].joined(separator: "  ")
   }
 
   var svg: String {

@@ -3,7 +3,6 @@ import BatchEngine
 import BatchOutputs
 import class Foundation.OperationQueue
 
-/// `batchproc schedule`.
 struct ScheduleCommand: Command {
   private static let unitFolder: PathBytes = "/etc/systemd/system"
   private static let cronFolder: PathBytes = "/etc/cron.d"

@@ -93,7 +93,6 @@ extension ScheduleText {
     return parsed
   }
 
-  /// The folder of the user's configuration, if there is one.
   private static func configurationFolder(_ environment: Environment) -> PathBytes? {
     guard let folder = userFolder("XDG_CONFIG_HOME", or: ".config", environment) else { return nil }
     return StandardStreams.identity(of: folder.appending("batchproc/config".utf8)) == nil ? nil : folder

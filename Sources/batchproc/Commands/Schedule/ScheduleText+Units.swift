@@ -26,7 +26,6 @@ extension ScheduleText {
     ]
   }
 
-  /// The timers that must be enabled.
   var timers: [String] { units.map(\.name).filter { $0.hasSuffix(".timer") } }
 
   /// Whether systemd accepts the path of the program, quoted or not.

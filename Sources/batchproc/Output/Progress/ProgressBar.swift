@@ -3,8 +3,6 @@ struct ProgressBar: Sendable {
   /// The largest part shown so far: totals may grow while they are counted, but the bar never shrinks.
   private var shown: Double = 0
 
-  init() {}
-
   /// One line of printable ASCII without an end, at most `width` columns wide.
   ///
   /// - Parameter width: one less than the terminal has, so that no cursor wraps.

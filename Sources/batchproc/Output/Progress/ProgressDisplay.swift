@@ -45,7 +45,6 @@ final class ProgressDisplay: Sendable {
     }
   }
 
-  /// Adds finished files.
   func add(_ count: Int) {
     sampler.withLock { $0 }?.add(count)
   }
@@ -58,8 +57,6 @@ final class ProgressDisplay: Sendable {
   }
 
   /// Removes the line; nothing is shown afterwards.
-  ///
-  /// - Parameter isComplete: whether the run reached its end.
   func end(isComplete: Bool) {
     if mode == .plain, isComplete {
       var last = current()

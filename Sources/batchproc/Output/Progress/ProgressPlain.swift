@@ -7,8 +7,6 @@ struct ProgressPlain: Sendable {
   private var toldAt = 0.0
   private var shown = 0.0
 
-  init() {}
-
   /// The line to print now, without its end; nil when it is not yet time.
   mutating func line(for state: ProgressState) -> String? {
     if let fraction = state.fraction { shown = max(shown, fraction) }

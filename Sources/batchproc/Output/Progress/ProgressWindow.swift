@@ -17,8 +17,6 @@ struct ProgressWindow: Sendable {
   private var last = 0.0
   private var wasPaused = false
 
-  init() {}
-
   /// Records the progress.
   ///
   /// - Parameters:

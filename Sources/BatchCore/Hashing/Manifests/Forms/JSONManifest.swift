@@ -5,23 +5,12 @@ import struct Foundation.Data
 /// under the name of its algorithm.
 enum JSONManifest {
   static func append(_ row: ManifestRow, to output: inout [UInt8]) {
-    output.append(UInt8(ascii: "{"))
-    JSONText.append(path: row.path, to: &output)
-    output.append(literal: ",\"size\":")
-    output.append(contentsOf: String(row.size).utf8)
-    if let modified = row.modified {
-      output.append(literal: ",\"mtime\":\"")
-      modified.appendNumber(to: &output)
-      output.append(UInt8(ascii: "\""))
+    JSONLine.append(to: &output) { line in
+      line.add(path: row.path)
+      line.add("size", row.size)
+      if let modified = row.modified { line.add("mtime", time: modified) }
+      for digest in row.digests { line.add(digest.algorithm.rawValue, plain: digest.appendHex) }
     }
-    for digest in row.digests {
-      output.append(literal: ",\"")
-      output.append(contentsOf: digest.algorithm.rawValue.utf8)
-      output.append(literal: "\":\"")
-      digest.appendHex(to: &output)
-      output.append(UInt8(ascii: "\""))
-    }
-    output.append(UInt8(ascii: "}"))
   }
 
   /// Whether a line of an unknown manifest begins or ends like a JSON object.
@@ -37,8 +26,8 @@ enum JSONManifest {
   }
 
   /// - Parameter digits: a string, as written here, or a number, as written by other programs.
-  private static func time(_ digits: ArraySlice<UInt8>) throws(MalformedLine) -> ManifestTime {
-    guard let time = ManifestTime(number: digits) else { throw MalformedLine("mtime is out of range") }
+  private static func time(_ digits: ArraySlice<UInt8>) throws(MalformedLine) -> FileStatus.Time {
+    guard let time = FileStatus.Time(number: digits) else { throw MalformedLine("mtime is out of range") }
     return time
   }
 
@@ -73,7 +62,7 @@ enum JSONManifest {
       case ("mtime", .string(let digits)): entry.modified = try time(digits[...])
       case (_, .string(let hex)):
         guard let algorithm = DigestAlgorithm(rawValue: key) else { continue }
-        guard let digest = Digest(algorithm, hex: hex[...]) else {
+        guard let digest = Digest(algorithm, hex: hex) else {
           throw MalformedLine("not \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.rawValue)")
         }
         entry.digests.removeAll { $0.algorithm == algorithm }

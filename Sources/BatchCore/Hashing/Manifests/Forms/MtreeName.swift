@@ -4,12 +4,14 @@ import BatchEngine
 enum MtreeName {
   /// Whether a byte needs no escape. In addition to what libarchive escapes, `*`, `?` and `[` are escaped, because BSD's mtree
   /// would treat them as patterns.
-  static func isSafe(_ byte: UInt8) -> Bool {
+  static func isSafe(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7f && !isMark(byte) }
+
+  private static func isMark(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "#"), UInt8(ascii: "="), UInt8(ascii: "\\"), UInt8(ascii: "*"), UInt8(ascii: "?"),
       UInt8(ascii: "["):
-      false
-    default: byte > 0x20 && byte < 0x7f
+      true
+    default: false
     }
   }
 
@@ -60,10 +62,7 @@ enum MtreeName {
     case UInt8(ascii: "s"): 0x20
     case UInt8(ascii: "t"): 0x09
     case UInt8(ascii: "v"): 0x0b
-    case UInt8(ascii: "#"), UInt8(ascii: "="), UInt8(ascii: "\\"), UInt8(ascii: "*"), UInt8(ascii: "?"),
-      UInt8(ascii: "["):
-      letter
-    default: nil
+    default: isMark(letter) ? letter : nil
     }
   }
 }

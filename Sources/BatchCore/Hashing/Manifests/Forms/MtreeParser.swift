@@ -18,7 +18,7 @@ struct MtreeParser: Sendable {
     var isFile = true
     var isFolder = false
     var size: UInt64?
-    var modified: ManifestTime?
+    var modified: FileStatus.Time?
     var digests = [Digest]()
     var hasUnsupportedDigest = false
     /// Whether the entry may lack a digest, because its keywords reduce the comparison.
@@ -151,7 +151,7 @@ struct MtreeParser: Sendable {
         attributes.size = DecimalDigits.value(of: value)
         if attributes.size == nil { fault = MalformedLine("the size is not a number") }
       } else if keyword.elementsEqual("time".utf8) {
-        attributes.modified = ManifestTime(fields: value)
+        attributes.modified = FileStatus.Time(fields: value)
         if attributes.modified == nil { fault = MalformedLine("the time is not seconds.nanoseconds") }
       } else if let algorithm = DigestAlgorithm(mtreeKeyword: keyword) {
         attributes.digests.removeAll { $0.algorithm == algorithm }
