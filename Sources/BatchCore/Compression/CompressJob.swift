@@ -22,16 +22,11 @@ package struct CompressJob: BatchJob {
   ///   - source: the source of the run.
   ///   - output: receives the compressed form of standard input, and of all files if the options require that.
   ///   - report: receives every source, in tree order, when its output is committed.
+  ///   - transform: makes the outputs of whole files instead of the codec.
   package init(
-    of source: CompressSource, output: any ResultStream, report: @escaping TransformCollector.Report
-  ) {
-    self.init(of: source, output: output, commits: LinuxCommitCalls(), report: report)
-  }
-
-  /// - Parameter transform: makes the outputs of whole files instead of the codec.
-  init(
     of source: CompressSource, output: any ResultStream, commits: any CommitCalls = LinuxCommitCalls(),
-    transform: TransformContext.Body? = nil, report: @escaping TransformCollector.Report
+    transform: (@Sendable ([UInt8]) throws(BatchError) -> [UInt8])? = nil,
+    report: @escaping TransformCollector.Report
   ) {
     self.transform = transform
     format = source.format
@@ -126,14 +121,6 @@ package struct CompressJob: BatchJob {
       place = nil
     }
 
-    private func skip(
-      _ record: FileRecord, _ outcome: OutputOutcome, output: FileIdentity? = nil, _ context: WorkerContext
-    ) -> TransformRow {
-      context.skip(outcome.skipReason)
-      return .report(
-        TransformReport(source: record.path, outcome: outcome), LinkedSource.of(record, output: output))
-    }
-
     /// Skips or copies a source that gets no compressed output.
     ///
     /// - Returns: nil when it failed, which has been reported.
@@ -141,22 +128,13 @@ package struct CompressJob: BatchJob {
       _ record: FileRecord, _ outcome: OutputOutcome, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else {
-        return skip(record, outcome, context)
+        context.skip(outcome.skipReason)
+        return .report(TransformReport(source: record.path, outcome: outcome), LinkedSource.of(record))
       }
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }
-      switch plan.decision {
-      case .write, .rewrite: break
-      case .upToDate(let output):
-        context.skip(.upToDate)
-        return .report(
-          TransformReport(source: record.path, outcome: .upToDate),
-          LinkedSource.of(record, output: output, isCopy: true))
-      case .refused(let error):
-        context.report(Problem(.unreadable, error))
-        return nil
-      }
+      if let rows = context.settled(record, plan.decision, isCopy: true) { return rows.first }
       if options.isDryRun { return context.plan(record, target: target, isCopy: true) }
       do throws(BatchError) {
         let copy = try PlainCopy(outputs: outputs).stage(record, plan) {
@@ -185,23 +163,11 @@ package struct CompressJob: BatchJob {
         guard !options.isDryRun else { return context.plan(record, target: record.path) }
         return try compressToStream(record, context)
       }
-      switch decision {
-      case .upToDate(let output): return skip(record, .upToDate, output: output, context)
-      case .refused(let error):
-        context.report(Problem(.unreadable, error))
-        return nil
-      case .write, .rewrite, nil: break
-      }
+      if let rows = context.settled(record, decision) { return rows.first }
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }
-      switch plan.decision {
-      case .write, .rewrite: break
-      case .upToDate(let output): return skip(record, .upToDate, output: output, context)
-      case .refused(let error):
-        context.report(Problem(.unreadable, error))
-        return nil
-      }
+      if let rows = context.settled(record, plan.decision) { return rows.first }
       if options.isDryRun {
         guard let start = context.start(of: record) else { return nil }
         guard !options.compressesAll, CompressionFormat.isCompressed(start: start) else {
@@ -430,19 +396,12 @@ package struct CompressJob: BatchJob {
       var start: LargeFileStart?
       do throws(BatchError) {
         if index == 0, !options.writesToStream { try requireWay(for: file) }
-        var failure: BatchError?
         // Releases the previous block first: two large blocks would take too much memory.
         content = []
-        content = [UInt8](unsafeUninitializedCapacity: range.count) { buffer, count in
-          do throws(BatchError) {
-            try context.read(
-              file.record, ranges: [range], into: UnsafeMutableRawBufferPointer(buffer), isCounted: false)
-            count = range.count
-          } catch {
-            failure = error
-          }
+        content = try [UInt8](upTo: range.count) { (room) throws(BatchError) in
+          try context.read(file.record, ranges: [range], into: room, isCounted: false)
+          return range.count
         }
-        if let failure { throw failure }
         if index == 0 {
           start = try context.withFile(file.record) { (source, now) throws(BatchError) in
             try now.requireContent(of: file.record)

@@ -17,14 +17,7 @@ package struct DecompressJob: BatchJob {
   ///   - report: receives every source, in tree order, when its output is committed.
   package init(
     _ options: OutputOptions, decoding: DecoderOptions, output: any ResultStream,
-    report: @escaping TransformCollector.Report
-  ) {
-    self.init(options, decoding: decoding, output: output, commits: LinuxCommitCalls(), report: report)
-  }
-
-  init(
-    _ options: OutputOptions, decoding: DecoderOptions, output: any ResultStream,
-    commits: any CommitCalls, report: @escaping TransformCollector.Report
+    commits: any CommitCalls = LinuxCommitCalls(), report: @escaping TransformCollector.Report
   ) {
     self.options = options
     self.decoding = decoding
@@ -123,16 +116,7 @@ package struct DecompressJob: BatchJob {
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }
-      switch plan.decision {
-      case .write, .rewrite: break
-      case .upToDate(let output):
-        context.skip(.upToDate)
-        return .report(
-          TransformReport(source: record.path, outcome: .upToDate), LinkedSource.of(record, output: output))
-      case .refused(let error):
-        context.report(Problem(.unreadable, error))
-        return nil
-      }
+      if let rows = context.settled(record, plan.decision) { return rows.first }
       if mayHaveRival, reportsRival(of: record, target, context) { return nil }
       if options.isDryRun {
         return context.start(of: record) == nil ? nil : context.plan(record, target: target)

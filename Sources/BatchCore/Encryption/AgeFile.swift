@@ -166,11 +166,9 @@ package final class AgeFile: Sendable {
   private func chunk(_ number: UInt64) throws(BatchError) -> [UInt8] {
     if let known = kept.withLock({ $0.first { $0.number == number } }) { return known.bytes }
     var bytes = [UInt8](repeating: 0, count: layout.plainSize(of: number))
-    var failure: BatchError?
-    bytes.withUnsafeMutableBytes { room in
-      do throws(BatchError) { try openRun(from: number, count: 1, into: room) } catch { failure = error }
+    try withMutableBytes(of: &bytes) { (room) throws(BatchError) in
+      try openRun(from: number, count: 1, into: room)
     }
-    if let failure { throw failure }
     let chunk = Chunk(number: number, bytes: bytes)
     kept.withLock { kept in
       // The last chunk contains the end of an index, which is read again, so it is kept.

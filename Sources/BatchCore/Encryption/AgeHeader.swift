@@ -7,11 +7,6 @@ struct AgeHeader {
     let arguments: [[UInt8]]
     let body: [UInt8]
 
-    init(_ arguments: [[UInt8]], body: [UInt8]) {
-      self.arguments = arguments
-      self.body = body
-    }
-
     func isOf(_ type: String) -> Bool { arguments.first?.elementsEqual(type.utf8) ?? false }
 
     fileprivate func append(to bytes: inout [UInt8]) {
@@ -41,17 +36,6 @@ struct AgeHeader {
   /// The size of the header in the file.
   let size: Int
 
-  /// Creates a header for the stanzas.
-  init(_ stanzas: [Stanza], fileKey: SecretBytes) throws(BatchError) {
-    var bytes = Self.version + [Self.newline]
-    for stanza in stanzas { stanza.append(to: &bytes) }
-    bytes += "---".utf8
-    self.stanzas = stanzas
-    authenticated = bytes
-    code = try Primitives.authenticate(bytes, key: Self.key(fileKey))
-    size = bytes.count + 2 + CanonicalBase64.encode(code).count
-  }
-
   var bytes: [UInt8] { authenticated + [UInt8(ascii: " ")] + CanonicalBase64.encode(code) + [Self.newline] }
 
   /// - Throws: `malformed` when the header was changed.
@@ -67,6 +51,17 @@ struct AgeHeader {
 }
 
 extension AgeHeader {
+  /// Creates a header for the stanzas.
+  init(_ stanzas: [Stanza], fileKey: SecretBytes) throws(BatchError) {
+    var bytes = Self.version + [Self.newline]
+    for stanza in stanzas { stanza.append(to: &bytes) }
+    bytes += "---".utf8
+    let code = try Primitives.authenticate(bytes, key: Self.key(fileKey))
+    self.init(
+      stanzas: stanzas, code: code, authenticated: bytes,
+      size: bytes.count + 2 + CanonicalBase64.encode(code).count)
+  }
+
   /// Reads a header.
   ///
   /// - Parameters:
@@ -109,15 +104,8 @@ extension AgeHeader {
         body += part
         isComplete = line.count < lineLength
       }
-      stanzas.append(Stanza(arguments, body: body))
+      stanzas.append(Stanza(arguments: arguments, body: body))
     }
-  }
-
-  private init(stanzas: [Stanza], code: [UInt8], authenticated: [UInt8], size: Int) {
-    self.stanzas = stanzas
-    self.code = code
-    self.authenticated = authenticated
-    self.size = size
   }
 
   private static func more(_ bytes: [UInt8], _ isAll: Bool) throws(BatchError) -> AgeHeader? {

@@ -56,20 +56,9 @@ package struct AgeIdentity: Sendable {
         .unsupported, "is itself encrypted", path: path, remedy: "decrypt it with age -d, and give the result"
       )
     }
-    var identities = [AgeIdentity]()
-    for (index, line) in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-      .enumerated()
-    {
-      let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
-      if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
-      guard let identity = try AgeIdentity(line) else {
-        throw BatchError(
-          .malformed, "line \(index + 1) is not an identity: AGE-SECRET-KEY-1… is expected", path: path)
-      }
-      identities.append(identity)
-    }
-    guard !identities.isEmpty else { throw BatchError(.malformed, "has no identity", path: path) }
-    return identities
+    return try AgeRecipient.keys(
+      in: content, path, wrong: "is not an identity: AGE-SECRET-KEY-1… is expected", none: "has no identity"
+    ) { (line) throws(BatchError) in try AgeIdentity(line) }
   }
 }
 

@@ -28,7 +28,8 @@ package struct AgeRecipient: Sendable, Hashable {
     }
     let wrapping = try Primitives.derive(shared, salt: share + key, info: Self.info)
     return AgeHeader.Stanza(
-      [Array(Self.type.utf8), CanonicalBase64.encode(share)], body: try Primitives.wrap(fileKey, by: wrapping)
+      arguments: [Array(Self.type.utf8), CanonicalBase64.encode(share)],
+      body: try Primitives.wrap(fileKey, by: wrapping)
     )
   }
 
@@ -38,19 +39,34 @@ package struct AgeRecipient: Sendable, Hashable {
   ///
   /// - Throws: `malformed` with the number of the line.
   package static func list(_ content: [UInt8], _ path: PathBytes) throws(BatchError) -> [AgeRecipient] {
-    var recipients = [AgeRecipient]()
-    for (index, line) in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    try keys(
+      in: content, path, wrong: "is not a recipient: age1… is expected", none: "has no recipient"
+    ) { AgeRecipient($0) }
+  }
+
+  /// The keys in a file: one on each line, with empty lines and comments with #.
+  ///
+  /// - Parameters:
+  ///   - wrong: the error of a line, after its number.
+  ///   - none: the error of a file without keys.
+  /// - Throws: `malformed`.
+  static func keys<Content: BidirectionalCollection<UInt8>, Key>(
+    in content: Content, _ path: PathBytes, wrong: String, none: String,
+    _ parse: (Content.SubSequence) throws(BatchError) -> Key?
+  ) throws(BatchError) -> [Key] {
+    var keys = [Key]()
+    for (index, line) in content.split(separator: AgeHeader.newline, omittingEmptySubsequences: false)
       .enumerated()
     {
       let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
       if line.isEmpty || line.first == UInt8(ascii: "#") { continue }
-      guard let recipient = AgeRecipient(line) else {
-        throw BatchError(.malformed, "line \(index + 1) is not a recipient: age1… is expected", path: path)
+      guard let key = try parse(line) else {
+        throw BatchError(.malformed, "line \(index + 1) \(wrong)", path: path)
       }
-      recipients.append(recipient)
+      keys.append(key)
     }
-    guard !recipients.isEmpty else { throw BatchError(.malformed, "has no recipient", path: path) }
-    return recipients
+    guard !keys.isEmpty else { throw BatchError(.malformed, none, path: path) }
+    return keys
   }
 }
 
@@ -86,7 +102,7 @@ package enum AgeLock: Sendable {
       let key = try Primitives.stretch(passphrase, salt: AgePassphrase.label + salt, factor: Self.workFactor)
       return [
         AgeHeader.Stanza(
-          [
+          arguments: [
             Array(AgePassphrase.type.utf8), CanonicalBase64.encode(salt), Array(String(Self.workFactor).utf8),
           ],
           body: try Primitives.wrap(fileKey, by: key))

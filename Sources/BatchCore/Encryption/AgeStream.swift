@@ -85,21 +85,13 @@ package final class AgeStream {
       throw PayloadLayout.cutOff
     }
     let nonce = ChunkNonce(number: number, isLast: isLast)
-    var isRight = false
-    var failure: BatchError?
-    plain.withUnsafeMutableBytes { room in
-      sealed.withUnsafeBytes { raw in
-        do throws(BatchError) {
-          isRight = try cipher.open(
-            UnsafeRawBufferPointer(rebasing: raw[first..<(first + count)]),
-            into: UnsafeMutableRawBufferPointer(rebasing: room[..<(count - Primitives.tagSize)]), nonce: nonce
-          )
-        } catch {
-          failure = error
-        }
+    let isRight = try withMutableBytes(of: &plain) { (room) throws(BatchError) in
+      try withBytes(of: sealed) { (raw) throws(BatchError) in
+        try cipher.open(
+          UnsafeRawBufferPointer(rebasing: raw[first..<(first + count)]),
+          into: UnsafeMutableRawBufferPointer(rebasing: room[..<(count - Primitives.tagSize)]), nonce: nonce)
       }
     }
-    if let failure { throw failure }
     guard isRight else {
       throw isLast
         ? PayloadLayout.cutOff
@@ -116,16 +108,7 @@ package final class AgeStream {
       sealed.removeFirst(first)
       first = 0
     }
-    var failure: BatchError?
-    let count = piece.withUnsafeMutableBytes { room in
-      do throws(BatchError) {
-        return try reading(room)
-      } catch {
-        failure = error
-        return 0
-      }
-    }
-    if let failure { throw failure }
+    let count = try withMutableBytes(of: &piece) { (room) throws(BatchError) in try reading(room) }
     isAtEnd = count == 0
     guard armor != nil else { return sealed += piece[..<count] }
     try armor?.add(piece[..<count], to: &sealed)

@@ -3,20 +3,10 @@ import CCrypto
 
 /// The nonce of a chunk: its number in 11 bytes, and whether it is the last one.
 struct ChunkNonce {
-  private(set) var bytes: (UInt32, UInt64)
+  let bytes: [UInt8]
 
   init(number: UInt64 = 0, isLast: Bool = false) {
-    // Bytes 0 to 3 are zero: no file has 2^56 chunks.
-    bytes = ((UInt32(truncatingIfNeeded: number >> 56)).bigEndian, (number << 8 | (isLast ? 1 : 0)).bigEndian)
-  }
-
-  fileprivate func withBytes<Result>(_ body: (UnsafePointer<UInt8>?) -> Result) -> Result {
-    var room = (UInt32(0), UInt32(0), UInt32(0))
-    return withUnsafeMutableBytes(of: &room) { raw in
-      raw.storeBytes(of: bytes.0, as: UInt32.self)
-      raw.storeBytes(of: bytes.1, toByteOffset: 4, as: UInt64.self)
-      return body(UnsafePointer(raw.baseAddress?.assumingMemoryBound(to: UInt8.self)))
-    }
+    bytes = [0, 0, 0] + withUnsafeBytes(of: number.bigEndian) { Array($0) } + [isLast ? 1 : 0]
   }
 }
 
@@ -47,13 +37,11 @@ final class ChunkCipher {
   func seal(
     _ plain: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, nonce: ChunkNonce
   ) throws(BatchError) {
-    let output = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    let output = room.bytes
     var count: Int32 = 0
     guard try begin(.seals, nonce), let output,
       plain.isEmpty
-        || EVP_CipherUpdate(
-          context, output, &count, plain.baseAddress?.assumingMemoryBound(to: UInt8.self),
-          Int32(clamping: plain.count)) == 1,
+        || EVP_CipherUpdate(context, output, &count, plain.bytes, Int32(clamping: plain.count)) == 1,
       Int(count) == plain.count, EVP_CipherFinal_ex(context, output + plain.count, &count) == 1,
       EVP_CIPHER_CTX_ctrl(
         context, EVP_CTRL_AEAD_GET_TAG, Int32(Primitives.tagSize), output + plain.count) == 1
@@ -76,12 +64,8 @@ final class ChunkCipher {
     guard try begin(.opens, nonce),
       EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Primitives.tagSize), &tag) == 1
     else { throw Primitives.failure("ChaCha20-Poly1305") }
-    let output = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
     guard
-      count == 0
-        || EVP_CipherUpdate(
-          context, output, &written, sealed.baseAddress?.assumingMemoryBound(to: UInt8.self),
-          Int32(clamping: count)) == 1
+      count == 0 || EVP_CipherUpdate(context, room.bytes, &written, sealed.bytes, Int32(clamping: count)) == 1
     else { throw Primitives.failure("ChaCha20-Poly1305") }
     guard EVP_CipherFinal_ex(context, &none, &written) == 1 else {
       ERR_clear_error()
@@ -97,12 +81,9 @@ final class ChunkCipher {
     let isNew = self.direction != direction
     self.direction = direction
     return try key.withBytes { (key) throws(BatchError) in
-      nonce.withBytes { nonce in
-        EVP_CipherInit_ex2(
-          context, isNew ? Self.cipher : nil,
-          isNew ? key.baseAddress?.assumingMemoryBound(to: UInt8.self) : nil, nonce, direction.rawValue, nil)
-          == 1
-      }
+      EVP_CipherInit_ex2(
+        context, isNew ? Self.cipher : nil, isNew ? key.bytes : nil, nonce.bytes, direction.rawValue, nil)
+        == 1
     }
   }
 }

@@ -9,7 +9,7 @@ package final class EncryptedOutput: ResultStream {
 
   private final class State {
     /// Plain bytes that wait until their chunk is full.
-    var waiting: [UInt8]
+    var waiting: [UInt8] = []
     /// The header and nonce, until they are written.
     var start: [UInt8]
     var number: UInt64 = 0
@@ -23,7 +23,6 @@ package final class EncryptedOutput: ResultStream {
     init(start: [UInt8], _ digest: DigestStream?) {
       self.start = start
       self.digest = digest
-      waiting = []
     }
   }
 
@@ -99,15 +98,7 @@ package final class EncryptedOutput: ResultStream {
   ///
   /// - Throws: `malformed` when it differs from what was written.
   func reader(size: UInt64, reading: @escaping AgeFile.Reading) throws(BatchError) -> AgeFile {
-    var failure: BatchError?
-    let found = [UInt8](unsafeUninitializedCapacity: start.count) { room, count in
-      do throws(BatchError) {
-        count = try reading(0, UnsafeMutableRawBufferPointer(room))
-      } catch {
-        failure = error
-      }
-    }
-    if let failure { throw failure }
+    let found = try [UInt8](upTo: start.count) { (room) throws(BatchError) in try reading(0, room) }
     guard found == start else { throw AgeDamage.header("it is not the one that was written") }
     return try AgeFile(
       layout: PayloadLayout(start: UInt64(start.count), end: size), key: key, reading: reading)

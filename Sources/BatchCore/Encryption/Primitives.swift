@@ -10,7 +10,7 @@ enum Primitives {
   static func random(_ count: Int) throws(BatchError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     let status = bytes.withUnsafeMutableBytes {
-      RAND_bytes($0.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(clamping: count))
+      RAND_bytes($0.bytes, Int32(clamping: count))
     }
     guard status == 1 else { throw failure("random numbers") }
     return bytes
@@ -18,8 +18,7 @@ enum Primitives {
 
   static func randomSecret(_ count: Int) throws(BatchError) -> SecretBytes {
     try SecretBytes(count: count) { (room) throws(BatchError) in
-      let status = RAND_priv_bytes(
-        room.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(clamping: room.count))
+      let status = RAND_priv_bytes(room.bytes, Int32(clamping: room.count))
       guard status == 1 else { throw failure("random numbers") }
     }
   }
@@ -30,7 +29,7 @@ enum Primitives {
     var result = [UInt8](repeating: 0, count: keySize)
     try key.withBytes { (key) throws(BatchError) in
       try withBytes(of: message) { (message) throws(BatchError) in
-        try result.fill { (room) throws(BatchError) in try hmac(key, message, into: room) }
+        try withMutableBytes(of: &result) { (room) throws(BatchError) in try hmac(key, message, into: room) }
       }
     }
     return result
@@ -44,8 +43,7 @@ enum Primitives {
     let done = withUnsafeBytes(of: &none) { empty in
       HMAC(
         EVP_sha256(), key.baseAddress ?? empty.baseAddress, Int32(clamping: key.count),
-        message.baseAddress?.assumingMemoryBound(to: UInt8.self), message.count,
-        room.baseAddress?.assumingMemoryBound(to: UInt8.self), nil)
+        message.bytes, message.count, room.bytes, nil)
     }
     guard done != nil else { throw failure("HMAC") }
   }
@@ -98,8 +96,7 @@ enum Primitives {
     var isAgreed = false
     let result = try SecretBytes(count: keySize) { (room) throws(BatchError) in
       var count = room.count
-      let start = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
-      isAgreed = EVP_PKEY_derive(context, start, &count) == 1 && count == keySize
+      isAgreed = EVP_PKEY_derive(context, room.bytes, &count) == 1 && count == keySize
       isAgreed = isAgreed && room.contains { $0 != 0 }
     }
     ERR_clear_error()
@@ -108,8 +105,7 @@ enum Primitives {
 
   private static func privateKey(_ secret: SecretBytes) throws(BatchError) -> OpaquePointer {
     try secret.withBytes { (raw) throws(BatchError) in
-      let start = raw.baseAddress?.assumingMemoryBound(to: UInt8.self)
-      guard let key = EVP_PKEY_new_raw_private_key_ex(nil, "X25519", nil, start, raw.count) else {
+      guard let key = EVP_PKEY_new_raw_private_key_ex(nil, "X25519", nil, raw.bytes, raw.count) else {
         throw failure("X25519")
       }
       return key
@@ -125,8 +121,7 @@ enum Primitives {
       let status = try passphrase.withBytes { (raw) throws(BatchError) in
         EVP_PBE_scrypt(
           raw.baseAddress?.assumingMemoryBound(to: CChar.self), raw.count, salt, salt.count,
-          UInt64(1) << UInt64(factor), 8, 1, UInt64.max >> 1,
-          room.baseAddress?.assumingMemoryBound(to: UInt8.self), room.count)
+          UInt64(1) << UInt64(factor), 8, 1, UInt64.max >> 1, room.bytes, room.count)
       }
       guard status == 1 else { throw failure("scrypt") }
     }
@@ -142,7 +137,9 @@ enum Primitives {
     var body = [UInt8](repeating: 0, count: fileKeySize + tagSize)
     let cipher = try ChunkCipher(key)
     try fileKey.withBytes { (raw) throws(BatchError) in
-      try body.fill { (room) throws(BatchError) in try cipher.seal(raw, into: room, nonce: ChunkNonce()) }
+      try withMutableBytes(of: &body) { (room) throws(BatchError) in
+        try cipher.seal(raw, into: room, nonce: ChunkNonce())
+      }
     }
     return body
   }
@@ -162,17 +159,5 @@ enum Primitives {
   static func failure(_ what: String) -> BatchError {
     ERR_clear_error()
     return BatchError(.exhausted, "libcrypto cannot compute \(what)")
-  }
-}
-
-extension [UInt8] {
-  fileprivate mutating func fill(
-    _ body: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Void
-  ) throws(BatchError) {
-    var failure: BatchError?
-    withUnsafeMutableBytes { room in
-      do throws(BatchError) { try body(room) } catch { failure = error }
-    }
-    if let failure { throw failure }
   }
 }

@@ -3,18 +3,19 @@
 package func withBytes<Result>(
   of bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(BatchError) -> Result
 ) throws(BatchError) -> Result {
-  var failure: BatchError?
-  let result: Result? = bytes.withUnsafeBytes { raw in
-    do throws(BatchError) {
-      return try body(raw)
-    } catch {
-      failure = error
-      return nil
-    }
+  try bytes.withUnsafeBufferPointer { (elements) throws(BatchError) in
+    try body(UnsafeRawBufferPointer(elements))
   }
-  if let failure { throw failure }
-  guard let result else { preconditionFailure("there is a result or an error") }
-  return result
+}
+
+/// As ``withBytes(of:_:)``, for a closure that changes the bytes.
+@inlinable
+package func withMutableBytes<Result>(
+  of bytes: inout [UInt8], _ body: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Result
+) throws(BatchError) -> Result {
+  try bytes.withUnsafeMutableBufferPointer { (elements) throws(BatchError) in
+    try body(UnsafeMutableRawBufferPointer(elements))
+  }
 }
 
 extension [UInt8] {
@@ -35,4 +36,14 @@ extension [UInt8] {
     }
     if let failure { throw failure }
   }
+}
+
+extension UnsafeRawBufferPointer {
+  /// The address, in the type that C libraries use for bytes.
+  package var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  /// As for a buffer that is only read.
+  package var bytes: UnsafeMutablePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }

@@ -11,16 +11,16 @@ struct VerifyCollectorTests {
     try #require(Digest(.sha256, bytes: [UInt8](repeating: byte, count: 32)))
   }
 
-  private func separate(_ content: Digest) throws -> VerifyJob.Row.Content {
+  private func separate(_ content: Digest) throws -> VerifyJob.Row {
     .separate(
       VerifyJob.Finding(path: "link", damage: nil), Self.aspect, target: try RelativePath("first"),
       content: content)
   }
 
-  private func collect(_ rows: [VerifyJob.Row.Content]) throws -> Verification {
+  private func collect(_ rows: [VerifyJob.Row]) throws -> Verification {
     let collector = VerifyJob { _ in }.makeCollector(in: CollectorContext(RunContext()))
     // One by one, as they come when problems lie between them.
-    for row in rows { try collector.collect([VerifyJob.Row(content: row)]) }
+    for row in rows { try collector.collect([row]) }
     return collector.finish()
   }
 

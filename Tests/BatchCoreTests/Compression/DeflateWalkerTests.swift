@@ -64,7 +64,7 @@ struct DeflateWalkerTests {
   }
 
   private func walk(_ stream: [UInt8]) -> (header: Int, end: Int)? {
-    let padded = stream + [UInt8](repeating: 0, count: DeflateWalker.readAhead)
+    let padded = stream + [UInt8](repeating: 0, count: DeflateBits.readAhead)
     return padded.withUnsafeBytes { bytes in
       bytes.baseAddress.flatMap { walker.lastBlock(of: $0, count: stream.count) }
     }

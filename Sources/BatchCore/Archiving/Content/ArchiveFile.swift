@@ -22,8 +22,8 @@ package final class ArchiveFile: Sendable {
   private let decrypted: AgeFile?
   /// The keys for an encrypted stream.
   private let keys: AgeKeys?
-  /// The source of a file whose parts are fetched when they are read; nil for other files.
-  private let partial: (any PartialFile)?
+  /// Reads the file as it is stored.
+  private let reading: AgeFile.Reading
 
   private init(
     _ path: PathBytes, _ raw: Int32, owner: consuming Descriptor?, size: UInt64?, decrypted: AgeFile? = nil,
@@ -41,7 +41,7 @@ package final class ArchiveFile: Sendable {
     self.owner = owner
     self.decrypted = decrypted
     self.keys = keys
-    self.partial = partial
+    reading = Self.reading(raw, path, context.calls, partial)
   }
 
   /// - Parameters:
@@ -74,9 +74,7 @@ package final class ArchiveFile: Sendable {
     let stored = status.kind == .regular ? UInt64(max(0, status.size)) : nil
     let raw = opened.raw
     let reading = Self.reading(raw, path, context.calls)
-    let encryption = try keys.flatMap { (keys) throws(BatchError) in
-      try stored.flatMap { (size) throws(BatchError) in try Encryption(size: size, keys, path, reading) }
-    }
+    let encryption = try Encryption(size: stored, keys, path, reading)
     // An armored file is read as a stream.
     self.init(
       path, raw, owner: consume opened, size: encryption == nil ? stored : encryption?.file?.size,
@@ -90,9 +88,7 @@ package final class ArchiveFile: Sendable {
     _ partial: any PartialFile, keys: AgeKeys? = nil, in context: SourceContext
   ) throws(BatchError) {
     let reading = Self.reading(partial.raw, partial.path, context.calls, partial)
-    let encryption = try keys.flatMap { (keys) throws(BatchError) in
-      try Encryption(size: partial.size, keys, partial.path, reading)
-    }
+    let encryption = try Encryption(size: partial.size, keys, partial.path, reading)
     self.init(
       partial.path, partial.raw, owner: nil,
       size: encryption == nil ? partial.size : encryption?.file?.size, decrypted: encryption?.file,
@@ -153,10 +149,7 @@ package final class ArchiveFile: Sendable {
   /// Fills the buffer from an offset on; fewer bytes only at the end of the file.
   func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
     try probe.check()
-    guard let decrypted else {
-      try partial?.fetch(at: offset, count: buffer.count)
-      return try calls.fill(buffer, from: raw, at: offset, path: path)
-    }
+    guard let decrypted else { return try reading(offset, buffer) }
     do throws(BatchError) {
       return try decrypted.read(at: offset, into: buffer)
     } catch {
@@ -178,10 +171,12 @@ package final class ArchiveFile: Sendable {
     /// The decrypted file; nil if armored.
     let file: AgeFile?
 
-    /// - Returns: nil for a file that is not encrypted.
+    /// - Parameter size: of the file in bytes; nil for a stream.
+    /// - Returns: nil without keys, for a stream, and for a file that is not encrypted.
     init?(
-      size: UInt64, _ keys: AgeKeys, _ path: PathBytes, _ reading: @escaping AgeFile.Reading
+      size: UInt64?, _ keys: AgeKeys?, _ path: PathBytes, _ reading: @escaping AgeFile.Reading
     ) throws(BatchError) {
+      guard let size, let keys else { return nil }
       let stream = AgeStream(reading: AgeFile.sequence(reading))
       guard try stream.isEncrypted() else { return nil }
       guard !stream.isArmored else {

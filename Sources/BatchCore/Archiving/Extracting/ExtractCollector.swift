@@ -78,10 +78,7 @@ package final class ExtractCollector: BatchCollector {
           path: file.path, size: file.size, outcome: .extracted, existed: existed(file.place, .file),
           place: file.place))
     case .file(let order, let file):
-      let verdict = attempt(order) { () throws(BatchError) in
-        try lane.publish(file, as: order, by: context.commits)
-      }
-      try settle(order, verdict)
+      try settle(order, publish(file, as: order))
     case .deferred(let step): steps.append(step)
     case .waiting(let order, let content):
       try makeWay(for: order)
@@ -214,13 +211,9 @@ package final class ExtractCollector: BatchCollector {
     emptyFiles.contains(place.bytes.hashValue) && !isUnmade(place)
   }
 
-  func attempt(
-    _ order: ExtractionOrder, _ body: () throws(BatchError) -> ExtractionResult
-  ) -> ExtractionResult {
-    do throws(BatchError) {
-      return try body()
-    } catch {
-      return .failed(error.at(order.entry.path))
+  private func publish(_ file: StagedFile, as order: ExtractionOrder) -> ExtractionResult {
+    ExtractionResult(of: order) { () throws(BatchError) in
+      try lane.publish(file, as: order, by: context.commits)
     }
   }
 
@@ -234,11 +227,8 @@ package final class ExtractCollector: BatchCollector {
         isUnmade(order.place) ? .failed(ExtractionFinisher.noFirstName.at(order.entry.path)) : .made([])
     case .lost: return noteUnmade(order.place)
     case .bytes(let bytes):
-      verdict = attempt(order) { () throws(BatchError) in try make(order, bytes) }
-    case .file(let file):
-      verdict = attempt(order) { () throws(BatchError) in
-        try lane.publish(file, as: order, by: context.commits)
-      }
+      verdict = ExtractionResult(of: order) { () throws(BatchError) in try make(order, bytes) }
+    case .file(let file): verdict = publish(file, as: order)
     }
     try settle(order, verdict)
   }
@@ -297,10 +287,7 @@ package final class ExtractCollector: BatchCollector {
       if let error { throw error }
       let staged = try lane.end(file, order)
       try makeWay(for: order)
-      let verdict = attempt(order) { () throws(BatchError) in
-        try lane.publish(staged, as: order, by: context.commits)
-      }
-      return try settle(order, verdict)
+      return try settle(order, publish(staged, as: order))
     } catch {
       try fail(error.at(order.entry.path))
       if order.wait != .nothing { try makeWay(for: order) }

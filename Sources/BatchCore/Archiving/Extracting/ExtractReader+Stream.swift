@@ -23,14 +23,10 @@ extension ExtractReader {
         guard planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
         guard let order = try order(for: entry, reader, hand) else { continue }
         let hasContent = (entry.kind == .file || entry.kind == .hardLink) && entry.size > 0
-        if !entry.hasSize {
-          damage = try handUnsized(order, reader, in: context, hand)
-        } else if !hasContent {
-          try hand(.member(order, []))
-        } else if entry.dataMap == nil, entry.size <= Self.largestContent {
-          damage = try handMember(order, reader, in: context, hand)
+        if hasContent || !entry.hasSize {
+          damage = try handContent(of: order, reader, in: context, hand)
         } else {
-          damage = try handPieces(of: order, reader, in: context, hand)
+          try hand(.member(order, []))
         }
       }
       if damage?.code == .malformed, !options.keepsGoing { return try hand(.note(.stop)) }
@@ -76,45 +72,31 @@ extension ExtractReader {
     return nil
   }
 
-  /// - Returns: why its content cannot be read.
-  private func handMember(
-    _ order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
-    _ hand: Hand
-  ) throws(BatchError) -> BatchError? {
-    let size = Int(order.entry.size)
-    var bytes = [UInt8]()
-    bytes.reserveCapacity(size)
-    do throws(BatchError) {
-      try reader.readContent { (piece, offset) throws(BatchError) in
-        guard offset == UInt64(bytes.count), piece.count <= size - bytes.count else {
-          throw BatchError(.malformed, "damaged: there is more content than its size says")
-        }
-        bytes.append(contentsOf: piece)
-      }
-    } catch {
-      try rethrow(error, in: context)
-      try hand(.lost(order, error.at(order.entry.path)))
-      return error
-    }
-    try hand(.member(order, bytes))
-    return nil
-  }
-
-  /// Reads a file whose size follows its content. A small file is yielded as one item, which contains the size.
+  /// Yields a small file as one item, a large or sparse one piece by piece. The size of a file may follow its content.
   ///
   /// - Returns: why its content cannot be read.
-  private func handUnsized(
-    _ order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
+  private func handContent(
+    of order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
     _ hand: Hand
   ) throws(BatchError) -> BatchError? {
     var order = order
+    let size = order.entry.hasSize ? order.entry.size : nil
     var bytes: [UInt8] = []
     var isBegun = false
+    if let size, order.entry.dataMap != nil || size > Self.largestContent {
+      isBegun = true
+      try hand(.begin(order))
+    } else if let size {
+      bytes.reserveCapacity(Int(size))
+    }
     do throws(BatchError) {
       try reader.readContent { (piece, offset) throws(BatchError) in
-        let isSmall = UInt64(bytes.count) + UInt64(piece.count) <= Self.largestContent
-        if !isBegun, isSmall, offset == UInt64(bytes.count) { return bytes.append(contentsOf: piece) }
         if !isBegun {
+          let (isNext, end) = (offset == UInt64(bytes.count), UInt64(bytes.count) + UInt64(piece.count))
+          if let size, !isNext || end > size {
+            throw BatchError(.malformed, "damaged: there is more content than its size says")
+          }
+          if isNext, end <= Self.largestContent { return bytes.append(contentsOf: piece) }
           isBegun = true
           try hand(.begin(order))
           try withBytes(of: bytes) { (raw) throws(BatchError) in try handPieces(of: raw, at: 0, hand) }
@@ -123,12 +105,14 @@ extension ExtractReader {
         try handPieces(of: piece, at: offset, hand)
       }
     } catch {
-      try rethrow(error, in: context)
+      // A limit or a cancellation ends the run; other errors of one member do not.
+      if error.code == .exhausted || error.code == .cancelled { throw error }
+      try context.checkCancellation()
       let named = error.at(order.entry.path)
       try hand(isBegun ? .end(named) : .lost(order, named))
       return error
     }
-    (order.entry.size, order.entry.hasSize) = (UInt64(bytes.count), true)
+    if size == nil { (order.entry.size, order.entry.hasSize) = (UInt64(bytes.count), true) }
     try hand(isBegun ? .end(nil) : .member(order, bytes))
     return nil
   }
@@ -143,32 +127,5 @@ extension ExtractReader {
         .piece(Array(UnsafeRawBufferPointer(rebasing: bytes[start..<end])), offset: offset + UInt64(start)))
       start = end
     }
-  }
-
-  /// - Returns: why its content cannot be read.
-  private func handPieces(
-    of order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
-    _ hand: Hand
-  ) throws(BatchError) -> BatchError? {
-    try hand(.begin(order))
-    do throws(BatchError) {
-      try reader.readContent { (bytes, offset) throws(BatchError) in
-        try handPieces(of: bytes, at: offset, hand)
-      }
-    } catch {
-      try rethrow(error, in: context)
-      try hand(.end(error.at(order.entry.path)))
-      return error
-    }
-    try hand(.end(nil))
-    return nil
-  }
-
-  /// A limit or a cancellation ends the run; other errors of one member do not.
-  private func rethrow(
-    _ error: BatchError, in context: ReaderContext<ExtractionItem>
-  ) throws(BatchError) {
-    if error.code == .exhausted || error.code == .cancelled { throw error }
-    try context.checkCancellation()
   }
 }

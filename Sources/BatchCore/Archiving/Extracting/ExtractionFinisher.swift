@@ -23,14 +23,17 @@ struct ExtractionFinisher {
   /// - Throws: the error of `report`.
   func makeLinks(_ steps: DeferredSteps, report: Report) throws(BatchError) {
     defer { lane.closeFolder() }
-    try steps.forEach(.contentOfLink) { (order) throws(BatchError) in
-      try report(order, attempt(order, shareContent))
-    }
-    try steps.forEach(.symbolicLink) { (order) throws(BatchError) in
-      try report(order, attempt(order, makeSymbolicLink))
-    }
-    try steps.forEach(.hardLink) { (order) throws(BatchError) in
-      try report(order, attempt(order, makeHardLink))
+    try make(.contentOfLink, of: steps, report, shareContent)
+    try make(.symbolicLink, of: steps, report, makeSymbolicLink)
+    try make(.hardLink, of: steps, report, makeHardLink)
+  }
+
+  private func make(
+    _ kind: DeferredStep.Kind, of steps: DeferredSteps, _ report: Report,
+    _ make: (ExtractionOrder) throws(BatchError) -> ExtractionResult
+  ) throws(BatchError) {
+    try steps.forEach(kind) { (order) throws(BatchError) in
+      try report(order, ExtractionResult(of: order) { () throws(BatchError) in try make(order) })
     }
   }
 
@@ -104,16 +107,6 @@ struct ExtractionFinisher {
   private static var plainMode: UInt32 {
     let mode = AtomicFile.defaultPermissions
     return mode | (mode >> 2) & 0o111
-  }
-
-  private func attempt(
-    _ order: ExtractionOrder, _ body: (ExtractionOrder) throws(BatchError) -> ExtractionResult
-  ) -> ExtractionResult {
-    do throws(BatchError) {
-      return try body(order)
-    } catch {
-      return .failed(error.at(order.entry.path))
-    }
   }
 
   // MARK: Links

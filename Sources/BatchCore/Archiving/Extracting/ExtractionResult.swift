@@ -9,6 +9,15 @@ enum ExtractionResult: Sendable {
   /// A later member has its name, so this one was not created.
   case superseded
   case failed(BatchError)
+
+  /// The result of `body`, or its error for a member.
+  init(of order: ExtractionOrder, _ body: () throws(BatchError) -> ExtractionResult) {
+    do throws(BatchError) {
+      self = try body()
+    } catch {
+      self = .failed(error.at(order.entry.path))
+    }
+  }
 }
 
 /// The report of one member, made in the order of the archive.

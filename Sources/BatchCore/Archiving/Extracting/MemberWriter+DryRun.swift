@@ -41,12 +41,9 @@ extension MemberWriter {
   func mayTake(_ order: ExtractionOrder) throws(BatchError) -> Bool {
     let isFree = freed.contains(order.place.bytes.hashValue)
     let isMadeFolder = !isFree && folder.hasMade(order.place)
-    guard let parent = try folder.openIfThere(order.place.parent) else {
-      if isMadeFolder { throw Self.failure(EISDIR) }
-      return true
-    }
+    let parent = try folder.openIfThere(order.place.parent)
     if isMadeFolder { throw Self.failure(EISDIR) }
-    if isFree { return true }
+    guard let parent, !isFree else { return true }
     guard try mayTake(order, in: parent) else { return false }
     let failed = parent.writeAccess()
     guard failed == 0 else { throw Self.failure(failed) }

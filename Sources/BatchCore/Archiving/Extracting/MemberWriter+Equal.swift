@@ -25,23 +25,11 @@ extension MemberWriter {
       else { return false }
       return (try? source.look(at: first.name))?.identity == status.identity
     case .symbolicLink:
-      return status.kind == .symbolicLink && target(of: name, in: parent) == order.entry.linkTarget
-    case .fifo: return status.kind == .fifo
-    case .characterDevice: return status.kind == .characterDevice && status.device == Self.device(order.entry)
-    case .blockDevice: return status.kind == .blockDevice && status.device == Self.device(order.entry)
+      return status.kind == .symbolicLink
+        && (try? LinkTarget.read(name, in: parent.raw)) == order.entry.linkTarget
+    case .fifo, .characterDevice, .blockDevice: return order.entry.isNode(of: status)
     case .directory: return false
     }
-  }
-
-  /// The device number in the form in which the kernel reports it.
-  private static func device(_ entry: ArchiveEntry) -> UInt64 {
-    let (major, minor) = (UInt64(entry.deviceMajor), UInt64(entry.deviceMinor))
-    return (major & ~0xfff) << 32 | (major & 0xfff) << 8 | (minor & ~0xff) << 12 | minor & 0xff
-  }
-
-  /// - Returns: nil for a link that cannot be read.
-  private func target(of name: PathBytes, in parent: OpenFolder) -> PathBytes? {
-    try? LinkTarget.read(name, in: parent.raw)
   }
 
   /// The SHA-256 of a file; nil for one that cannot be read.

@@ -172,8 +172,17 @@ final class MemberWriter {
   private func fill(
     _ file: borrowing TemporaryFile, _ order: ExtractionOrder, _ metadata: EntryMetadata, _ fill: Fill
   ) throws(BatchError) -> EntryMetadata.Losses {
-    let end = try self.fill(file, order, fill)
-    try checkSize(of: file, order, end: end)
+    var end: UInt64 = 0
+    let content = try expectedContent(of: order, reusing: true)
+    try fill { (bytes, offset) throws(BatchError) in
+      try content?.add(bytes, at: offset)
+      try file.write(bytes, at: offset)
+      end = offset + UInt64(bytes.count)
+    }
+    try content?.check(size: order.entry.size)
+    try checkSize(order, end: end)
+    // A sparse file may end in a hole.
+    if end < order.entry.size { try file.setSize(order.entry.size) }
     return metadata.apply(to: file.raw, having: file.given)
   }
 
@@ -204,20 +213,6 @@ final class MemberWriter {
     case EISDIR, ENOTEMPTY: BatchError(.invalid, "a folder has its name")
     default: BatchError.syscall("create", errno: number).recoded(.unwritable)
     }
-  }
-
-  private func fill(
-    _ file: borrowing TemporaryFile, _ order: ExtractionOrder, _ fill: Fill
-  ) throws(BatchError) -> UInt64 {
-    var end: UInt64 = 0
-    let content = try expectedContent(of: order, reusing: true)
-    try fill { (bytes, offset) throws(BatchError) in
-      try content?.add(bytes, at: offset)
-      try file.write(bytes, at: offset)
-      end = offset + UInt64(bytes.count)
-    }
-    try content?.check(size: order.entry.size)
-    return end
   }
 
   /// The expected content; nil if no digest is known.
@@ -280,14 +275,6 @@ final class MemberWriter {
     if growing.end < order.entry.size { try file.setSize(order.entry.size) }
     let losses = metadata(of: order).apply(to: file.raw)
     return try stage(file, in: path, losses)
-  }
-
-  /// Sets the size of a sparse file; other files already have it.
-  private func checkSize(
-    of file: borrowing TemporaryFile, _ order: ExtractionOrder, end: UInt64
-  ) throws(BatchError) {
-    try checkSize(order, end: end)
-    if end < order.entry.size { try file.setSize(order.entry.size) }
   }
 
   /// - Throws: `malformed` if the content does not end at the expected offset.

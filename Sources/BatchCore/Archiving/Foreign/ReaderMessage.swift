@@ -45,8 +45,7 @@ enum ReaderMessage {
     case .end: break
     case .drained(let remarks, let format, let checks):
       for text in [format, checks] { body.append(text: text) }
-      body.appendLittleEndian(UInt32(clamping: remarks.count))
-      for text in remarks { body.append(text: text) }
+      body.append(list: remarks) { $0.append(text: $1) }
     }
     var bytes: [UInt8] = [kind]
     bytes.appendLittleEndian(UInt32(clamping: body.count))
@@ -97,15 +96,8 @@ enum ReaderMessage {
       return
     case 5: self = .end
     case 6:
-      guard let format = reader.text(), let checks = reader.text(), let count = reader.number(UInt32.self)
-      else {
-        return nil
-      }
-      var remarks: [String] = []
-      for _ in 0..<count {
-        guard let remark = reader.text() else { return nil }
-        remarks.append(remark)
-      }
+      guard let format = reader.text(), let checks = reader.text(), let remarks = reader.list({ $0.text() })
+      else { return nil }
       self = .drained(remarks: remarks, format: format, checks: checks)
     default: return nil
     }
@@ -155,18 +147,21 @@ extension [UInt8] {
     for text in [entry.path.bytes, entry.ownerName, entry.groupName] { append(text: text) }
     append(entry.linkTarget == nil ? 0 : 1)
     if let target = entry.linkTarget { append(text: target.bytes) }
-    appendLittleEndian(UInt32(clamping: entry.attributes.count))
-    for attribute in entry.attributes {
-      append(text: attribute.name)
-      append(text: attribute.value)
+    append(list: entry.attributes) {
+      $0.append(text: $1.name)
+      $0.append(text: $1.value)
     }
     append(entry.dataMap == nil ? 0 : 1)
     guard let map = entry.dataMap else { return }
-    appendLittleEndian(UInt32(clamping: map.count))
-    for range in map {
-      appendLittleEndian(range.lowerBound)
-      appendLittleEndian(range.upperBound)
+    append(list: map) {
+      $0.appendLittleEndian($1.lowerBound)
+      $0.appendLittleEndian($1.upperBound)
     }
+  }
+
+  fileprivate mutating func append<Item>(list: [Item], _ append: (inout [UInt8], Item) -> Void) {
+    appendLittleEndian(UInt32(clamping: list.count))
+    for item in list { append(&self, item) }
   }
 }
 
@@ -177,6 +172,17 @@ extension LittleEndianReader {
 
   fileprivate mutating func blob() -> [UInt8]? {
     number(UInt32.self).flatMap { take(Int($0)) }.map { Array($0) }
+  }
+
+  /// As many items as the number before them says; nil if one of them is nil.
+  fileprivate mutating func list<Item>(_ item: (inout LittleEndianReader) -> Item?) -> [Item]? {
+    guard let count = number(UInt32.self) else { return nil }
+    var list: [Item] = []
+    for _ in 0..<count {
+      guard let next = item(&self) else { return nil }
+      list.append(next)
+    }
+    return list
   }
 
   fileprivate mutating func text() -> String? { blob().map { String(decoding: $0, as: UTF8.self) } }
@@ -208,12 +214,9 @@ extension LittleEndianReader {
       let flags = number(UInt8.self), flags < 4, let size = number(UInt64.self), size <= Int64.max,
       let seconds = number(Int64.self)
     else { return nil }
-    var numbers: [UInt32] = []
-    for _ in 0..<6 {
-      guard let number = number(UInt32.self) else { return nil }
-      numbers.append(number)
-    }
-    guard numbers[0] < 1_000_000_000, numbers[1] <= 0o7777, let path = path(), !path.isEmpty,
+    let numbers = (0..<6).compactMap { _ in number(UInt32.self) }
+    guard numbers.count == 6, numbers[0] < 1_000_000_000, numbers[1] <= 0o7777, let path = path(),
+      !path.isEmpty,
       let owner = blob(), let group = blob(), let isLink = flag(),
       isLink == (kind == .symbolicLink || kind == .hardLink)
     else { return nil }
@@ -228,20 +231,19 @@ extension LittleEndianReader {
       guard let target = self.path() else { return nil }
       entry.linkTarget = target
     }
-    guard let count = number(UInt32.self) else { return nil }
-    for _ in 0..<count {
-      guard let name = blob(), let value = blob() else { return nil }
-      entry.attributes.append(ExtendedAttribute(name: name, value: value))
+    let attributes = list { reader in
+      reader.blob().flatMap { name in
+        reader.blob().map { ExtendedAttribute(name: name, value: $0) }
+      }
     }
-    guard let isSparse = flag() else { return nil }
+    guard let attributes, let isSparse = flag() else { return nil }
+    entry.attributes = attributes
     guard isSparse else { return entry }
-    guard let count = number(UInt32.self) else { return nil }
-    var map: [Range<UInt64>] = []
-    for _ in 0..<count {
-      guard let start = number(UInt64.self), let end = number(UInt64.self), start <= end else { return nil }
-      map.append(start..<end)
+    entry.dataMap = list { reader in
+      guard let start = reader.number(UInt64.self), let end = reader.number(UInt64.self), start <= end
+      else { return nil }
+      return start..<end
     }
-    entry.dataMap = map
-    return entry
+    return entry.dataMap == nil ? nil : entry
   }
 }

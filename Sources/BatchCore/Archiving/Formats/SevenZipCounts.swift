@@ -30,6 +30,7 @@ struct SevenZipCounts {
   }
 
   // Identifiers of properties.
+  private static let end: UInt8 = 0
   private static let archiveProperties: UInt8 = 2
   private static let additionalStreams: UInt8 = 3
   private static let mainStreams: UInt8 = 4
@@ -47,68 +48,44 @@ struct SevenZipCounts {
     switch try byte() {
     case 0x17: try readStreams()
     case 0x01:
-      var type = try byte()
-      if type == Self.archiveProperties {
+      if take(Self.archiveProperties) {
         while try byte() != 0 { try skip(number()) }
-        type = try byte()
       }
-      for expected in [Self.additionalStreams, Self.mainStreams] where type == expected {
-        try readStreams()
-        type = try byte()
-      }
-      if type == Self.files { _ = try count() }
+      if take(Self.additionalStreams) { try readStreams() }
+      if take(Self.mainStreams) { try readStreams() }
+      if take(Self.files) { _ = try count() }
     default: throw .unknown
     }
   }
 
   private mutating func readStreams() throws(Failure) {
     checkedFolders = []
-    var type = try byte()
-    if type == Self.packed {
-      try readPacked()
-      type = try byte()
-    }
-    if type == Self.unpacked {
-      try readFolders()
-      type = try byte()
-    }
-    if type == Self.contents {
-      try readContents()
-      type = try byte()
-    }
-    guard type == 0 else { throw .unknown }
+    if take(Self.packed) { try readPacked() }
+    if take(Self.unpacked) { try readFolders() }
+    if take(Self.contents) { try readContents() }
+    try require(Self.end)
   }
 
   private mutating func readPacked() throws(Failure) {
     _ = try number()
     let count = try count()
-    var type = try byte()
-    if type == Self.sizes {
-      for _ in 0..<count { _ = try number() }
-      type = try byte()
-    }
-    if type == Self.checks {
-      _ = try readChecks(count)
-      type = try byte()
-    }
-    guard type == 0 else { throw .unknown }
+    if take(Self.sizes) { try skipNumbers(count) }
+    if take(Self.checks) { _ = try readChecks(count) }
+    try require(Self.end)
   }
 
   private mutating func readFolders() throws(Failure) {
-    guard try byte() == Self.folders else { throw .unknown }
+    try require(Self.folders)
     let count = try count()
-    guard try byte() == 0 else { throw .unknown }
+    // The folders are in the header, not in a separate stream.
+    try require(0)
     var outputs = 0
     for _ in 0..<count { outputs += try readFolder() }
-    guard try byte() == Self.folderSizes else { throw .unknown }
-    for _ in 0..<outputs { _ = try number() }
-    checkedFolders = [Bool](repeating: false, count: count)
-    var type = try byte()
-    if type == Self.checks {
-      checkedFolders = try readChecks(count)
-      type = try byte()
-    }
-    guard type == 0 else { throw .unknown }
+    try require(Self.folderSizes)
+    try skipNumbers(outputs)
+    checkedFolders =
+      take(Self.checks) ? try readChecks(count) : [Bool](repeating: false, count: count)
+    try require(Self.end)
   }
 
   /// - Returns: how many contents the coders of a folder produce.
@@ -123,40 +100,27 @@ struct SevenZipCounts {
       if flags & 0x20 != 0 { try skip(number()) }
     }
     guard outputs > 0, inputs >= outputs - 1 else { throw .unknown }
-    for _ in 1..<outputs {
-      _ = try number()
-      _ = try number()
-    }
+    try skipNumbers(2 * (outputs - 1))
     let packed = inputs - (outputs - 1)
-    if packed > 1 { for _ in 0..<packed { _ = try number() } }
+    if packed > 1 { try skipNumbers(packed) }
     return outputs
   }
 
   private mutating func readContents() throws(Failure) {
     var counts = [Int](repeating: 1, count: checkedFolders.count)
-    var type = try byte()
-    if type == Self.contentCounts {
-      var sum = 0
-      for index in counts.indices {
-        counts[index] = try count()
-        sum += counts[index]
-      }
+    if take(Self.contentCounts) {
+      for index in counts.indices { counts[index] = try count() }
       // The size of the last content of each folder is implied by the others.
-      guard sum <= rest.count + counts.count else { throw .excessive }
-      type = try byte()
+      guard counts.reduce(0, +) <= rest.count + counts.count else { throw .excessive }
     }
-    if type == Self.sizes {
-      for count in counts where count > 1 {
-        for _ in 1..<count { _ = try number() }
-      }
-      type = try byte()
+    if take(Self.sizes) {
+      for count in counts where count > 1 { try skipNumbers(count - 1) }
     }
-    if type == Self.checks {
+    if take(Self.checks) {
       let unchecked = zip(counts, checkedFolders).reduce(0) { $0 + ($1.0 == 1 && $1.1 ? 0 : $1.0) }
       _ = try readChecks(unchecked)
-      type = try byte()
     }
-    guard type == 0 else { throw .unknown }
+    try require(Self.end)
   }
 
   /// - Returns: for each row, whether it has a CRC-32.
@@ -180,6 +144,10 @@ struct SevenZipCounts {
     return Int(value)
   }
 
+  private mutating func skipNumbers(_ count: Int) throws(Failure) {
+    for _ in 0..<count { _ = try number() }
+  }
+
   private mutating func number() throws(Failure) -> UInt64 {
     guard let value = rest.popSevenZipNumber() else { throw .unknown }
     return value
@@ -188,6 +156,17 @@ struct SevenZipCounts {
   private mutating func byte() throws(Failure) -> UInt8 {
     guard let byte = rest.popFirst() else { throw .unknown }
     return byte
+  }
+
+  /// Whether this identifier follows; then it is taken.
+  private mutating func take(_ identifier: UInt8) -> Bool {
+    guard rest.first == identifier else { return false }
+    rest.removeFirst()
+    return true
+  }
+
+  private mutating func require(_ identifier: UInt8) throws(Failure) {
+    guard take(identifier) else { throw .unknown }
   }
 
   private mutating func skip(_ count: UInt64) throws(Failure) {

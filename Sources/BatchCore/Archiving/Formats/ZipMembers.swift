@@ -7,12 +7,8 @@ import BatchEngine
 /// and whether the target of a symbolic link has its CRC-32. It reads members in the order of their offsets in the file, so its
 /// next member is the next one here.
 final class ZipMembers {
-  private struct Place {
-    /// The offset of the local header in the file.
-    let local: UInt64
-    /// The offset of the entry in the directory.
-    let entry: UInt64
-  }
+  /// The offsets of the local header in the file, and of the entry in the directory.
+  private typealias Place = (local: UInt64, entry: UInt64)
 
   private let file: ArchiveFile
   private let end: ZipEnd
@@ -40,7 +36,7 @@ final class ZipMembers {
       let (local, isHuge) = entry.localOffset(try Self.extra(of: entry, at: place, window))
         .addingReportingOverflow(end.shift)
       guard !isHuge, local < end.directory.lowerBound else { throw Self.damaged(file) }
-      places.append(Place(local: local, entry: place))
+      places.append((local, place))
       place += entry.byteCount
     }
     guard place == end.directory.upperBound, end.agrees(withCount: places.count) else {

@@ -216,10 +216,3 @@ struct ZipEnd {
     BatchError(.malformed, "damaged: the record that ends the zip is not valid", path: file.path)
   }
 }
-
-extension ArraySlice<UInt8> {
-  /// The little-endian number at an offset from the first byte; the caller has checked the bounds.
-  func little<Number: FixedWidthInteger>(at place: Int) -> Number {
-    withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(fromByteOffset: place, as: Number.self)) }
-  }
-}

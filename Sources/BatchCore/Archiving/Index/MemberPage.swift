@@ -62,8 +62,8 @@ struct MemberPage: Sendable {
       for index in 0..<count {
         starts.append(UInt32(truncatingIfNeeded: end))
         // Cannot overflow: there are few numbers, each of 32 bits.
-        end += Int(raw.number(at: Self.headSize + index * 4, as: UInt32.self))
-        let nanoseconds = raw.number(at: Self.place(of: 22, count) + index * 4, as: UInt32.self)
+        end += Int(raw.little(at: Self.headSize + index * 4) as UInt32)
+        let nanoseconds = raw.little(at: Self.place(of: 22, count) + index * 4) as UInt32
         let found = MemberFlags(rawValue: raw[Self.place(of: 5, count) + index])
         if found.contains(.digest) { digestCount += 1 }
         guard nanoseconds < 1_000_000_000, found.isSubset(of: flags),
@@ -108,24 +108,16 @@ struct MemberPage: Sendable {
       }
       return Row(
         kind: kind, flags: MemberFlags(rawValue: raw[Self.place(of: 5, count) + index]),
-        size: raw.number(at: Self.place(of: 6, count) + index * 8),
+        size: raw.little(at: Self.place(of: 6, count) + index * 8),
         modified: FileStatus.Time(
-          seconds: raw.number(at: Self.place(of: 14, count) + index * 8),
-          nanoseconds: raw.number(at: Self.place(of: 22, count) + index * 4)),
-        frame: Int(raw.number(at: Self.place(of: 26, count) + index * 4, as: UInt32.self)),
-        offset: raw.number(at: Self.place(of: 30, count) + index * 8),
-        headerSize: raw.number(at: Self.place(of: 38, count) + index * 4))
+          seconds: raw.little(at: Self.place(of: 14, count) + index * 8),
+          nanoseconds: raw.little(at: Self.place(of: 22, count) + index * 4)),
+        frame: Int(raw.little(at: Self.place(of: 26, count) + index * 4) as UInt32),
+        offset: raw.little(at: Self.place(of: 30, count) + index * 8),
+        headerSize: raw.little(at: Self.place(of: 38, count) + index * 4))
     }
   }
 
   /// The offset of a column that is preceded by this many bytes for each member.
   private static func place(of before: Int, _ count: Int) -> Int { headSize + before * count }
-}
-
-extension UnsafeRawBufferPointer {
-  fileprivate func number<Number: FixedWidthInteger>(at offset: Int, as type: Number.Type = Number.self)
-    -> Number
-  {
-    Number(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
-  }
 }

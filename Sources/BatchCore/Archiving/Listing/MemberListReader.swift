@@ -150,13 +150,9 @@ package struct MemberListReader: BatchReader {
   ) throws(BatchError) -> Digest? {
     guard entry.kind == .file, digests != nil || !entry.hasSize else { return nil }
     let content = digests.map { ContentDigest($0, cancellation: archive.file.cancellation) }
-    var end: UInt64 = 0
+    let end: UInt64
     do throws(BatchError) {
-      try reader.readContent { (piece, offset) throws(BatchError) in
-        try context.checkCancellation()
-        try content?.add(piece, at: offset)
-        end = offset + UInt64(piece.count)
-      }
+      end = try reader.readContent(into: content) { _ throws(BatchError) in try context.checkCancellation() }
     } catch {
       // An encrypted member is still listed.
       guard error.code == .unsupported, digests == nil else { throw error }

@@ -18,9 +18,7 @@ struct LittleEndianReader {
     let start = position - bytes.startIndex
     guard MemoryLayout<Number>.size <= rest else { return nil }
     position += MemoryLayout<Number>.size
-    return bytes.withUnsafeBytes {
-      Number(littleEndian: $0.loadUnaligned(fromByteOffset: start, as: Number.self))
-    }
+    return bytes.little(at: start)
   }
 
   /// The next bytes; nil if there are fewer.

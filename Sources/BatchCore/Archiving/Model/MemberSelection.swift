@@ -63,16 +63,10 @@ package struct MemberSelection: Sendable {
   /// Whether the filter excludes a path or one of its folders.
   func excludes(_ path: RelativePath, isDirectory: Bool) -> Bool {
     guard let filter else { return false }
-    let span = path.bytes.span
-    var start = 0
-    for end in 0...span.count where end == span.count || span[end] == UInt8(ascii: "/") {
-      let isFolder = end < span.count || isDirectory
-      let decision = filter.decision(
-        relativePath: span.extracting(0..<end), nameStart: start, isDirectory: isFolder)
-      if end > start, decision == .skip { return true }
-      start = end + 1
+    return Self.holds(for: path, isDirectory: isDirectory) { path, start, isFolder in
+      path.count > start
+        && filter.decision(relativePath: path, nameStart: start, isDirectory: isFolder) == .skip
     }
-    return false
   }
 
   /// How many patterns there are.
@@ -81,19 +75,23 @@ package struct MemberSelection: Sendable {
   /// The numbers of the patterns that match a path or one of its folders.
   func matches(_ path: RelativePath, isDirectory: Bool) -> [Int] {
     if let names { return names.contains(path.bytes) ? [0] : [] }
-    return globs.indices.filter { takes(path, $0, isDirectory: isDirectory) }
+    return globs.indices.filter { index in
+      Self.holds(for: path, isDirectory: isDirectory) { path, start, isFolder in
+        globs[index].matches(path: path, nameStart: start, base: 0, isDirectory: isFolder)
+      }
+    }
   }
 
-  private func takes(_ path: RelativePath, _ index: Int, isDirectory: Bool) -> Bool {
+  /// Whether a condition holds for a path or one of its folders.
+  ///
+  /// - Parameter condition: called with a path, the start of its last name, and whether it is a folder.
+  private static func holds(
+    for path: RelativePath, isDirectory: Bool, _ condition: (borrowing Span<UInt8>, Int, Bool) -> Bool
+  ) -> Bool {
     let span = path.bytes.span
     var start = 0
     for end in 0...span.count where end == span.count || span[end] == UInt8(ascii: "/") {
-      let isFolder = end < span.count || isDirectory
-      if globs[index].matches(
-        path: span.extracting(0..<end), nameStart: start, base: 0, isDirectory: isFolder)
-      {
-        return true
-      }
+      if condition(span.extracting(0..<end), start, end < span.count || isDirectory) { return true }
       start = end + 1
     }
     return false

@@ -76,3 +76,22 @@ final class ContentDigest {
     count = offset
   }
 }
+
+extension MemberReader {
+  /// Reads the content of the last member, and adds it to a digest, if there is one.
+  ///
+  /// - Parameter note: called with the size of each piece before it is added.
+  /// - Returns: the offset at which the content ends.
+  @discardableResult
+  func readContent(
+    into digest: ContentDigest?, _ note: (Int) throws(BatchError) -> Void
+  ) throws(BatchError) -> UInt64 {
+    var end: UInt64 = 0
+    try readContent { (piece, offset) throws(BatchError) in
+      try note(piece.count)
+      try digest?.add(piece, at: offset)
+      end = offset + UInt64(piece.count)
+    }
+    return end
+  }
+}

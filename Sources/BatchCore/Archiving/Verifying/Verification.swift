@@ -3,7 +3,7 @@ import BatchEngine
 /// The result of verifying an archive: the summary of a ``VerifyJob``.
 package struct Verification: Sendable {
   /// A fact about the archive itself, at the place in its order where it became known.
-  enum Note: Sendable {
+  package enum Note: Sendable {
     case damage(String)
     /// What was checked, or could not be checked.
     case fact(String)

@@ -21,17 +21,13 @@ package struct VerifyJob: BatchJob {
   }
 
   /// One result of a worker.
-  package struct Row: Sendable {
-    enum Content: Sendable {
-      case finding(Finding)
-      /// A member of the archive with its digest there; only if the archive is compared with a folder.
-      case member(PathBytes, Digest?)
-      /// A hard link of the archive that is a separate file in the folder.
-      case separate(Finding, Difference.Aspect, target: RelativePath, content: Digest)
-      case note(Verification.Note)
-    }
-
-    let content: Content
+  package enum Row: Sendable {
+    case finding(Finding)
+    /// A member of the archive with its digest there; only if the archive is compared with a folder.
+    case member(PathBytes, Digest?)
+    /// A hard link of the archive that is a separate file in the folder.
+    case separate(Finding, Difference.Aspect, target: RelativePath, content: Digest)
+    case note(Verification.Note)
   }
 
   private let live: LiveTree?
@@ -66,7 +62,7 @@ package struct VerifyJob: BatchJob {
     package func collect(_ rows: [Row]) throws(BatchError) {
       var findings = [Finding]()
       for row in rows {
-        switch row.content {
+        switch row {
         case .finding(let finding): findings.append(finding)
         case .member(let path, let digest): digests.add(path, digest)
         case .separate(var finding, let aspect, let target, let content):

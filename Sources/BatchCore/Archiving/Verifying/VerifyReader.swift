@@ -235,12 +235,9 @@ package struct VerifyReader: BatchReader {
     var digest: Digest?
     if let digests, entry.kind == .file {
       let content = ContentDigest(digests, cancellation: archive.cancellation)
-      var end: UInt64 = 0
-      try reader.readContent { (piece, offset) throws(BatchError) in
+      let end = try reader.readContent(into: content) { (count) throws(BatchError) in
         try context.checkCancellation()
-        try content.add(piece, at: offset)
-        context.count(bytes: piece.count)
-        end = offset + UInt64(piece.count)
+        context.count(bytes: count)
       }
       // Streamed zip stores the size after the content.
       entry.size = max(entry.size, end)

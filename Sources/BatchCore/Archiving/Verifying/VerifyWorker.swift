@@ -31,13 +31,13 @@ package final class VerifyWorker: BatchWorker {
     case .compare(let member):
       try add(Finding(path: member.path, damage: nil, mark: item.mark), of: member, in: context, to: &output)
     case .new(let path):
-      output.append(row: .finding(Finding(path: path, damage: nil, difference: Difference(.new))))
+      output.append(.finding(Finding(path: path, damage: nil, difference: Difference(.new))))
     case .problem(let problem): context.report(problem)
-    case .note(let note): output.append(row: .note(note))
+    case .note(let note): output.append(.note(note))
     case .read(let path):
       context.finish()
       note(path, nil, to: &output)
-      output.append(row: .finding(Finding(path: path, damage: nil, mark: item.mark)))
+      output.append(.finding(Finding(path: path, damage: nil, mark: item.mark)))
     case .unreadable(let path, let error):
       if let path { note(path, nil, to: &output) }
       guard error.code != .unsupported else {
@@ -46,9 +46,9 @@ package final class VerifyWorker: BatchWorker {
       }
       if let path {
         context.finish()
-        output.append(row: .finding(Finding(path: path, damage: error, mark: item.mark)))
+        output.append(.finding(Finding(path: path, damage: error, mark: item.mark)))
       } else {
-        output.append(row: .note(.damage(error.message)))
+        output.append(.note(.damage(error.message)))
       }
     }
   }
@@ -64,7 +64,7 @@ package final class VerifyWorker: BatchWorker {
 
   /// Reports a member to the collector, because later hard links may lead to it.
   private func note(_ path: PathBytes, _ digest: Digest?, to output: inout Output) {
-    if comparison != nil { output.append(row: .member(path, digest)) }
+    if comparison != nil { output.append(.member(path, digest)) }
   }
 
   private func verify(
@@ -99,7 +99,7 @@ package final class VerifyWorker: BatchWorker {
     } catch {
       try context.checkCancellation()
       guard error.code == .malformed else { throw error }
-      output.append(row: .note(.damage(archive.index.place(of: group) + ": " + error.message)))
+      output.append(.note(.damage(archive.index.place(of: group) + ": " + error.message)))
       found = []
       var salvaged = 0
       try segment.salvage(group, members, digests: tools.digests) { (_, member, rest) throws(BatchError) in
@@ -148,7 +148,7 @@ package final class VerifyWorker: BatchWorker {
     note(member.path, member.digest, to: &output)
     guard let comparison, finding.mark != .superseded else {
       context.finish()
-      output.append(row: .finding(finding))
+      output.append(.finding(finding))
       return
     }
     switch try comparison.compare(member, in: context) {
@@ -156,9 +156,9 @@ package final class VerifyWorker: BatchWorker {
     case .compared(let difference):
       var finding = finding
       finding.difference = difference
-      output.append(row: .finding(finding))
+      output.append(.finding(finding))
     case .separate(let aspect, let target, let content):
-      output.append(row: .separate(finding, aspect, target: target, content: content))
+      output.append(.separate(finding, aspect, target: target, content: content))
     }
     context.finish()
   }
@@ -174,21 +174,14 @@ package final class VerifyWorker: BatchWorker {
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
     // A file with very large holes has no digest; its data is still decoded.
-    guard let recorded = member.digest else {
-      try reader.readContent { (piece, _) throws(BatchError) in
-        try context.checkCancellation()
-        count(piece.count, in: context)
-      }
-      return Finding(path: member.path, damage: nil)
+    let digest = member.digest.map { _ in
+      ContentDigest(tools.digests, ahead: tools.ahead, cancellation: archive.file.cancellation)
     }
-    let digest = ContentDigest(
-      tools.digests, ahead: tools.ahead, cancellation: archive.file.cancellation)
-    try reader.readContent { (piece, offset) throws(BatchError) in
+    try reader.readContent(into: digest) { (size) throws(BatchError) in
       try context.checkCancellation()
-      try digest.add(piece, at: offset)
-      count(piece.count, in: context)
+      count(size, in: context)
     }
-    let isRight = try digest.finish(size: entry.size) == recorded
+    let isRight = try digest?.finish(size: entry.size) == member.digest
     return Finding(
       path: member.path,
       damage: isRight ? nil : BatchError(.malformed, "its SHA-256 is another", path: member.path))
@@ -213,7 +206,7 @@ package final class VerifyWorker: BatchWorker {
     if try digest.finish() != stretch.digest {
       let isAll = stretch.bytes.lowerBound == 0
       let what = isAll ? "its bytes" : "the bytes after its members"
-      output.append(row: .note(.damage("some of \(what) are others")))
+      output.append(.note(.damage("some of \(what) are others")))
     }
   }
 
@@ -223,7 +216,7 @@ package final class VerifyWorker: BatchWorker {
       let range = frame.compressed
       let text =
         "bytes \(range.lowerBound) to \(range.upperBound): not as they were written, and no content lost"
-      output.append(row: .note(.damage(text)))
+      output.append(.note(.damage(text)))
     }
   }
 
@@ -235,16 +228,10 @@ package final class VerifyWorker: BatchWorker {
     defer { reportAltered(tools, to: &output) }
     do throws(BatchError) {
       let zeros = try tools.loader.load(last).reversed().prefix { $0 == 0 }.count
-      if zeros < 1024 { output.append(row: .note(.damage("the blocks that end the archive are missing"))) }
+      if zeros < 1024 { output.append(.note(.damage("the blocks that end the archive are missing"))) }
     } catch {
       guard error.code == .malformed else { throw error }
-      output.append(row: .note(.damage("the end of the archive: " + error.message)))
+      output.append(.note(.damage("the end of the archive: " + error.message)))
     }
-  }
-}
-
-extension [VerifyJob.Row] {
-  fileprivate mutating func append(row content: VerifyJob.Row.Content) {
-    append(VerifyJob.Row(content: content))
   }
 }

@@ -84,15 +84,12 @@ final class WrittenMembers {
     guard entry.kind == expected.kind else { throw BatchError(.malformed, "it is of another kind") }
     guard entry.kind == .file else { return }
     let digest = ContentDigest(digests, cancellation: cancellation)
-    var count: UInt64 = 0
-    try reader.readContent { (piece, offset) throws(BatchError) in
+    let size = try reader.readContent(into: digest) { (count) throws(BatchError) in
       try context.checkCancellation()
-      context.count(bytes: piece.count)
-      try digest.add(piece, at: offset)
-      count = offset + UInt64(piece.count)
+      context.count(bytes: count)
     }
-    guard count == expected.size else { throw BatchError(.malformed, "its size is another") }
-    guard try digest.finish(size: count) == expected.digest else {
+    guard size == expected.size else { throw BatchError(.malformed, "its size is another") }
+    guard try digest.finish(size: size) == expected.digest else {
       throw BatchError(.malformed, "its SHA-256 is another")
     }
   }

@@ -6,15 +6,13 @@ final class ArchiveAssembler {
   /// A large file whose blocks are being appended.
   private final class Large {
     let member: LargeMember
-    var entry: ArchivedMember
+    var outcome: LargeOutcome
     let frame: UInt32
     let digest: SparseDigest
-    var failure: BatchError?
-    var isStable = true
 
     init(_ member: LargeMember, _ entry: ArchivedMember, frame: UInt32) throws(BatchError) {
       self.member = member
-      self.entry = entry
+      outcome = LargeOutcome(entry)
       self.frame = frame
       digest = SparseDigest(try DigestStream(.sha256), map: member.dataMap, size: member.size)
     }
@@ -116,29 +114,23 @@ final class ArchiveAssembler {
     }
     if let plain { give(plain) }
     _ = try append(frame)
-    large.failure = large.failure ?? block.failure
-    large.isStable = large.isStable && block.isStable
-    large.entry.isSettled = block.isSettled && (position == 0 || large.entry.isSettled)
+    large.outcome.add(block, position)
     guard isLast else { return nil }
     self.large = nil
-    large.entry.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
-    large.entry.digest = try large.digest.finish()
+    large.outcome.member.digest = try large.digest.finish()
     if let parts {
-      try parts.add(large.entry, frame: large.frame)
+      try parts.add(large.outcome.member, frame: large.frame)
     } else {
-      try index.add(large.entry, frame: large.frame)
+      try index.add(large.outcome.member, frame: large.frame)
     }
-    return LargeOutcome(member: large.entry, failure: large.failure, isStable: large.isStable)
+    return large.outcome
   }
 
   /// Zeros for a block that could not be read, because the header has announced its bytes.
   private func zeros(_ count: Int, isLast: Bool) throws(BatchError) -> (ArchiveFrame, plain: [UInt8]?) {
     var plain = [UInt8](repeating: 0, count: count)
     if isLast { TarBlock.pad(&plain, from: 0) }
-    let codec = try options.format.compression?.makeContext(level: options.level)
-    let (size, content) = (UInt64(plain.count), try ArchiveFrame.content(of: plain))
-    guard let codec else { return (ArchiveFrame(bytes: plain, plainSize: size, content: content), nil) }
-    return (ArchiveFrame(bytes: try codec.compressed(plain), plainSize: size, content: content), plain)
+    return (try options.frame(of: plain), options.format.compression == nil ? nil : plain)
   }
 
   /// Returns a buffer. For each lane, one is filled and one is written, and a few more are in transit.
@@ -152,11 +144,7 @@ final class ArchiveAssembler {
   func finish() throws(BatchError) -> WrittenArchive? {
     if parts != nil { return nil }
     let codec = try options.format.compression?.makeContext(level: options.level)
-    let blocks = [UInt8](repeating: 0, count: 2 * TarBlock.size)
-    _ = try append(
-      ArchiveFrame(
-        bytes: try codec?.compressed(blocks) ?? blocks, plainSize: UInt64(blocks.count),
-        content: try ArchiveFrame.content(of: blocks)))
+    _ = try append(options.frame(of: [UInt8](repeating: 0, count: 2 * TarBlock.size), codec))
     let tail = ArchiveTail(
       format: options.format, index: try index.finish(frames), offset: offset, frames: frames)
     let behind = options.isRemembered && measured == nil ? try MeasuredStream(stream, .sha256) : nil

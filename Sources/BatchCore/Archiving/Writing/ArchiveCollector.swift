@@ -160,11 +160,22 @@ extension Problem {
   }
 }
 
-/// The outcome of a large file after its last block.
+/// The outcome of a large file, to which each of its blocks is added.
 struct LargeOutcome {
-  let member: ArchivedMember
+  var member: ArchivedMember
   /// Why parts of it were replaced by zeros.
-  let failure: BatchError?
+  private(set) var failure: BatchError?
   /// Whether the file did not change.
-  let isStable: Bool
+  private(set) var isStable = true
+
+  init(_ member: ArchivedMember) {
+    self.member = member
+  }
+
+  mutating func add(_ block: LargeBlock, _ position: Int) {
+    failure = failure ?? block.failure
+    isStable = isStable && block.isStable
+    member.flags = MemberFlags(failure: failure, isStable: isStable)
+    member.isSettled = block.isSettled && (position == 0 || member.isSettled)
+  }
 }

@@ -80,7 +80,7 @@ package struct LargeBlock: Sendable {
 /// A member with its content, which may continue in blocks.
 package struct SerialMember: Sendable {
   let entry: ArchiveEntry
-  let content: [UInt8]
+  var content: [UInt8] = []
   /// The digest of the content; nil if no digests are needed, and for content in blocks.
   var digest: Digest?
   /// How the file was read; an incomplete one was already counted as failed.

@@ -222,7 +222,7 @@ package final class ArchiveWorker: BatchWorker {
       let entry = try maker.link(for: record, to: first)
       guard !isSerial else {
         members.append(
-          SerialMember(entry: entry, content: [], identity: status.identity, linkCount: status.linkCount))
+          SerialMember(entry: entry, identity: status.identity, linkCount: status.linkCount))
         return
       }
       try bench.add(entry, identity: status.identity)
@@ -248,7 +248,7 @@ package final class ArchiveWorker: BatchWorker {
       if isSerial {
         return .members([
           SerialMember(
-            entry: entry, content: [], identity: status.identity, linkCount: status.linkCount, large: member)
+            entry: entry, identity: status.identity, linkCount: status.linkCount, large: member)
         ])
       }
       try bench.add(entry, identity: status.identity)

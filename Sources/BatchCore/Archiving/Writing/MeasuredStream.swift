@@ -3,22 +3,13 @@ import Synchronization
 
 /// Passes bytes on, and counts and hashes them.
 final class MeasuredStream: ResultStream {
-  private final class Measure {
-    let digest: DigestStream
-    var count: UInt64 = 0
-
-    init(_ algorithm: DigestAlgorithm) throws(BatchError) {
-      digest = try DigestStream(algorithm)
-    }
-  }
-
   private let stream: any ResultStream
-  private let measure: Mutex<Measure>
+  private let measure: Mutex<(digest: DigestStream, count: UInt64)>
 
   /// - Parameter algorithm: the algorithm for the digest of all bytes.
   init(_ stream: any ResultStream, _ algorithm: DigestAlgorithm) throws(BatchError) {
     self.stream = stream
-    measure = Mutex(try Measure(algorithm))
+    measure = Mutex((try DigestStream(algorithm), 0))
   }
 
   func write(_ bytes: [UInt8]) throws(BatchError) {

@@ -74,16 +74,9 @@ struct MemberMaker {
   }
 
   private static func target(of record: FileRecord, in folder: Int32) throws(BatchError) -> PathBytes {
-    var failure: BatchError?
-    let target = record.withName { name -> PathBytes? in
-      do throws(BatchError) {
-        return try LinkTarget.read(name, in: folder)
-      } catch {
-        failure = error
-        return nil
-      }
+    let target = record.withName { name in
+      Result { () throws(BatchError) in try LinkTarget.read(name, in: folder) }
     }
-    if let failure { throw failure }
-    return target ?? ""
+    return try target.get()
   }
 }

@@ -29,12 +29,7 @@ struct SegmentRewriter {
       kept += plain[Int(member.offset)..<Int(end)]
     }
     guard !kept.isEmpty else { return (nil, []) }
-    let codec = try options.format.compression?.makeContext(level: options.level)
-    let bytes = try codec?.compressed(kept) ?? kept
-    return (
-      ArchiveFrame(bytes: bytes, plainSize: UInt64(kept.count), content: try ArchiveFrame.content(of: kept)),
-      rest
-    )
+    return (try options.frame(of: kept), rest)
   }
 
   private func plainBytes(of frame: ArchiveFrame) throws(BatchError) -> [UInt8] {
@@ -50,5 +45,18 @@ struct SegmentRewriter {
       }
     }
     return plain
+  }
+}
+
+extension ArchiveOptions {
+  /// The frame of these bytes, with their digest.
+  ///
+  /// - Parameter codec: one of the format and level; nil creates one, unless nothing is compressed.
+  /// - Throws: `exhausted` when memory is missing.
+  func frame(of plain: [UInt8], _ codec: (any CodecContext)? = nil) throws(BatchError) -> ArchiveFrame {
+    let codec = if let codec { codec } else { try format.compression?.makeContext(level: level) }
+    return ArchiveFrame(
+      bytes: try codec?.compressed(plain) ?? plain, plainSize: UInt64(plain.count),
+      content: try ArchiveFrame.content(of: plain))
   }
 }

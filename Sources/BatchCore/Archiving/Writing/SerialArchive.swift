@@ -6,10 +6,8 @@ final class SerialArchive {
   /// A large file that gets its content in blocks.
   private struct Large {
     let member: LargeMember
-    var written: ArchivedMember
+    var outcome: LargeOutcome
     let digest: DigestStream?
-    var failure: BatchError?
-    var isStable = true
   }
 
   private let format: ArchiveFormat
@@ -17,8 +15,7 @@ final class SerialArchive {
   private let index: MemberIndexBuilder?
   private let measured: MeasuredStream?
   private var writtenCount = 0
-  private let archive: OpaquePointer
-  private let collector: LibraryOutput
+  private let writer: LibraryWriter
   private let entry: LibraryEntry
   private var large: Large?
   /// The numbers of files with several names.
@@ -27,13 +24,12 @@ final class SerialArchive {
 
   /// - Throws: `invalid` for a level that the format does not have.
   init(_ options: ArchiveOptions, stream: any ResultStream) throws(BatchError) {
-    guard let archive = archive_write_new() else { throw .noCodecMemory }
-    self.archive = archive
     format = options.format
     index = options.isRemembered ? try MemberIndexBuilder() : nil
     entry = try LibraryEntry()
     measured = options.isRemembered ? try MeasuredStream(stream, .xxh128) : nil
-    collector = LibraryOutput(stream: measured ?? stream)
+    writer = try LibraryWriter(stream: measured ?? stream)
+    let archive = writer.archive
     let isSet =
       switch format.container {
       case .cpio: archive_write_set_format_cpio_newc(archive)
@@ -50,14 +46,10 @@ final class SerialArchive {
     }
     // Without the block of zeros at the end, which is for tapes.
     archive_write_set_bytes_in_last_block(archive, 1)
-    guard collector.open(archive) == ARCHIVE_OK else { throw .library(archive, "write this format") }
+    guard writer.open() == ARCHIVE_OK else { throw .library(archive, "write this format") }
   }
 
-  deinit {
-    // Otherwise freeing would finish the archive.
-    archive_write_fail(archive)
-    archive_write_free(archive)
-  }
+  private var archive: OpaquePointer { writer.archive }
 
   enum Outcome {
     /// A member; `isWhole` is false if a part of its content is missing.
@@ -71,7 +63,7 @@ final class SerialArchive {
   func append(_ member: SerialMember) throws(BatchError) -> Outcome {
     let isNameable = isNameable(member.entry)
     guard isNameable, begin(member) else {
-      try collector.check()
+      try writer.check()
       let path = member.entry.path
       return .refused(
         isNameable
@@ -85,7 +77,7 @@ final class SerialArchive {
     writtenCount += 1
     if let large = member.large {
       self.large = Large(
-        member: large, written: added, digest: index == nil ? nil : try DigestStream(.sha256))
+        member: large, outcome: LargeOutcome(added), digest: index == nil ? nil : try DigestStream(.sha256))
       return .begun
     }
     try write(member.content)
@@ -103,26 +95,23 @@ final class SerialArchive {
     let bytes = block.frame?.bytes ?? [UInt8](repeating: 0, count: block.count)
     try write(bytes)
     try withBytes(of: bytes) { (raw) throws(BatchError) in try large.digest?.update(raw) }
-    large.failure = large.failure ?? block.failure
-    large.isStable = large.isStable && block.isStable
-    large.written.isSettled = block.isSettled && (position == 0 || large.written.isSettled)
+    large.outcome.add(block, position)
     self.large = large
     guard position == member.blockCount - 1 else { return nil }
     self.large = nil
-    large.written.flags = MemberFlags(failure: large.failure, isStable: large.isStable)
-    large.written.digest = try large.digest?.finish()
-    try index?.add(large.written, frame: 0)
-    return LargeOutcome(member: large.written, failure: large.failure, isStable: large.isStable)
+    large.outcome.member.digest = try large.digest?.finish()
+    try index?.add(large.outcome.member, frame: 0)
+    return large.outcome
   }
 
   /// - Returns: what was written; nil if the caller did not request it.
   func finish() throws(BatchError) -> WrittenArchive? {
     let closed = ArchiveLocale.unicode.use { archive_write_close(archive) }
-    try collector.check()
+    try writer.check()
     guard closed == ARCHIVE_OK else {
       throw BatchError.library(archive, "finish the archive").recoded(.unwritable)
     }
-    try collector.drain()
+    try writer.drain()
     guard let index, let stretch = try measured?.stretch(from: 0) else { return nil }
     let whole = MemberIndex.Frame(compressed: 0..<1, plain: 0..<UInt64(max(1, writtenCount)), check: 0)
     return WrittenArchive(
@@ -166,7 +155,7 @@ final class SerialArchive {
     var rest = content[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { archive_write_data(archive, $0.baseAddress, $0.count) }
-      try collector.check()
+      try writer.check()
       guard count > 0 else {
         throw BatchError.library(archive, "write the archive").recoded(.unwritable)
       }

@@ -6,35 +6,13 @@ import CArchive
 /// libarchive writes them, except those that ``UstarHeader`` writes. The end of an archive is never written, so that separate segments can
 /// be concatenated. The format is pax, not restricted pax, which omits the nanoseconds of times.
 final class TarHeaders {
-  /// A writer whose last member is either finished, or which is about to be discarded.
-  private final class Writer {
-    let archive: OpaquePointer
-    let collector = LibraryOutput()
-
-    init(isBinary: Bool) throws(BatchError) {
-      guard let archive = archive_write_new() else { throw .noCodecMemory }
-      self.archive = archive
-      guard archive_write_set_format_pax(archive) == ARCHIVE_OK,
-        // Otherwise a second form of attributes is written too, about which stock tar warns.
-        archive_write_set_format_option(archive, "pax", "xattrheader", "SCHILY") == ARCHIVE_OK,
-        !isBinary || archive_write_set_format_option(archive, "pax", "hdrcharset", "BINARY") == ARCHIVE_OK,
-        collector.open(archive) == ARCHIVE_OK
-      else { throw .library(archive, "write a tar archive") }
-    }
-
-    deinit {
-      // Otherwise freeing would finish the archive.
-      archive_write_fail(archive)
-      archive_write_free(archive)
-    }
-  }
-
   /// The writer fills announced but missing content with zeros; above this size a new writer is cheaper.
   private static let mostZeros: UInt64 = 256 << 10
 
   private let entry: LibraryEntry
-  private var textWriter: Writer?
-  private var binaryWriter: Writer?
+  // Writers whose last member is finished.
+  private var textWriter: LibraryWriter?
+  private var binaryWriter: LibraryWriter?
 
   init() throws(BatchError) {
     entry = try LibraryEntry()
@@ -54,23 +32,22 @@ final class TarHeaders {
   func appendByLibrary(_ member: ArchiveEntry, to bytes: inout [UInt8]) throws(BatchError) {
     let isBinary = !Self.isText(member)
     let kept = isBinary ? binaryWriter : textWriter
-    let writer = if let kept { kept } else { try Writer(isBinary: isBinary) }
+    let writer = if let kept { kept } else { try Self.makeWriter(isBinary: isBinary) }
     // The writer is put back only after success.
     if isBinary { binaryWriter = nil } else { textWriter = nil }
     entry.fill(member)
     let start = bytes.count
-    swap(&writer.collector.bytes, &bytes)
+    swap(&writer.bytes, &bytes)
     // Names that are text are treated as UTF-8, regardless of the process's locale.
     let status = ArchiveLocale.unicode.use { archive_write_header(writer.archive, entry.pointer) }
     let mode = UInt32(archive_entry_perm(entry.pointer))
     if status >= ARCHIVE_WARN, mode != member.mode & 0o7777 {
       Self.set(
-        mode: member.mode & 0o7777, at: writer.collector.bytes.count - TarBlock.size,
-        of: &writer.collector.bytes)
+        mode: member.mode & 0o7777, at: writer.bytes.count - TarBlock.size, of: &writer.bytes)
     }
     // The map of a sparse file is written with the first data, even if that is empty.
     if status >= ARCHIVE_WARN, member.dataMap != nil { archive_write_data(writer.archive, nil, 0) }
-    swap(&writer.collector.bytes, &bytes)
+    swap(&writer.bytes, &bytes)
     if isBinary, member.dataMap != nil { SparseName.complete(member.path, in: &bytes, from: start) }
     guard status >= ARCHIVE_WARN else {
       throw .library(writer.archive, "archive", path: member.path)
@@ -78,12 +55,24 @@ final class TarHeaders {
     let stored = member.dataMap.map { $0.reduce(0) { $0 + ($1.upperBound - $1.lowerBound) } } ?? member.size
     guard member.kind != .file || stored <= Self.mostZeros else { return }
     if member.kind == .file, member.size > 0 {
-      writer.collector.isClosed = true
+      writer.isClosed = true
       let finished = archive_write_finish_entry(writer.archive)
-      writer.collector.isClosed = false
+      writer.isClosed = false
       guard finished == ARCHIVE_OK else { return }
     }
     if isBinary { binaryWriter = writer } else { textWriter = writer }
+  }
+
+  private static func makeWriter(isBinary: Bool) throws(BatchError) -> LibraryWriter {
+    let writer = try LibraryWriter()
+    let archive = writer.archive
+    guard archive_write_set_format_pax(archive) == ARCHIVE_OK,
+      // Otherwise a second form of attributes is written too, about which stock tar warns.
+      archive_write_set_format_option(archive, "pax", "xattrheader", "SCHILY") == ARCHIVE_OK,
+      !isBinary || archive_write_set_format_option(archive, "pax", "hdrcharset", "BINARY") == ARCHIVE_OK,
+      writer.open() == ARCHIVE_OK
+    else { throw .library(archive, "write a tar archive") }
+    return writer
   }
 
   /// Writes the mode of a member into its header at an offset, and updates the checksum.

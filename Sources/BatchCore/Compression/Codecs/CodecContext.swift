@@ -21,6 +21,16 @@ package protocol CodecContext: AnyObject {
   func compress(block bytes: UnsafeRawBufferPointer, index: Int) throws(BatchError) -> CompressedBlock
 }
 
+extension CodecContext {
+  /// For formats whose frames can follow each other: the block is one frame.
+  package func compress(block bytes: UnsafeRawBufferPointer, index: Int) throws(BatchError) -> CompressedBlock
+  {
+    var output: [UInt8] = []
+    try compress(wholeFile: bytes, into: &output)
+    return CompressedBlock(index: index, bytes: output, plainCount: bytes.count)
+  }
+}
+
 extension [UInt8] {
   /// Lets a C library write after the last byte, into uninitialized memory.
   ///
@@ -41,5 +51,19 @@ extension [UInt8] {
   /// Appends a number in little-endian order.
   mutating func appendLittleEndian(_ value: some FixedWidthInteger) {
     Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// The little-endian number at an offset from the first byte; the caller has checked the bounds.
+  func little<Number: FixedWidthInteger>(at place: Int) -> Number {
+    Number(littleEndian: loadUnaligned(fromByteOffset: place, as: Number.self))
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// As for a buffer.
+  func little<Number: FixedWidthInteger>(at place: Int) -> Number {
+    withUnsafeBytes { $0.little(at: place) }
   }
 }

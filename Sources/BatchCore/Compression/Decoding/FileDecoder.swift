@@ -208,16 +208,9 @@ final class FileDecoder {
   static func fill(
     _ bytes: inout [UInt8], from offset: UInt64, of record: FileRecord, in context: WorkerContext
   ) throws(BatchError) {
-    var failure: BatchError?
-    let range = offset..<(offset + UInt64(bytes.count))
-    bytes.withUnsafeMutableBytes { raw in
-      do throws(BatchError) {
-        try context.read(record, ranges: [range], into: raw)
-      } catch {
-        failure = error
-      }
+    try withMutableBytes(of: &bytes) { (raw) throws(BatchError) in
+      try context.read(record, ranges: [offset..<(offset + UInt64(raw.count))], into: raw)
     }
-    if let failure { throw failure }
   }
 
   private func decoder(

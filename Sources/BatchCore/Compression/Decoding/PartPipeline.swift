@@ -56,12 +56,8 @@ final class PartPipeline: Sendable {
 
   /// Reused buffers, also for the pipeline of the following parts.
   final class Rooms: Sendable {
-    fileprivate struct Pool {
-      var inputs: [[UInt8]] = []
-      var outputs: [[UInt8]] = []
-    }
-
-    fileprivate let pool = Mutex(Pool())
+    fileprivate let inputs = Mutex<[[UInt8]]>([])
+    fileprivate let outputs = Mutex<[[UInt8]]>([])
   }
 
   private let parts: [CompressedPart]
@@ -110,7 +106,7 @@ final class PartPipeline: Sendable {
       }
       var room: [UInt8] = []
       swap(&room, &content.bytes)
-      rooms.give(output: room)
+      rooms.outputs.withLock { [room] in $0.append(room) }
     }
     return true
   }
@@ -143,14 +139,16 @@ final class PartPipeline: Sendable {
       }
       defer { state.next += 1 }
       state.plainSize += parts[state.next].plainSize
-      return rooms.claim(state.next)
+      return Claim(
+        index: state.next, input: rooms.inputs.withLock { $0.popLast() } ?? [],
+        output: rooms.outputs.withLock { $0.popLast() } ?? [])
     }
   }
 
   private func decode(_ claim: inout Claim) {
     let measure = decode(parts[claim.index], &claim.input, &claim.output)
     let content = measure.map { Content(bytes: claim.output, measure: $0) }
-    rooms.give(input: claim.input)
+    rooms.inputs.withLock { [input = claim.input] in $0.append(input) }
     state.withLock { [index = claim.index] state in state.slots[index] = .decoded(content) }
   }
 
@@ -177,17 +175,4 @@ final class PartPipeline: Sendable {
       }
     }
   }
-}
-
-extension PartPipeline.Rooms {
-  fileprivate func claim(_ index: Int) -> PartPipeline.Claim {
-    pool.withLock { pool in
-      PartPipeline.Claim(
-        index: index, input: pool.inputs.popLast() ?? [], output: pool.outputs.popLast() ?? [])
-    }
-  }
-
-  fileprivate func give(input: [UInt8]) { pool.withLock { $0.inputs.append(input) } }
-
-  fileprivate func give(output: [UInt8]) { pool.withLock { $0.outputs.append(output) } }
 }

@@ -35,15 +35,8 @@ final class DecodedContent: OutputContent {
   func found() throws(BatchError) -> Digest { try digest.finish() }
 
   private func decoded(_ body: () throws(DecodingError) -> Void) throws(BatchError) {
-    do throws(DecodingError) {
-      try body()
-    } catch {
-      switch error {
-      case .failed(let error): throw error
-      case .damaged(let damage):
-        throw BatchError(.unwritable, "the output that was read back is \(damage.message)")
-      }
-    }
+    guard let damage = try FileDecoder.damage(body) else { return }
+    throw BatchError(.unwritable, "the output that was read back is \(damage.message)")
   }
 }
 

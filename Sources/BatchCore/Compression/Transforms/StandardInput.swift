@@ -19,24 +19,20 @@ final class StreamBlocks {
   /// - Throws: the error of reading, with the path `-`.
   func next() throws(BatchError) -> [UInt8]? {
     guard !isAtEnd else { return nil }
-    var failure: BatchError?
-    let block = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-      while count < size {
-        let rest = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: buffer[count...]))
-        do throws(BatchError) {
-          let result = try reader.read(into: rest)
-          if result == 0 {
-            isAtEnd = true
-            return
-          }
-          count += result
-        } catch {
-          failure = error.at("-")
-          return
+    let block: [UInt8]
+    do throws(BatchError) {
+      block = try [UInt8](upTo: size) { (room) throws(BatchError) in
+        var filled = 0
+        while filled < size, !isAtEnd {
+          let result = try reader.read(into: UnsafeMutableRawBufferPointer(rebasing: room[filled...]))
+          isAtEnd = result == 0
+          filled += result
         }
+        return filled
       }
+    } catch {
+      throw error.at("-")
     }
-    if let failure { throw failure }
     guard !block.isEmpty else { return nil }
     count += 1
     return block

@@ -5,9 +5,6 @@ final class TransformContext: CodecContext {
   /// If it throws, the file fails with this error.
   typealias Body = @Sendable ([UInt8]) throws(BatchError) -> [UInt8]
 
-  /// Required by the protocol; the outputs have no compressed format.
-  let format = CompressionFormat.gz
-  let level = 0
   private let body: Body
 
   init(_ body: @escaping Body) {

@@ -10,21 +10,14 @@ package enum SparseReading {
   package static func hand(
     zeros count: UInt64, to consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) {
-    var failure: BatchError?
-    zeros.withUnsafeBytes { zeros in
+    try withBytes(of: zeros) { (zeros) throws(BatchError) in
       var rest = count
       while rest > 0 {
         let piece = Int(min(rest, UInt64(zeros.count)))
-        do throws(BatchError) {
-          try consume(UnsafeRawBufferPointer(rebasing: zeros[..<piece]))
-        } catch {
-          failure = error
-          return
-        }
+        try consume(UnsafeRawBufferPointer(rebasing: zeros[..<piece]))
         rest -= UInt64(piece)
       }
     }
-    if let failure { throw failure }
   }
 
   /// Fills a buffer with the bytes of a file from an offset on.

@@ -102,15 +102,8 @@ struct EntryMetadata {
   /// who may write to the folder could have replaced it.
   private func isMade(_ file: Int32) -> Bool {
     guard let status = try? calls.status(of: file), status.linkCount == 1, status.isOwn else { return false }
-    switch entry.kind {
-    case .symbolicLink:
-      return status.kind == .symbolicLink && (try? LinkTarget.read("", in: file)) == entry.linkTarget
-    case .fifo: return status.kind == .fifo
-    case .characterDevice, .blockDevice:
-      return status.kind == (entry.kind == .blockDevice ? .blockDevice : .characterDevice)
-        && DeviceNumber(status.device) == DeviceNumber(major: entry.deviceMajor, minor: entry.deviceMinor)
-    default: return false
-    }
+    guard entry.kind == .symbolicLink else { return entry.isNode(of: status) }
+    return status.kind == .symbolicLink && (try? LinkTarget.read("", in: file)) == entry.linkTarget
   }
 
   /// The permissions for creating the file, with which its attributes can still be set.
@@ -165,5 +158,14 @@ struct EntryMetadata {
         losses.insert(.attributes)
       }
     }
+  }
+}
+
+extension ArchiveEntry {
+  /// Whether this is a FIFO or a device, and the status is that of the same one.
+  func isNode(of status: FileStatus) -> Bool {
+    guard kind != .fifo else { return status.kind == .fifo }
+    return (kind == .characterDevice || kind == .blockDevice) && status.kind == kind.fileKind
+      && DeviceNumber(status.device) == DeviceNumber(major: deviceMajor, minor: deviceMinor)
   }
 }

@@ -3,7 +3,7 @@ import CBZip2
 
 /// bzip2 streams, each with the CRC of its blocks and of all of them.
 final class BZip2Context: CodecContext {
-  let level: Int
+  private let level: Int
 
   init(level: Int) {
     self.level = level
@@ -27,11 +27,5 @@ final class BZip2Context: CodecContext {
       guard result == BZ_OK else { throw .noCodecMemory }
       return Int(size)
     }
-  }
-
-  func compress(block bytes: UnsafeRawBufferPointer, index: Int) throws(BatchError) -> CompressedBlock {
-    var output: [UInt8] = []
-    try compress(wholeFile: bytes, into: &output)
-    return CompressedBlock(index: index, bytes: output, plainCount: bytes.count)
   }
 }

@@ -14,17 +14,14 @@ import BatchEngine
 /// as long. The joints add at most 5 bytes to each piece; pieces that start without the 32 KiB before them make the file 0.1 to
 /// 0.2 % larger at 1 MiB each.
 enum DeflateSegment {
-  /// The bytes that ``open(_:count:_:)`` needs after the stream.
-  static let slack = DeflateWalker.readAhead
-
   /// - Parameters:
-  ///   - stream: a complete DEFLATE stream, followed by ``slack`` free bytes.
+  ///   - stream: a complete DEFLATE stream, followed by ``DeflateBits/readAhead`` free bytes.
   ///   - count: the length of the stream in bytes.
   /// - Returns: the length of the segment that replaced it.
   static func open(
     _ stream: UnsafeMutablePointer<UInt8>, count: Int, _ walker: DeflateWalker
   ) throws(BatchError) -> Int {
-    (stream + count).update(repeating: 0, count: slack)
+    (stream + count).update(repeating: 0, count: DeflateBits.readAhead)
     guard let last = walker.lastBlock(of: UnsafeRawPointer(stream), count: count) else {
       throw BatchError(.malformed, "libdeflate wrote a stream that cannot be followed")
     }

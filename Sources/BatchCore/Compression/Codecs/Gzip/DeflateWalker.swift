@@ -5,9 +5,6 @@ import BatchEngine
 /// It reads the codes but produces no data, so that one table look-up can skip several literals and the length of a match. It
 /// keeps its tables between streams.
 final class DeflateWalker {
-  /// How many bytes after the stream are read, and must exist.
-  static let readAhead = DeflateBits.readAhead
-
   private static let indexBits = 11
 
   // The steps of literals, then those of distances, so that a step gives the table of the next step without a branch that a
@@ -32,6 +29,7 @@ final class DeflateWalker {
     precodeSteps.deallocate()
   }
 
+  /// - Parameter stream: followed by ``DeflateBits/readAhead`` bytes, which are read too.
   /// - Returns: the bits where the last block's header begins and where its last code ends; nil when the bytes are not one
   ///   complete stream.
   func lastBlock(of stream: UnsafeRawPointer, count: Int) -> (header: Int, end: Int)? {

@@ -82,7 +82,7 @@ struct GzipBlockTable {
     guard size > UInt64(fixedHeader + trailerSize), try fill(&start, at: 0, read),
       start.prefix(4) == [0x1F, 0x8B, 8, 4]
     else { return nil }
-    let extra = Int(start[10]) | Int(start[11]) << 8
+    let extra = Int(start[...].little(at: 10) as UInt16)
     var field = [UInt8](repeating: 0, count: extra)
     var end = [UInt8](repeating: 0, count: trailerSize)
     let first = UInt64(fixedHeader + extra)
@@ -96,25 +96,14 @@ struct GzipBlockTable {
   private static func fill(
     _ bytes: inout [UInt8], at offset: UInt64, _ read: PartReader
   ) throws(BatchError) -> Bool {
-    let count = bytes.count
-    var failure: BatchError?
-    var found = 0
-    bytes.withUnsafeMutableBytes { raw in
-      do throws(BatchError) {
-        found = try read(offset, raw)
-      } catch {
-        failure = error
-      }
-    }
-    if let failure { throw failure }
-    return found == count
+    try withMutableBytes(of: &bytes) { (raw) throws(BatchError) in try read(offset, raw) == raw.count }
   }
 
   /// The table among the subfields.
   private static func content(of field: [UInt8]) -> ArraySlice<UInt8>? {
     var rest = field[...]
     while rest.count >= 4 {
-      let length = Int(rest[rest.startIndex + 2]) | Int(rest[rest.startIndex + 3]) << 8
+      let length = Int(rest.little(at: 2) as UInt16)
       let content = rest.dropFirst(4)
       guard content.count >= length else { return nil }
       if Array(rest.prefix(2)) == name { return content.prefix(length) }
@@ -123,24 +112,21 @@ struct GzipBlockTable {
     return nil
   }
 
-  private static func number(_ bytes: some Collection<UInt8>) -> UInt64 {
-    bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
-  }
-
   private static func parts(
     _ table: ArraySlice<UInt8>, from start: UInt64, to end: UInt64, _ trailer: [UInt8]
   ) -> CompressedParts? {
     guard table.count > fixedFields, table[table.startIndex] == version else { return nil }
     let log = table[table.startIndex + 1]
-    let plainSize = number(table.dropFirst(2).prefix(8))
+    let plainSize: UInt64 = table.little(at: 2)
     let sizes = table.dropFirst(fixedFields)
     guard (10...largestLog).contains(log), sizes.count.isMultiple(of: 4),
-      groupCount(plainSize, log) == sizes.count / 4, number(trailer.suffix(4)) == plainSize & 0xFFFF_FFFF
+      groupCount(plainSize, log) == sizes.count / 4,
+      trailer[...].little(at: 6) == UInt32(truncatingIfNeeded: plainSize)
     else { return nil }
     var parts: [CompressedPart] = []
     var (place, plain) = (start, UInt64(0))
     for index in 0..<(sizes.count / 4) {
-      let size = number(sizes.dropFirst(4 * index).prefix(4))
+      let size = UInt64(sizes.little(at: 4 * index) as UInt32)
       let next = place + size
       let nextPlain = plain + min(plainSize - plain, 1 << log)
       // DEFLATE expands one byte to at most 1,032.
@@ -149,8 +135,7 @@ struct GzipBlockTable {
       (place, plain) = (next, nextPlain)
     }
     guard place == end, parts.count > 1 else { return nil }
-    let check = UInt32(truncatingIfNeeded: number(trailer.dropFirst(2).prefix(4)))
-    return CompressedParts(parts: parts, check: check)
+    return CompressedParts(parts: parts, check: trailer[...].little(at: 2))
   }
 
   /// The CRC-32 of two consecutive contents.

@@ -3,7 +3,6 @@ import CDeflate
 
 /// gzip by libdeflate, which needs the whole input in memory and is two to three times as fast as zlib.
 final class GzipContext: CodecContext {
-  let level: Int
   private let usual: OpaquePointer
   /// A compressor that stores the bytes uncompressed.
   private let storing: OpaquePointer
@@ -15,7 +14,6 @@ final class GzipContext: CodecContext {
       libdeflate_free_compressor(usual)
       throw .noCodecMemory
     }
-    self.level = level
     self.usual = usual
     self.storing = storing
   }
@@ -56,7 +54,7 @@ final class GzipContext: CodecContext {
     let compressor = compressor(for: block)
     let bound = libdeflate_deflate_compress_bound(compressor, block.count)
     var bytes: [UInt8] = []
-    try bytes.append(upTo: bound + DeflateSegment.slack) { room throws(BatchError) in
+    try bytes.append(upTo: bound + DeflateBits.readAhead) { room throws(BatchError) in
       let count = libdeflate_deflate_compress(compressor, block.baseAddress, block.count, room, bound)
       guard count > 0 else { throw .noCodecMemory }
       return try DeflateSegment.open(room, count: count, walker)

@@ -108,7 +108,7 @@ final class GzipFrameDecoder: FrameDecoder {
     let outputSize = UInt32(clamping: output.count)
     stream.pointee.next_in = UnsafeMutablePointer(mutating: input.bytes)
     stream.pointee.avail_in = inputSize
-    stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    stream.pointee.next_out = output.bytes
     stream.pointee.avail_out = outputSize
     let result = inflate(stream, flush)
     switch result {

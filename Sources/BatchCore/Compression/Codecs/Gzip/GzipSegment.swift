@@ -48,7 +48,7 @@ enum GzipSegment {
     defer { inflateEnd(&stream) }
     stream.next_in = UnsafeMutablePointer(mutating: bytes.bytes)
     stream.avail_in = UInt32(bytes.count)
-    stream.next_out = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    stream.next_out = room.bytes
     stream.avail_out = UInt32(room.count)
     let result = CZlib.inflate(&stream, Z_NO_FLUSH)
     // The position is between blocks, not after the last one, and no bit of the last byte is unused.

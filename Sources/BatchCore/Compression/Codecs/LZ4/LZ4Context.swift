@@ -6,7 +6,7 @@ import func Glibc.malloc
 
 /// lz4 frames of independent blocks.
 final class LZ4Context: CodecContext {
-  let level: Int
+  private let level: Int
   private let state: UnsafeMutableRawPointer
 
   init(level: Int) throws(BatchError) {

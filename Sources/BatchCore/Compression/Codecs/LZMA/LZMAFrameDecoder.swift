@@ -1,20 +1,27 @@
 import BatchEngine
 import CLZMA
 
-/// Files of `lzma`, the predecessor of .xz: one stream without a magic number and without a checksum.
+/// The formats with one header and LZMA data.
 final class LZMAFrameDecoder: FrameDecoder {
-  let startLength = LZMAFrameDecoder.headerLength
-  let padding = FramePadding.none
-  let isAlone = true
-  let checkGap: CheckGap? = .noChecksum
-  /// Properties, size of the dictionary, size of the content.
+  enum Format {
+    /// A file of `lzma`, the predecessor of .xz: one stream without a magic number and without a checksum.
+    case alone
+    /// A member of lzip, with a CRC-32 and the size of its content.
+    case lzip
+  }
+
+  static let lzipMagic = Array("LZIP".utf8)
+  /// A file of `lzma`: properties, size of the dictionary, size of the content.
   static let headerLength = 13
 
+  let padding = FramePadding.none
+  private let format: Format
   private let memoryLimit: UInt64
   // Kept, because liblzma reuses the memory of the previous stream.
   private var stream = lzma_stream()
 
-  init(memoryLimit: UInt64) {
+  init(_ format: Format, memoryLimit: UInt64) {
+    self.format = format
     self.memoryLimit = memoryLimit
   }
 
@@ -22,12 +29,18 @@ final class LZMAFrameDecoder: FrameDecoder {
     lzma_end(&stream)
   }
 
+  var startLength: Int { isAlone ? Self.headerLength : Self.lzipMagic.count }
+  var isAlone: Bool { format == .alone }
+  var checkGap: CheckGap? { isAlone ? .noChecksum : nil }
+
   func canStart(with bytes: [UInt8]) -> Bool {
-    bytes.withUnsafeBytes { Self.isPlausible($0) }
+    isAlone ? bytes.withUnsafeBytes { Self.isPlausible($0) } : Self.lzipMagic.starts(with: bytes)
   }
 
   func begin() throws(FrameFailure) {
-    guard lzma_alone_decoder(&stream, memoryLimit) == LZMA_OK else { throw .failed(.noCodecMemory) }
+    let result =
+      isAlone ? lzma_alone_decoder(&stream, memoryLimit) : lzma_lzip_decoder(&stream, memoryLimit, 0)
+    guard result == LZMA_OK else { throw .failed(.noCodecMemory) }
   }
 
   func step(
@@ -36,7 +49,7 @@ final class LZMAFrameDecoder: FrameDecoder {
     try stream.step(input, into: output, memoryLimit: memoryLimit)
   }
 
-  /// Whether a file may begin with these bytes, as `xz` judges it: properties below 225, a dictionary of 2^n or
+  /// Whether a file of `lzma` may begin with these bytes, as `xz` judges it: properties below 225, a dictionary of 2^n or
   /// 2^n + 2^(n-1) bytes, and content of less than 256 GiB or of an unknown size.
   static func isPlausible(_ start: UnsafeRawBufferPointer) -> Bool {
     guard let properties = start.first, properties < 9 * 5 * 5 else { return false }

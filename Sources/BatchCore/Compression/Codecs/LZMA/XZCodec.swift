@@ -56,11 +56,11 @@ enum LzipCodec: CodecDescriptor {
   static let tarSuffixes = ["tlz"]
 
   static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool {
-    start.starts(with: LzipFrameDecoder.magic)
+    start.starts(with: LZMAFrameDecoder.lzipMagic)
   }
 
   static func makeDecoder(_ options: DecoderOptions) -> any FrameDecoder {
-    LzipFrameDecoder(memoryLimit: options.memoryLimit)
+    LZMAFrameDecoder(.lzip, memoryLimit: options.memoryLimit)
   }
   static let mayHaveGarbage = true
   static func checksFact(start: UnsafeRawBufferPointer) -> String {
@@ -84,7 +84,7 @@ enum LZMACodec: CodecDescriptor {
   }
 
   static func makeDecoder(_ options: DecoderOptions) -> any FrameDecoder {
-    LZMAFrameDecoder(memoryLimit: options.memoryLimit)
+    LZMAFrameDecoder(.alone, memoryLimit: options.memoryLimit)
   }
   static func checksFact(start: UnsafeRawBufferPointer) -> String { "lzma data has no checksums" }
 }

@@ -3,7 +3,7 @@ import CLZMA
 
 /// xz streams with CRC-64, and the blocks of larger ones.
 final class XZContext: CodecContext {
-  let level: Int
+  private let level: Int
   // In bytes; liblzma accepts no smaller one.
   private static let smallestDictionary = 4096
   /// Bytes that are compressed between two cancellation checks: a tenth of a second at level 9.
@@ -121,9 +121,4 @@ final class XZContext: CodecContext {
       }
     }
   }
-}
-
-extension UnsafeRawBufferPointer {
-  /// The address, in the type that C libraries use for bytes.
-  var bytes: UnsafePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }

@@ -59,7 +59,7 @@ extension lzma_stream {
   ) throws(FrameFailure) -> FrameStep {
     next_in = input.bytes
     avail_in = input.count
-    next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    next_out = output.bytes
     avail_out = output.count
     let result = lzma_code(&self, LZMA_RUN)
     switch result {

@@ -3,7 +3,7 @@ import CZstd
 
 /// Zstandard frames with content size and checksum.
 final class ZstdContext: CodecContext {
-  let level: Int
+  private let level: Int
   /// From this level on, a block takes so long that it is compressed in slices, with a cancellation check between them.
   private static let firstSlowLevel = 6
   private static let sliceSize = 256 << 10
@@ -64,11 +64,5 @@ final class ZstdContext: CodecContext {
       guard left == 0 else { throw .noCodecMemory }
       return target.pos
     }
-  }
-
-  func compress(block: UnsafeRawBufferPointer, index: Int) throws(BatchError) -> CompressedBlock {
-    var bytes: [UInt8] = []
-    try compress(wholeFile: block, into: &bytes)
-    return CompressedBlock(index: index, bytes: bytes, plainCount: block.count)
   }
 }

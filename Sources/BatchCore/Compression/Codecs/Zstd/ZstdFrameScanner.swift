@@ -66,11 +66,7 @@ struct ZstdFrameScanner {
   private func bytes(
     _ count: Int, at offset: UInt64, _ read: PartReader
   ) throws(BatchError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    try bytes.append(upTo: count) { room throws(BatchError) in
-      try read(offset, UnsafeMutableRawBufferPointer(start: room, count: count))
-    }
-    return bytes
+    try [UInt8](upTo: count) { (room) throws(BatchError) in try read(offset, room) }
   }
 }
 

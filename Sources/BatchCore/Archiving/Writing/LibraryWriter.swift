@@ -1,11 +1,12 @@
 import BatchEngine
 import CArchive
 
-/// The output of a libarchive writer.
-final class LibraryOutput {
+/// A writer of libarchive, and the bytes that it writes.
+final class LibraryWriter {
   /// Collected bytes are passed to the stream when they reach this number.
   private static let enough = 1 << 20
 
+  let archive: OpaquePointer
   var bytes: [UInt8] = []
   /// While true, new bytes are dropped.
   var isClosed = false
@@ -13,19 +14,28 @@ final class LibraryOutput {
   private var failure: BatchError?
 
   /// - Parameter stream: receives the bytes; nil to keep them.
-  init(stream: (any ResultStream)? = nil) {
+  /// - Throws: `exhausted` when memory is missing.
+  init(stream: (any ResultStream)? = nil) throws(BatchError) {
+    guard let archive = archive_write_new() else { throw .noCodecMemory }
+    self.archive = archive
     self.stream = stream
   }
 
-  /// Opens a writer with this collector as its output; the collector must exist longer than the writer.
-  func open(_ archive: OpaquePointer) -> Int32 {
+  deinit {
+    // Otherwise freeing would finish the archive.
+    archive_write_fail(archive)
+    archive_write_free(archive)
+  }
+
+  /// Begins the archive, after its format and options were set.
+  func open() -> Int32 {
     // Bytes are passed on directly, without padding to blocks.
     archive_write_set_bytes_per_block(archive, 0)
     let write: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, UnsafeRawPointer?, Int) -> Int = {
       _, context, buffer, count in
       guard let context else { return -1 }
-      let collector = Unmanaged<LibraryOutput>.fromOpaque(context).takeUnretainedValue()
-      return collector.take(UnsafeRawBufferPointer(start: buffer, count: count)) ? count : -1
+      let writer = Unmanaged<LibraryWriter>.fromOpaque(context).takeUnretainedValue()
+      return writer.take(UnsafeRawBufferPointer(start: buffer, count: count)) ? count : -1
     }
     return archive_write_open(archive, Unmanaged.passUnretained(self).toOpaque(), nil, write, nil)
   }

@@ -1,8 +1,25 @@
 import BatchEngine
 import BatchOutputs
 
-/// The work of a lane in a dry run, instead of writing an output.
+/// The work of a lane for a source whose output is not written.
 extension WorkerContext {
+  /// Counts or reports a source whose output is not written.
+  ///
+  /// - Parameter decision: nil if it is not known yet.
+  /// - Returns: its row, or no row if it was refused; nil if the output is written.
+  func settled(_ record: FileRecord, _ decision: OutputDecision?, isCopy: Bool = false) -> [TransformRow]? {
+    switch decision {
+    case .write, .rewrite, nil: return nil
+    case .upToDate(let output):
+      skip(.upToDate)
+      let source = LinkedSource.of(record, output: output, isCopy: isCopy)
+      return [.report(TransformReport(source: record.path, outcome: .upToDate), source)]
+    case .refused(let error):
+      report(Problem(.unreadable, error))
+      return []
+    }
+  }
+
   /// Counts a source whose output would be written, and its bytes as if they had been read.
   func plan(_ record: FileRecord, target: PathBytes, isCopy: Bool = false) -> TransformRow {
     plan(
@@ -35,13 +52,11 @@ extension WorkerContext {
   /// - Throws: if it cannot be read; nothing is reported.
   func firstBytes(of record: FileRecord) throws(BatchError) -> [UInt8] {
     try withFile(record) { (file, _) throws(BatchError) in
-      var result = 0
-      let start = [UInt8](unsafeUninitializedCapacity: CompressionFormat.detectionLength) { buffer, count in
-        result = calls.read(file, into: UnsafeMutableRawBufferPointer(buffer), at: 0)
-        count = max(0, result)
+      try [UInt8](upTo: CompressionFormat.detectionLength) { (room) throws(BatchError) in
+        let count = calls.read(file, into: room, at: 0)
+        guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count)) }
+        return count
       }
-      guard result >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -result)) }
-      return start
     }
   }
 }
