@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test(
-    "a file that changed within the last minute is synced, and settled if its change is at least two seconds old"
+    "a file that changed within the last minute is synced, and settled two seconds after its change"
   )
   func ages() {
     let calls = SyncCalls(type: Self.ext4)
