@@ -9,7 +9,7 @@ package final class Rendezvous: Sendable {
     missing = Mutex(count)
   }
 
-  /// Returns when as many have come as the rendezvous was made for; later comers pass.
+  /// Returns when the expected number of threads has arrived; later threads pass at once.
   package func arrive() {
     let isLast = missing.withLock { missing in
       missing -= 1

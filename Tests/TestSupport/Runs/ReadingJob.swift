@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// Reads every file of a tree and records a line for each, in the order of the results.
+/// Reads each file of a tree and records a line for it, in the order of the results.
 package struct ReadingJob: BatchJob {
   package typealias Item = WalkItem
 
