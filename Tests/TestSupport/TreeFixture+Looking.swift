@@ -44,7 +44,7 @@ extension TreeFixture {
     return names.sorted()
   }
 
-  /// How many descriptors of this process are open on something below the root.
+  /// How many descriptors of this process refer to files below the root.
   package var openDescriptors: Int {
     guard let folder = opendir("/proc/self/fd") else { return -1 }
     defer { closedir(folder) }

@@ -3,14 +3,14 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What a run finds out about a damaged archive does not depend on how many operations run at once.
+/// The findings about a damaged archive do not depend on the concurrency.
 @Suite("A damaged archive at every concurrency", .timeLimit(.minutes(5)), .enabled(if: Host.hasPython))
 struct ArchiveConcurrencyTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Flips bits of an archive and compares the results of `run(concurrency)`; prints those that differ.
+  /// Flips bits of an archive, calls `run(concurrency)` and prints the results that differ.
   private func compare(_ archive: String, flips: String, rounds: Int, _ body: String) throws -> Outcome {
     try t.shell(
       #"""
@@ -71,7 +71,7 @@ struct ArchiveConcurrencyTests {
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// All that lies in a folder, as Python has it.
+  /// A Python function that lists everything in a folder.
   private static let tree = """
     import hashlib, shutil, time
     begin = time.time()
@@ -89,7 +89,7 @@ struct ArchiveConcurrencyTests {
     """
 
   @Test(
-    "is extracted to the same files with the same messages in the same order, with and without --keep-going",
+    "is extracted to the same files with the same messages at every concurrency, with and without --keep-going",
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz"], [true, false])
   func extracted(format: String, hasIndex: Bool) throws {
     try makeArchive(format, hasIndex: hasIndex)
@@ -108,7 +108,8 @@ struct ArchiveConcurrencyTests {
   }
 
   @Test(
-    "replaces the same files of a folder that has some of them", arguments: ["tar", "tar.zst"], [true, false])
+    "replaces the same files in a folder that contains some of them", arguments: ["tar", "tar.zst"],
+    [true, false])
   func replaced(format: String, hasIndex: Bool) throws {
     try makeArchive(format, hasIndex: hasIndex)
     let run = try compare(

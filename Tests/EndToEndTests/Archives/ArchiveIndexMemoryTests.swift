@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// An index that claims names of hundreds of megabytes.
+/// An index that claims to hold hundreds of megabytes of names.
 @Suite("An index that needs more than --max-memory", .timeLimit(.minutes(3)), .enabled(if: Host.hasPython))
 struct ArchiveIndexMemoryTests {
   private let t: TreeFixture
@@ -45,7 +45,7 @@ struct ArchiveIndexMemoryTests {
     open('x.tar.zst', 'wb').write(b''.join(frames) + index + end)
     """#
 
-  @Test("is left out with a warning, and takes no more than that", arguments: [3, 4])
+  @Test("is ignored with a warning, and the run stays below that memory", arguments: [3, 4])
   func leftOut(version: Int) throws {
     try t.file("forge.py", Self.forge)
     try t.file(

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Files with several names in folders that are renamed: an increment has all names of a file or none.
+/// Hard-linked files in folders that are renamed: an increment has all names of a file or none.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: Host.canPreload)) struct BackupLinkTests {
   private let t: TreeFixture
 
@@ -26,7 +26,7 @@ import Testing
 
     """
 
-  @Test("the increment after a folder was renamed has all names, and is restored with them by us and by tar")
+  @Test("the increment after a folder was renamed has all names, and is restored by us and by tar")
   func renamedFolder() throws {
     let run = try t.shell(
       Self.tools + """
@@ -41,7 +41,7 @@ import Testing
         + "./d/a\n./d/other\n./k/x\n./z/b\n./z/third\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a name that was outside comes in with its folder, and all names are archived again")
+  @Test("a name that moves into the sources with its folder is archived again with all other names")
   func namesFromOutside() throws {
     let run = try t.shell(
       Self.tools + """
@@ -54,7 +54,7 @@ import Testing
     #expect(run.text == "in/y\nk/x\nsame\nk/x\nsame\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("of sources within each other each name comes back once")
+  @Test("each name in nested sources is restored once")
   func nestedSources() throws {
     let run = try t.shell(
       Self.tools + """
@@ -64,7 +64,8 @@ import Testing
     #expect(run.text == "0\nsame\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a part of the names is restored without the others, whichever has the content in the archive")
+  @Test(
+    "some of the names are restored without the others, no matter which one has the content in the archive")
   func partOfNames() throws {
     let run = try t.shell(
       Self.tools + """
@@ -98,7 +99,7 @@ import Testing
   }
 
   @Test(
-    "a set whose manifests have no groups: files that are surely one become one, and others get a warning")
+    "without link groups in the manifests, only certain links are restored and others give a warning")
   func earlierManifests() throws {
     let run = try t.shell(
       Self.tools + """
