@@ -89,7 +89,7 @@ struct ArchiveConcurrencyTests {
     """
 
   @Test(
-    "is extracted to the same files with the same messages at every concurrency, with and without --keep-going",
+    "gives the same files and messages at every concurrency, with and without --keep-going",
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz"], [true, false])
   func extracted(format: String, hasIndex: Bool) throws {
     try makeArchive(format, hasIndex: hasIndex)

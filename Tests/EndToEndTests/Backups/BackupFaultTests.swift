@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "a snapshot is kept when only the removal of old ones fails: 11 if readers hold the lock, 5 if the folder refuses",
+    "a snapshot is kept when only the removal of old ones fails: 11 beside readers, 5 if the folder refuses",
     .enabled(if: Host.hasPython && Host.canTrace))
   func pruningFails() throws {
     let run = try t.shell(

@@ -122,7 +122,7 @@ import Testing
   }
 
   @Test(
-    "the notes of the machine are used only when no other user can have written them, and their loss is reported"
+    "notes of the machine are used only if no other user can have written them; their loss is reported"
   )
   func state() throws {
     let run = try t.shell(

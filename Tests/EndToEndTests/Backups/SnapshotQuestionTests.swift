@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "a row of --find has the digest, and names of any bytes; a damaged manifest is named and the others are searched"
+    "--find prints digests and names of any bytes, and names a damaged manifest"
   )
   func odd() throws {
     let run = try t.shell(

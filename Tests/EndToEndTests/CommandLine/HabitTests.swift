@@ -202,7 +202,7 @@ import Testing
   }
 
   @Test(
-    "a dry run of extract has the counts and the status of the run, for existing files, damage, links and refusals",
+    "a dry run of extract counts and ends like the run, for existing files, damage, links and refusals",
     arguments: ["tar", "tar.zst"])
   func previewCounts(format: String) throws {
     let run = try t.shell(

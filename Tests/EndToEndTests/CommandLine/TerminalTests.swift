@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "without a terminal, on a dumb terminal, or when it is switched off, there is no bar and no escape sequence",
+    "without a terminal, on a dumb one, or when switched off, there is no bar and no escape sequence",
     arguments: [
       ("", "hash t", ["TERM": "xterm"]), ("e", "hash t", ["TERM": "dumb"]), ("e", "hash t", [:]),
       ("e", "hash --progress none --color never t", ["TERM": "xterm"]),

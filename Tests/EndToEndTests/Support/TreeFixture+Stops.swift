@@ -1,8 +1,8 @@
 import TestSupport
 
 extension TreeFixture {
-  /// Shell functions for a program that runs below `strace -o trace -e inject=CALL:signal=STOP ... & pid=$!`, which
-  /// stops all of it when a thread is done with such a call.
+  /// Shell functions for a program that runs under `strace -o trace -e inject=CALL:signal=STOP ... & pid=$!`,
+  /// which stops the whole program after a thread has made such a call.
   static let stops = """
     # Waits until the program was stopped for the Nth time.
     stopped() {
