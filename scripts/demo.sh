@@ -1,5 +1,5 @@
 #!/bin/bash
-# Shows the program on samples/ in about 30 lines, with what the stock tools say to its files.
+# Shows the program on samples/ in about 30 lines, and checks its files with stock tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 batchproc=$PWD/${1:-.build/release/batchproc}
