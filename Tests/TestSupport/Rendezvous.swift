@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A place where a number of threads wait until all of them are there.
+/// Lets a number of threads wait until all of them have arrived.
 package final class Rendezvous: Sendable {
   private let missing: Mutex<Int>
   private let gate = Gate()

@@ -19,7 +19,7 @@ struct RelativePathTests {
   }
 
   @Test(
-    "is refused where it leads out",
+    "is refused when it leads out",
     arguments: ["..", "../a", "./..", "./a/../b", "a/../b", "a/..", "/..", "a/b/../../.."])
   func refused(path: String) {
     #expect(throws: BatchError.self) { try RelativePath(PathBytes(path)) }

@@ -21,7 +21,7 @@ struct ArchiveConcurrencyTests {
       whole = open(archive, 'rb').read()
       def words(concurrency, *arguments):
           done = subprocess.run([BP, arguments[0], '-j', str(concurrency), *arguments[1:]], capture_output=True, timeout=60)
-          # The last line has the seconds that the run took; behind it -v names the files that were slow.
+          # The last line contains the seconds of the run; with -v the slow files are named after it.
           lines = [line.split(b' in ')[0] for line in done.stderr.split(b'slowest f')[0].splitlines()]
           rows = [line.split(b',"seconds"')[0] for line in done.stdout.splitlines()]
           return done.returncode, tuple(rows), tuple(lines)
@@ -82,7 +82,7 @@ struct ArchiveConcurrencyTests {
                 path = os.path.join(folder, name); status = os.lstat(path); content = ''
                 if stat.S_ISREG(status.st_mode): content = hashlib.md5(open(path, 'rb').read()).hexdigest()
                 if stat.S_ISLNK(status.st_mode): content = os.readlink(path)
-                # What is not described has the time of the run.
+                # Folders without a member have the time of the run.
                 modified = status.st_mtime_ns if status.st_mtime < begin - 100 else 0
                 found.append((os.path.relpath(path, root), status.st_mode, content, modified, status.st_nlink))
         return tuple(sorted(found))

@@ -26,7 +26,7 @@ struct ArchiveIndexMemoryTests {
     for page in range(count):
         text = struct.pack('<I', n) + column('I', [length] * n) + b'0' * n + bytes(25 * n)
         text += column('Q', range(page * n, page * n + n)) + bytes(4 * n)
-        # As much noise as keeps the names from shrinking beyond belief.
+        # The noise limits the compression ratio of the names to a plausible one.
         text += os.urandom(300_000).hex().encode() + b'a' * (length * n - 600_000)
         frame = zstd(text)
         pages += frame; sizes.append((len(frame), len(text), n, 0))

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Impossible owners, modes and times in archives, and attempts of other processes to change what gets them.
+/// Impossible owners, modes and times in archives, and attempts of other processes to redirect them.
 @Suite("Metadata of extracted members", .timeLimit(.minutes(5))) struct ExtractMetadataTests {
   private let t: TreeFixture
 

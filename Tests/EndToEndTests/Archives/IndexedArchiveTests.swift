@@ -122,7 +122,7 @@ struct IndexedArchiveTests {
       want = tree('want')
       places = [random.randrange(layout['start']) for _ in range(count)]
       places += [random.randrange(layout['start'], len(whole)) for _ in range(count // 3)]
-      # Headers of frames have bits of their own.
+      # Also changes each of the first bytes of a frame, which are its header.
       places += [layout['frames'][1] + n for n in range(8)]
       places += [layout['start'], layout['tail'][-1], len(whole) - 1, layout['frames'][-1]]
       for at in places:
@@ -147,7 +147,7 @@ struct IndexedArchiveTests {
           got = tree('out')
           lost = {name for name in want if got.get(name) != want[name]}
           if at >= layout['start'] and lost: print(at, 'is in the tail, and lost is', sorted(lost))
-          # A hard link is lost with the file that it is a name of.
+          # A hard link is lost together with the file that it names.
           if hit - lost or any(name not in hit and want[name][2] not in [want[h][2] for h in hit] for name in lost):
               print(at, 'hit', sorted(hit), 'lost', sorted(lost))
       END
@@ -172,7 +172,7 @@ struct IndexedArchiveTests {
           open('cut', 'wb').write(whole[:count])
           run = subprocess.run([BP, 'verify', '-q', 'cut'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
           if run.returncode != 4: print(count, 'of', len(whole), 'start', start, 'ended with', run.returncode, run.stderr[-200:])
-      # All of the archive is there, and it is said that there is no index.
+      # The archive is complete, and a message says that it has no index.
       open('cut', 'wb').write(whole[:start])
       run = subprocess.run([BP, 'verify', 'cut'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
       if run.returncode != 0 or b'no index' not in run.stderr: print(start, run.returncode, run.stderr[-300:])

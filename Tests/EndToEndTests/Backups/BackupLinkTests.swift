@@ -18,7 +18,7 @@ import Testing
   }
 
   private static let tools = """
-    # A day later by the clock of the program: what has just changed is archived again in any case.
+    # The program's clock is a day ahead; files that have just changed are archived again in any case.
     backup() { LD_PRELOAD=$PWD/preload.so $BP backup "$@"; }
     groups() { (cd $1 && find . -type f -printf '%i %P\\n' | sort -k2 | awk '{ if (!($1 in n)) n[$1] = ++c; print n[$1], $2 }'); }
     last() { ls set/*.manifest | tail -n 1; }
@@ -103,7 +103,8 @@ import Testing
   func earlierManifests() throws {
     let run = try t.shell(
       Self.tools + """
-        # As version 0.2.0 wrote them: no groups, and the row of a name that did not change is that of the day before.
+        # As version 0.2.0 wrote manifests: without link groups, and with the row of the day before for an
+        # unchanged name.
         earlier() {
           sed -i 's/"link_group":[0-9]*,//; s/"linked":[0-9]*,//' $1; grep -v '"type":"end"' $1 >body; grep '"type":"end"' $1 >end
           footer=$(sed '/"type":"total"/,$d' body | wc -c)
@@ -113,10 +114,10 @@ import Testing
         sed -i "s|^.*\\"path\\":\\"[^\\"]*/t/z/b\\".*|$old|" $(last); earlier $first; earlier $(last)
         $BP restore -q -C out set; echo $?; groups t >live; groups out/$PWD/t | diff live - && echo same
         $BP drill -q --all set; echo $?
-        # A time of its status that is another one: it changed while it was backed up.
+        # A different status time means that the file changed while it was backed up.
         sed -i '/"path":"[^"]*t.z.b"/s/"ctime":"[0-9]*/"ctime":"12345/' $(last); earlier $(last); rm -rf out
         $BP restore -C out set 2>&1 >/dev/null | grep -c 'does not tell whether 1 files'; (cd out/$PWD/t; find . -type f | sort; cat z/b)
-        # The next backup has all groups again.
+        # The next backup stores all groups again.
         backup -q --to set t; rm -rf out; $BP restore -q -C out set 2>&1; groups out/$PWD/t | diff live - && echo same
         """)
     #expect(

@@ -36,7 +36,7 @@ struct JSONSchemaTests {
     j found snapshots s --find a; j paths snapshots s --list latest; j compared snapshots s --diff latest; j set verify s; j pair audit t t
     j digests snapshots --digests s; j tune tune t
     "$BP" plan -q --shards 2 --out p -- hash t; "$BP" hash -q --plan p --shard 0; j status status p; j doctor doctor t; j config config
-    # What ends before its job begins.
+    # Commands that end before their job begins.
     for c in "list no.tar" "verify no.tar" "extract no.tar" "snapshots no" "prune --keep-last 1 no" "drill no" "doctor no" \
       "restore no -C x" "audit no t" "hash -o m t" "hash --files-from no" "backup --to s no" "tune no"; do
       j "ended.$c" $c

@@ -42,7 +42,7 @@ struct ReportBrowserTests {
     for y in range(height):
         start = y * (width * size + 1)
         filter, row = raw[start], bytearray(raw[start + 1:start + 1 + width * size])
-        # The two kinds that most rows have, each in one go.
+        # The filters of most rows are decoded a row at a time, which is faster.
         if filter == 1:
             for channel in range(size):
                 row[channel::size] = bytes(value & 255 for value in itertools.accumulate(row[channel::size]))

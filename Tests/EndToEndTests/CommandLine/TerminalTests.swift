@@ -15,7 +15,7 @@ import Testing
       "terminal.py",
       """
       import fcntl, os, pty, struct, sys, termios
-      # The streams named first are the terminal; the others are files.
+      # The streams in the first argument are the terminal; the others are files.
       streams, command = sys.argv[1], sys.argv[2:]
       main, side = pty.openpty()
       fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 60, 0, 0))

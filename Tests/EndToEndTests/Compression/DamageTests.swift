@@ -49,7 +49,8 @@ import Testing
         path = 'o/' + name[:-len(form) - 1]
         content = open(path, 'rb').read() if os.path.exists(path) else None
         outcome = found.get(name, 'problem')
-        # gzip warns of what follows the members, or takes it for a start, and gives all that they hold.
+        # gzip warns of bytes after the members, or treats them as a new member, and writes the content of all
+        # members.
         warned = stock.returncode > 0 and form == 'gz' and outcome == 'garbageAfterEnd'
         if (stock.returncode == 0) != (outcome == 'whole') and not warned:
             print(name, 'kind', number % 7, 'stock', stock.returncode, 'ours', outcome)

@@ -111,7 +111,7 @@ struct ArchiveContradictionTests {
     page += column('I', [r[7] for r in rows]) + b''.join(r[0] for r in rows)
     pages = zstd(page) if rows else b''
     checks = column('I', [r[6] for r in rows]) + b''.join(r[5] or b'' for r in rows)
-    # Both versions of the index are read.
+    # The program reads both versions of the index.
     version = 3 if format in ('tar', 'tar.lz4') else 4
     head = b'BPIDX00%d' % version + struct.pack('<QQQ', len(rows), sum(r[2] for r in rows if r[1] == b'0'), len(listed))
     if version == 4: head += struct.pack('<Q', 1 if rows else 0)

@@ -55,14 +55,15 @@ import Testing
         done = run(binary, 'extract', '-q', '-C', 'o', 'x')
         there = tree('o')
         what = (place, bit, verified.returncode, done.returncode, done.stderr[-200:])
-        # The mode in the directory of a zip has no checksum: a bit that gives privileges is not obeyed, and named.
+        # The mode in the directory of a zip has no checksum. A bit that grants privileges is ignored and
+        # named.
         refused = done.returncode == 3 and b'made without its privileges' in done.stderr
         if verified.returncode not in (0, 4) or not refused and done.returncode not in (0, 1, 5): print('status', what)
         if any(original.get(name) != content for name, content in there.items()): print('wrong bytes', what)
         if done.returncode == 0 and len(there) != len(original): print('lost', what)
         if done.returncode != 0 and not done.stderr: print('silent', what)
         if verified.returncode == 0 and run(*stock, 'x').returncode not in (0, 1): missed.append(what)
-    # The last bytes of an LZMA stream decode to nothing: 7z compares them, and no content is lost.
+    # The last bytes of an LZMA stream give no content. 7z compares them, but no content is lost.
     if len(missed) > (max(1, count // 30) if archive.endswith('7z') else 0): print('missed', missed)
     """#
 

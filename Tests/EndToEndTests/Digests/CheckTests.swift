@@ -61,7 +61,8 @@ import Testing
   func judgement(line: String) throws {
     let run = try t.shell(
       """
-      # Since 9.5 coreutils escapes names here as we do; before it printed what has no newline as it is.
+      # coreutils 9.5 and later escape names here like we do; earlier versions print a name without a newline
+      # unchanged.
       plain() { sed -e 's/^\\\\//' -e 's/\\\\r/\\r/g' -e 's/\\\\\\\\/\\\\/g' $1; }
       mkdir -p x; digest=$(sha256sum <t/text | cut -c1-64); line=$(cat; echo .)
       line=${line//DIGEST/$digest}; line=${line//UPPER/${digest^^}}

@@ -104,7 +104,7 @@ import Testing
           page[0:4] = word[0:4].encode()
           print('written', flush=True)
       END
-      # What was written is ten seconds old to the program, and the page is dirty.
+      # For the program the write is ten seconds old, and the page is still dirty.
       export SHIFT=10
       unshare -m bash -c 'later() { LD_PRELOAD=$PWD/preload.so $BP "$@"; }
       mount -o loop image m; head -c 4096 /dev/zero >m/f; sync m/f

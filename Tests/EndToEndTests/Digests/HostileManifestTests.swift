@@ -105,7 +105,7 @@ import Testing
             'restore -C out set' 'drill --all set' 'backup -n --to set src' 'backup --allow-empty --to set src' 'backup --to set src'; do
           $BP $command >out.txt 2>errors; s=$?
           [ $s -lt 128 ] && [ $s != 64 ] || { echo "$command: $s"; cat errors; }
-          # What is refused is named.
+          # A refused manifest is named.
           [ $s = 0 ] || grep -q 'set/\\|20261101T000000Z\\|no such snapshot' errors || { echo "$command: $s"; cat errors out.txt; }
         done
         cat victim

@@ -120,7 +120,7 @@ struct DepthTests {
       $BP archive $options -o all.tar.zst t; tar -cf all.tar t; mkdir one two three
       $BP hash $options --max-levels 11 t >rows 2>messages; echo "hash $? $(wc -l <rows)"
       $BP archive $options --max-levels 11 -o some.tar.zst t 2>>messages; echo "archive $?"
-      # Its members have the whole path.
+      # The members of a backup have absolute paths, so the limit is raised by the depth of this folder.
       above=$(pwd | tr -dc / | wc -c)
       $BP backup $options --max-levels $((11 + above)) --to set t 2>&1 | grep left >>messages; echo "backup ${PIPESTATUS[0]}"
       $BP extract $options -C one some.tar.zst 2>>messages; echo "extract $? $(find one -type f | wc -l)"

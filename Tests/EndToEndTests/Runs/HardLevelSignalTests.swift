@@ -16,7 +16,7 @@ import Testing
       """
       mkdir w; base64 /dev/urandom | head -c 120M >w/hard
       $BP compress -j1 --output-dir o --format \(codec) \(operand) >out & p=$!
-      # In hundredths of a second of processor time: reading takes a few.
+      # In hundredths of a second of processor time; reading takes only a few.
       until [ "$(cut -d ' ' -f 14 /proc/$p/stat)" -gt 70 ]; do sleep 0.05; done
       kill $p; wait $p; echo $?
       find . -name '.batchproc-*' -o -name '*.xz' -o -name '*.zst'

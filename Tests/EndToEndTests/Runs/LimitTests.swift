@@ -218,7 +218,7 @@ import Testing
         static ssize_t (*r)(int, void *, size_t);
         if (!r) r = dlsym(RTLD_NEXT, "read");
         struct stat s;
-        // Only the small files of the tree; whoever comes waits for 64 to be here, or gives up.
+        // Applies to the small files of the tree only. Each read waits for 64 concurrent reads, up to a limit.
         if (fstat(f, &s) || !S_ISREG(s.st_mode) || s.st_size > 4 || s.st_size < 2) return r(f, b, n);
         int now = atomic_fetch_add(&inside, 1) + 1, seen = atomic_load(&most);
         while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) {}

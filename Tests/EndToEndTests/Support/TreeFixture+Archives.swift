@@ -166,8 +166,8 @@ extension TreeFixture {
         first = places[number][0]
         last = max(f for f in range(first, len(frames)) if frames[f][0] < starts[number + 1])
         return listed[first][0], listed[last][0] + listed[last][1]
-    # Where the tail begins, where frames do, the parts of the tail; of each member its bytes in the archive, then its
-    # content in a tar that is not compressed.
+    # The start of the tail, the starts of the frames and the parts of the tail; for each member its bytes in
+    # the archive, and its content in an uncompressed tar.
     json.dump({'start': start, 'frames': [f[0] for f in listed], 'tail': [start + sum(map(len, tail[:n])) for n in range(len(tail))],
       'members': [[os.fsdecode(m[1]), *of(number), m[7], min(m[7] + (m[3] if m[6] else 0), starts[number + 1])] for number, m in enumerate(members)]},
       open('x.json', 'w'))

@@ -6,7 +6,7 @@ package struct ReadingJob: BatchJob {
 
   package let lines: Recorder<String>
 
-  /// - Parameter told: where the lines are recorded.
+  /// - Parameter told: the recorder for the lines.
   package init(told lines: Recorder<String> = Recorder()) {
     self.lines = lines
   }

@@ -16,7 +16,7 @@ struct AskedItemsTests {
       return left.popLast()
     }
 
-    /// The greatest weight, so that each number is a chunk of its own.
+    /// The greatest weight, so that each number is a separate chunk.
     func weight(of item: Int) -> Int64 { .max }
   }
 

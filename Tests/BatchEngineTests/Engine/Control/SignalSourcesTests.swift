@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchEngine
 
-/// Each test uses a signal of its own, since all threads of the test process receive it.
+/// Each test uses a different signal, since all threads of the test process receive it.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct SignalSourcesTests {
   @Test func reportsASignalThatWouldHaveEndedTheProcess() {
     let arrived = DispatchSemaphore(value: 0)

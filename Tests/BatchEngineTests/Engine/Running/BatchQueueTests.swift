@@ -411,7 +411,7 @@ import Testing
         }
       })
     try await onThread { queue.run() }
-    // Those up to the one that cancels, and the one that runs beside it.
+    // The operations up to the cancelling one, and the one that runs at the same time.
     #expect(ran.load(ordering: .relaxed) <= 12)
   }
 

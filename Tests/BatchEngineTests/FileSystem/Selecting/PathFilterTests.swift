@@ -28,7 +28,7 @@ import Testing
     #expect(decision(filter, ".git/") == .take)
   }
 
-  @Test("--exclude skips what matches and takes the rest")
+  @Test("--exclude skips matching paths and takes all others")
   func excludes() throws {
     let filter = try PathFilter(rules: [exclude("*.o"), exclude("/build/")])
     #expect(decision(filter, "x/a.o") == .skip)
