@@ -129,7 +129,7 @@ struct AccessListLibraryTests {
     try bytes.withUnsafeBytes { raw in
       let reader = try ArchiveReader(MemoryContent(raw), name: "x", by: ReadingRight())
       guard case .entry(let entry)? = try reader.next() else {
-        Issue.record("has a member")
+        Issue.record("the archive has no member")
         return
       }
       #expect(entry.attributes == [attribute] && entry.mode == 0o644)

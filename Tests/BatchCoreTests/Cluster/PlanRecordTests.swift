@@ -69,7 +69,7 @@ struct PlanRecordTests {
     }
     let records = try bytes.split(separator: 0).map { try PlanRecord($0) }
     guard case .manifest("a b.md5")? = records.first else {
-      Issue.record("the manifest comes first")
+      Issue.record("the first record is not the manifest")
       return
     }
     let read = records.compactMap { if case .line(let item) = $0 { item } else { nil } }
@@ -79,7 +79,7 @@ struct PlanRecordTests {
   @Test("of files keep negative numbers")
   func numbers() throws {
     guard case .entry(let entry, let name) = try Self.record(Self.file + "x") else {
-      Issue.record("is an entry")
+      Issue.record("the record is not an entry")
       return
     }
     #expect(entry.status.modified == FileStatus.Time(seconds: -7, nanoseconds: 5))

@@ -122,7 +122,7 @@ struct LiveComparisonTests {
       case .separate(let aspect, let target, let content) = try LiveComparison(live).compare(
         link, in: context)
     else {
-      Issue.record("not separate")
+      Issue.record("the file is not reported as separate")
       return
     }
     #expect(aspect.name == .target && target.bytes == Array("first".utf8))

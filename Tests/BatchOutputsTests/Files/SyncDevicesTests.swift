@@ -32,7 +32,7 @@ struct SyncDevicesTests {
     #expect(folder === one)
     devices.distrust(other)
     guard case .each = devices.way(for: one) else {
-      Issue.record("one call for all after a failure")
+      Issue.record("syncfs is used after a failure")
       return
     }
   }
@@ -44,7 +44,7 @@ struct SyncDevicesTests {
     let devices = SyncDevices(limit: 0, release: "6.0")
     devices.note(folder)
     guard case .each = devices.way(for: folder) else {
-      Issue.record("a folder was kept")
+      Issue.record("syncfs is used without an open folder")
       return
     }
   }

@@ -51,7 +51,7 @@ import Testing
     #expect(run.errorText.contains("is not copied"))
   }
 
-  @Test("files of other sets are kept, and so is the last verified snapshot")
+  @Test("files that do not belong to the set are kept, and so is the last verified snapshot")
   func foreign() throws {
     let run = try run(
       """

@@ -83,7 +83,7 @@ struct CompressLoadTests {
     try t.shell("seq 3000000 >src/c/huge")
     for turn in 0..<9 {
       try t.shell("rm -rf w; cp -a src w")
-      // Up to three runs are killed, each of which starts again.
+      // Three runs are killed; the fourth one finishes the work.
       for attempt in 0..<4 {
         let run = try t.start([
           "compress", "-q", "-l", "1", "--format", PathBytes(format.rawValue), "--remove-source", "w",

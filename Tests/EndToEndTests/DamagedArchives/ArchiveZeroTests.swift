@@ -122,7 +122,7 @@ import Testing
     #expect(ours.text == "0\n" && ours.errorText.isEmpty, "\(ours.text)\(ours.errorText)")
   }
 
-  @Test("are not the reason of the warning about an archive with another format's suffix, which is read")
+  @Test("are not reported for an archive with another format's suffix, which is read with a warning")
   func renamed() throws {
     let run = try t.shell(
       """

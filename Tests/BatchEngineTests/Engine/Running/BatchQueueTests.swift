@@ -66,7 +66,7 @@ import Testing
     let fixture = Fixture(4)
     let queue = fixture.queue(
       .init(operations: 8, perCheckpoint: 2),
-      next: { _ in nil }, checkpoint: { Issue.record("there is nothing to note") })
+      next: { _ in nil }, checkpoint: { Issue.record("a checkpoint without an operation") })
     try await onThread { queue.run() }
   }
 

@@ -318,7 +318,7 @@ import Testing
 
   @Test(arguments: [1, 4]) func endsWhenTheSourceThrows(concurrency: Int) async throws {
     let job = ClosureJob<Int, Int>(
-      onProcess: { chunk, _ in chunk.index }, onCheckpoint: { Issue.record("the batch is not complete") })
+      onProcess: { chunk, _ in chunk.index }, onCheckpoint: { Issue.record("a checkpoint after an incomplete batch") })
     let runner = BatchRunner(options: Self.options(concurrency) { $0.chunksPerCheckpoint = 1000 })
     let summary = try await Self.run(runner, job, over: 0..<100, failure: BatchError(.malformed, "line 101"))
     #expect(summary.stopped?.code == .malformed)
@@ -396,7 +396,7 @@ import Testing
     let cancellation = Cancellation()
     cancellation.cancel(BatchError(.cancelled, "before"))
     let job = ClosureJob<Int, Int>(onProcess: { _, _ in
-      Issue.record("nothing is to be processed")
+      Issue.record("a cancelled run processed an item")
       return 0
     })
     let runner = BatchRunner(options: Self.options(4), cancellation: cancellation)
@@ -470,7 +470,7 @@ import Testing
     let job = ClosureJob<Int, Int>(
       onProcess: { chunk, _ in chunk.index }, onCollect: { collected.record($0) },
       onFinish: { finished.record(collected.count) },
-      onDiscard: { Issue.record("nothing is to be discarded") })
+      onDiscard: { Issue.record("a complete run was discarded") })
     let summary = try await Self.run(BatchRunner(options: Self.options(concurrency)), job, over: 0..<500)
     #expect(summary.stopped == nil)
     #expect(finished.values == [500])

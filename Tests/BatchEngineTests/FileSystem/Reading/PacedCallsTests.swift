@@ -37,7 +37,7 @@ import Testing
     let calls = PacedCalls(LinuxCalls(), bytesPerSecond: 1, cancellation: cancellation) {
       0
     } sleep: { _ in
-      Issue.record("slept")
+      Issue.record("a cancelled run slept")
     }
     var byte: [UInt8] = [0]
     let file = open("/dev/zero", O_RDONLY)
