@@ -318,7 +318,7 @@ import Testing
 
   @Test(arguments: [1, 4]) func endsWhenTheSourceThrows(concurrency: Int) async throws {
     let job = ClosureJob<Int, Int>(
-      onProcess: { chunk, _ in chunk.index }, onCheckpoint: { Issue.record("a checkpoint after an incomplete batch") })
+      onProcess: { chunk, _ in chunk.index }, onCheckpoint: { Issue.record("a checkpoint after a failure") })
     let runner = BatchRunner(options: Self.options(concurrency) { $0.chunksPerCheckpoint = 1000 })
     let summary = try await Self.run(runner, job, over: 0..<100, failure: BatchError(.malformed, "line 101"))
     #expect(summary.stopped?.code == .malformed)
