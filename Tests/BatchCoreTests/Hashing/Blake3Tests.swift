@@ -150,9 +150,8 @@ import Testing
     #expect(times.paths.values == [t.path("large")])
   }
 
-  @Test("A change of a large file during reading is reported like that of other files") func reportsChanges()
-    throws
-  {
+  @Test("A large file whose time changes while it is read counts once, with all its bytes")
+  func countsAChangedFileOnce() throws {
     let t = try TreeFixture()
     try t.file("big", [UInt8](repeating: 7, count: 9 << 20))
     let calls = FaultyCalls()

@@ -119,7 +119,7 @@ import Testing
       run.text == "\(["INT": 130, "TERM": 143, "KILL": 137][signal] ?? 0)\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("It has three descriptors, the limits, the nice value and the class of I/O of the run")
+  @Test("The process has three descriptors, and the limits, nice value and I/O class of the run")
   func inherited() throws {
     let run = try t.shell(
       """
