@@ -15,10 +15,10 @@ run() { echo "\$ $*"; eval "$*"; }
 
 run "batchproc hash -o SHA256SUMS notes logs"
 run "batchproc check SHA256SUMS | tail -n 2"
-run "sha256sum --check --quiet SHA256SUMS && echo 'sha256sum: every line is right'"
+run "sha256sum --check --quiet SHA256SUMS && echo 'sha256sum: all lines match'"
 run "batchproc compress logs"
 run "batchproc test logs"
-run "gunzip -c logs/access.log.gz | cmp - logs/access.log && echo 'gunzip: the same bytes'"
+run "gunzip -c logs/access.log.gz | cmp - logs/access.log && echo 'gunzip: same content'"
 run "batchproc archive --verify -o notes.tar.zst notes logs"
 run "batchproc list -l notes.tar.zst | head -n 3"
 run "mkdir one && batchproc extract -C one notes.tar.zst notes/reading-a-tree.txt"

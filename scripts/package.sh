@@ -77,9 +77,9 @@ Depends: $depends$recommends
 Section: utils
 Priority: optional$homepage
 Description: hash, compress, archive and back up directory trees in parallel
- Hashes, compresses, archives and backs up directory trees, on all cores.
- Everything that it writes is in the
- standard formats of sha256sum, gzip, zstd, xz and tar.
+ Hashes, compresses, archives and backs up directory trees on all cores.
+ Its outputs have the formats of standard tools, such as sha256sum, gzip,
+ zstd, xz and tar.
 CONTROL
   (cd "$root" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
   SOURCE_DATE_EPOCH=$(date -ud "$date" +%s) dpkg-deb --root-owner-group -Zxz --build "$root" \
