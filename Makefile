@@ -1,4 +1,4 @@
-# make demo and make test are all that is needed to try and to check the project; see README.md.
+# `make demo` shows the program, and `make test` tests it; see README.md.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -7,13 +7,13 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 DESTDIR ?=
 ARGS ?=
-# Of make fuzz and make soak.
+# The durations of `make fuzz` and `make soak`.
 SECONDS ?= 60
 MINUTES ?= 60
 TARGET ?= $(notdir $(wildcard Tests/Corpora/*))
 
 RELEASE := .build/release/batchproc
-# Suites that ask Campaign how many cases to run, of which make test runs a few.
+# Suites whose number of cases depends on Campaign; `make test` runs a part of the cases.
 CAMPAIGNS = ^[A-Za-z]+\.($(shell grep -rlE 'Campaign\.|BATCHPROC_CAMPAIGN' Tests --include='*Tests.swift' | \
   xargs sed -nE 's/.*(struct|class) ([A-Za-z]+Tests) .*/\2/p' | sort -u | paste -sd '|'))/
 SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
@@ -21,25 +21,25 @@ SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 .PHONY: help demo release test campaign faults crash-states mutate soak coverage tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
 
 help:
-	@echo 'make demo     install what is missing, build, and show each command on samples/'
-	@echo 'make test     install what is missing, build, run every test (ARGS="--filter REGEX" for some)'
-	@echo 'make faults   as root: 130 faults and bad inputs, one line each (ARGS="N01 R12" for some), and 8,000 failing calls and allocations'
-	@echo 'make campaign the tests that break archives, or end the program, at random: all of their cases'
-	@echo 'make crash-states  what a power cut may leave of ten commands: about 25,000 states (ARGS="--only REGEX --states N")'
-	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"), a part of make campaign'
-	@echo 'make soak     MINUTES=$(MINUTES): commands at random over a tree that changes, with little room'
-	@echo 'make coverage  regions of what reads bytes from outside that the library tests and corpora reach'
+	@echo 'make demo     install missing packages, build, and show each command on samples/'
+	@echo 'make test     install missing packages, build, and run all tests (ARGS="--filter REGEX" for some)'
+	@echo 'make faults   as root: 130 faults (ARGS="N01 R12" for some), then 8,000 failing calls and allocations'
+	@echo 'make campaign all cases of the tests with random damage and random kills'
+	@echo 'make crash-states  about 25,000 states after a power cut, of 15 runs (ARGS="--only REGEX --states N")'
+	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"); a part of make campaign'
+	@echo 'make soak     MINUTES=$(MINUTES): random commands over a tree that changes, with little space'
+	@echo 'make coverage  which regions of the parsers the library tests and corpora reach'
 	@echo 'make tsan     the library tests under the thread sanitizer'
-	@echo 'make asan     the library tests, and those of programs that read damaged input, under the address sanitizer'
-	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for what reads bytes from outside'
-	@echo 'make lint     style of every Swift file; make format mends it'
-	@echo 'make bench    side by side with the peers (ARGS=--quick for a short run)'
+	@echo 'make asan     the library tests and the tests with damaged input under the address sanitizer'
+	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for the parsers'
+	@echo 'make lint     check the style of the Swift files; make format repairs it'
+	@echo 'make bench    compare the speed with other tools (ARGS=--quick for a short run)'
 	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
-	@echo 'make uninstall  with the same PREFIX and DESTDIR'
-	@echo 'make deb      a Debian package in .build/packages; make dist a tarball with its manifest'
-	@echo 'make test-packages  as root: both packages, installed, run and removed in an empty Debian'
-	@echo 'make docs     the pages of the two libraries in .build/docs; fails where there is a warning'
-	@echo 'make clean    remove what was built and the generated samples'
+	@echo 'make uninstall  remove the files of make install; same PREFIX and DESTDIR'
+	@echo 'make deb      a Debian package in .build/packages; make dist: a tarball with its manifest'
+	@echo 'make test-packages  as root: install, run and remove both packages in an empty Debian system'
+	@echo 'make docs     the pages of the libraries in .build/docs; fails if there is a warning'
+	@echo 'make clean    remove built files and generated samples'
 
 release:
 	@scripts/bootstrap.sh build
@@ -50,7 +50,7 @@ demo: release
 	@scripts/bootstrap.sh demo
 	@scripts/demo.sh $(RELEASE)
 
-# The tests call the library as it is built for debugging, with its checks, and run the program as it is released.
+# The tests use a debug build of the library, with its checks, and the release build of the program.
 test: release
 	@scripts/bootstrap.sh build test
 	swift build --build-tests
@@ -68,7 +68,7 @@ campaign: release docs
 	BATCHPROC_CAMPAIGN=1 BATCHPROC_BIN="$(CURDIR)/$(RELEASE)" scripts/run-tests.py --filter '$(CAMPAIGNS)' $(ARGS)
 	scripts/mutate.py $(RELEASE)
 
-# The mistakes show that the check can fail.
+# The run with --mistakes proves that the check can fail.
 crash-states: release
 	@scripts/bootstrap.sh test
 	scripts/crash-states.py $(RELEASE) --mistakes --states 400
@@ -78,7 +78,7 @@ mutate: release
 	@scripts/bootstrap.sh test
 	scripts/mutate.py $(RELEASE) $(ARGS)
 
-# As root with a disk of its own and a limit of memory.
+# As root, the run uses a separate disk and a memory limit.
 soak: release
 	@scripts/bootstrap.sh test
 	scripts/soak.py $(RELEASE) --minutes $(MINUTES) $(ARGS)
@@ -87,9 +87,10 @@ coverage:
 	@scripts/bootstrap.sh build test
 	scripts/coverage.py $(ARGS)
 
-# The library tests with a sanitizer, then the tests of programs that read damaged and hostile input, with a program that has it.
-# Foreign formats are read by a process whose address space is limited, in which no sanitizer can run, so they are left out.
-# Leaks are not looked for: OpenSSL and Foundation keep what they make once.
+# The library tests with a sanitizer, then the tests that give the program damaged and hostile input, with a
+# program that has it. Suites of foreign formats are left out: a process with a limited address space reads these
+# formats, in which no sanitizer can run. Leaks are not checked, since OpenSSL and Foundation keep some memory until
+# the end.
 PARSER_SUITES = ArchiveContradiction|ArchiveFlip|ArchiveHostile|ArchiveZero|Damage|StockInput|EncryptionTests
 tsan: SANITIZER = thread
 tsan: SANITIZER_OPTIONS = TSAN_OPTIONS='atexit_sleep_ms=0 suppressions=$(CURDIR)/.tsan-suppressions'
@@ -105,9 +106,10 @@ tsan asan:
 	chmod 755 .build/$@/bin/batchproc
 	BATCHPROC_BIN=$(CURDIR)/.build/$@/bin/batchproc scripts/run-tests.py --filter 'EndToEndTests.($(PARSER_SUITES))'
 
-# Without --disable-dead-strip the linker parts the counters from the code, and the fuzzer sees no coverage. What it finds to keep
-# stays in .build/fuzz/corpus, an input that fails in .build/fuzz/found. libarchive asks for a buffer as long as the name that a cpio
-# header announces, up to 4 GiB, and uses as much of it as there is data: one allocation may be that large.
+# Without --disable-dead-strip the linker separates the counters from the code, and the fuzzer sees no
+# coverage. New inputs are stored in .build/fuzz/corpus, and failing inputs in .build/fuzz/found. libarchive
+# allocates a buffer of the name length in a cpio header, up to 4 GiB, but uses only as much as there is data,
+# so one allocation may be that large.
 fuzz:
 	@scripts/bootstrap.sh build
 	BATCHPROC_FUZZING=1 swift build --product Fuzz --scratch-path .build/fuzz -c release --sanitize=fuzzer --sanitize=address --disable-dead-strip \
@@ -135,7 +137,7 @@ bench: release
 	@scripts/bootstrap.sh bench
 	python3 Benchmarks/bench.py --binary $(RELEASE) $(ARGS)
 
-# Builds only what is absent, so that `sudo make install` after `make demo` needs no toolchain.
+# Builds the program only if it is missing, so that `sudo make install` after `make demo` needs no toolchain.
 $(RELEASE):
 	$(MAKE) release
 

@@ -18,7 +18,7 @@ let package = Package(
   targets: [
     .target(name: "CLinux"),
     .target(name: "CSHA256"),
-    // Of the program alone: they take the place of a function of the C library and of tables of Foundation.
+    // Only the program links these. They replace a function of the C library and tables of Foundation.
     .target(name: "CInheritedPriority"),
     .target(name: "CNoUnicodeTables"),
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
@@ -88,8 +88,9 @@ let package = Package(
   swiftLanguageModes: [.v6]
 )
 
-// A program of libFuzzer, which `make fuzz` builds with the flags that it needs. No other build may see it: it has no main function.
-// The sources of the program that read its arguments are reached through a link, for they are in no library.
+// A libFuzzer program, which `make fuzz` builds with the necessary flags. Other builds must not include it,
+// since it has no main function. The sources that parse the program's arguments are in no library, so a link
+// gives access to them.
 if Context.environment["BATCHPROC_FUZZING"] != nil {
   package.targets.append(
     .executableTarget(

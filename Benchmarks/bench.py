@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs batchproc and its peers side by side and writes results/results.md with charts."""
+"""Measures batchproc and other tools in turns, and writes results/results.md with charts."""
 
 import argparse
 import os
@@ -19,14 +19,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", default=HERE.parent / ".build/release/batchproc", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path, help="where the trees are made and kept")
+    parser.add_argument("--work", type=pathlib.Path, help="the folder in which the trees are made and kept")
     parser.add_argument("--disk", type=pathlib.Path, default=pathlib.Path("/var/tmp/batchproc-bench"),
-                        help="where the jobs that are about a disk write")
-    parser.add_argument("--results", type=pathlib.Path, help="where the page and the charts go")
-    parser.add_argument("--quick", action="store_true", help="trees of a tenth, few runs; for trying, not for quoting")
+                        help="the folder in which the jobs that measure a disk write")
+    parser.add_argument("--results", type=pathlib.Path, help="the folder for the page and the charts")
+    parser.add_argument("--quick", action="store_true",
+                        help="small trees and few runs; for tests, not for publication")
     parser.add_argument("--only", metavar="WORDS", action="append",
-                        help="only the jobs and sweeps whose title holds these words; may be repeated")
-    parser.add_argument("--budget", type=float, metavar="SECONDS", help="time for each table (default 90, quick 6)")
+                        help="only the jobs and sweeps whose title contains these words; may be repeated")
+    parser.add_argument("--budget", type=float, metavar="SECONDS", help="seconds for each table (default 90, quick 6)")
     return parser.parse_args()
 
 
@@ -40,7 +41,7 @@ def main() -> int:
     work = (options.work or trees.place(wanted)) / ("quick" if options.quick else "full")
     results = options.results or HERE / "results" / ("quick" if options.quick else "")
     budget = options.budget or (6 if options.quick else 90)
-    # A folder of this run's own, which goes with it.
+    # A folder for this run only, which is removed at its end.
     disk = options.disk / str(os.getpid())
     disk.mkdir(parents=True)
     values = {"batchproc": binary, "work": work, "disk": disk, "cores": len(os.sched_getaffinity(0))}

@@ -1,5 +1,5 @@
-/* The SHA-256 of files whose names are known, by as many threads as asked for: what a device and libcrypto allow, without
- * a walk, an order or a report.
+/* Computes the SHA-256 of files with known names by a given number of threads. The time is the lower bound
+ * that the device and libcrypto set, without a walk, an order or a report.
  *
  * cc -O2 -pthread bound.c -o bound -lcrypto
  * find FOLDER -type f -print0 | ./bound 64

@@ -1,4 +1,4 @@
-"""Two kinds of chart as plain SVG: bars of ratios, and a curve over powers of two."""
+"""Two kinds of charts as plain SVG: bars of ratios, and curves over values that grow by a factor."""
 
 import math
 from html import escape
@@ -24,14 +24,16 @@ def page(width: int, height: int, title: str, parts: list[str]) -> str:
 
 
 def step(span: float) -> float:
-    """A round distance between grid lines, for four to eight of them over the span."""
+    """A round distance between grid lines, so that the span has four to eight of them."""
     raw = span / 6
     power = 10 ** math.floor(math.log10(raw))
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw)
 
 
 def bars(title: str, note: str, groups: list[tuple[str, list[tuple[str, float, bool]]]]) -> str:
-    """Groups of (peer, our time over the peer's, whether it does the same work); 1 is the peer's own speed."""
+    """Groups of (peer, our time divided by the peer's, whether it does the same work); 1 is the speed of the
+    peer.
+    """
     left, right, top, row = 230, 60, 58, 20
     width = 760
     most = max([1.2] + [ratio for _, rows in groups for _, ratio, _ in rows])
@@ -63,7 +65,9 @@ def bars(title: str, note: str, groups: list[tuple[str, list[tuple[str, float, b
 
 
 def curve(title: str, axis: str, points: list[tuple[int, float]], level: tuple[str, float] | None) -> str:
-    """Seconds over values that grow by powers of two; `level` is a peer's time, drawn across."""
+    """Seconds over values that grow by powers of two; `level` is the time of a peer, drawn as a horizontal
+    line.
+    """
     left, right, top, bottom, width, height = 60, 30, 50, 50, 640, 340
     low, high = (math.log2(value) for value in (points[0][0], points[-1][0]))
     most = 1.1 * max([seconds for _, seconds in points] + ([level[1]] if level else []))
@@ -95,7 +99,9 @@ def curve(title: str, axis: str, points: list[tuple[int, float]], level: tuple[s
 
 
 def lines(title: str, unit: str, axis: str, curves: dict[str, list[tuple[int, float]]]) -> str:
-    """Several named curves over values that grow by factors; the values of the first curve stand below."""
+    """Several named curves over values that grow by factors; the values of the first curve are printed at its
+    points.
+    """
     left, right, top, bottom, width, height = 60, 120, 50, 50, 640, 340
     values = sorted({value for points in curves.values() for value, _ in points})
     low, high = math.log(values[0]), math.log(values[-1])

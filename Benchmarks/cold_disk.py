@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Holds `-j auto` against fixed numbers and against other tools on a disk that is not in memory.
+"""Compares `-j auto` with fixed numbers and with other tools on a disk whose content is not cached.
 
-usage: Benchmarks/cold_disk.py [--binary PATH] [--work FOLDER] [--runs N] [--scale N] [--jobs hash,tar,...] [--numbers 2,16,...]
-                               [--results FILE]
+usage: Benchmarks/cold_disk.py [--binary PATH] [--work FOLDER] [--runs N] [--scale N] [--jobs hash,tar,...]
+                               [--numbers 2,16,...] [--results FILE]
 
-All numbers, `auto` and the peers of a job run in turns, N times each; all caches are dropped before each run, only the programs
-stay in memory. What is read and what is written are on an ext4 file system of their own, in an image in the folder; where no image
-can be mounted, in the folder itself. `auto` is to take at most 1.20 of the best fixed number. Dropping caches needs root and slows
-down whatever else the machine does. `--results` adds each row to a page of results, in place of the row that it had.
+All numbers, `auto` and the other tools of a job run in turns, N times each. All caches are dropped before
+each run; only the programs stay in memory. The files are on a separate ext4 file system in an image in the
+work folder, or in the folder itself if no image can be mounted. `auto` should take at most 1.20 times as
+long as the best fixed number. Dropping caches needs root and slows down all other programs. `--results`
+writes the rows to a page of results, where they replace older rows of the same jobs.
 """
 
 import argparse
@@ -33,9 +34,9 @@ COLUMNS = "| job | best -j | s | spread | auto s | auto/best | medians | auto ag
 class Peer:
     name: str
     command: str
-    # Brings the program into memory.
+    # A command that loads the program into memory.
     warm: str
-    # Our time over the peer's that we promise not to exceed.
+    # The greatest allowed ratio of our time to the peer's.
     target: float | None = None
     prepare: str = "true"
 
@@ -43,7 +44,7 @@ class Peer:
 @dataclasses.dataclass(frozen=True)
 class Job:
     command: str
-    # Run once, without being timed.
+    # Runs once, without being measured.
     setup: str = ""
     peers: tuple[Peer, ...] = ()
 
@@ -88,14 +89,14 @@ class Bench:
         trees.make(trees.dataclasses.replace(small, size=SIZE).scaled(scale), place / "tree")
         subprocess.run(
             ["cc", "-O2", "-pthread", HERE / "bound.c", "-o", self.values["bound"], "-lcrypto"], check=True)
-        # More than one file, so that what is opened at run time for many is in memory too.
+        # More than one file, so that libraries that are loaded for many files are in memory as well.
         (place / "few").mkdir(exist_ok=True)
         for number in range(9):
             (place / "few" / str(number)).write_bytes(bytes(100))
         self.warm = "{batchproc} hash -q " + str(place / "few")
 
     def shell(self, command: str, **values: str) -> float:
-        """Wall seconds."""
+        """The wall time in seconds."""
         environment = os.environ | {"XDG_STATE_HOME": str(self.place / "state")}
         words = ["sh", "-c", command.format(**self.values, **values)]
         start = time.monotonic()
@@ -108,7 +109,7 @@ class Bench:
         self.shell(prepare)
         os.sync()
         pathlib.Path("/proc/sys/vm/drop_caches").write_text("3")
-        # The programs are in memory, as of a machine that is in use.
+        # The programs are in memory, as on a machine in use.
         self.shell(warm)
         return self.shell(command, **values)
 
@@ -133,7 +134,7 @@ class Bench:
 
 
 def mounted(work: pathlib.Path) -> pathlib.Path | None:
-    """Where an ext4 file system of 4 GiB is mounted now; nil where that cannot be."""
+    """The folder in which an ext4 file system of 4 GiB is mounted; None if that is impossible."""
     image, place = work / "image", work / "mounted"
     place.mkdir(parents=True, exist_ok=True)
     if not image.exists():
@@ -146,13 +147,13 @@ def mounted(work: pathlib.Path) -> pathlib.Path | None:
         return None
     source = subprocess.run(
         ["findmnt", "-no", "SOURCE", place], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    # Otherwise one thread of the kernel reads the image for all, through caches of its own.
+    # Without direct I/O, one kernel thread reads the image for all requests and caches it again.
     subprocess.run(["losetup", "--direct-io=on", source], check=False)
     return place
 
 
 def row(name: str, job: Job, bench: Bench, numbers: list[str], runs: int) -> tuple[str, list[str]]:
-    """The row of a job, and the promises that it does not keep."""
+    """The row of a job, and the broken limits."""
     taken, others = bench.measure(job, numbers, runs)
     median = {number: statistics.median(seconds) for number, seconds in taken.items()}
     best = min(numbers[:-1], key=lambda number: median[number])
@@ -172,14 +173,14 @@ def row(name: str, job: Job, bench: Bench, numbers: list[str], runs: int) -> tup
 
 
 def keep(rows: dict[str, str], page: pathlib.Path, machine: list[str], runs: int) -> None:
-    """Writes the page with new rows in the place of old ones."""
+    """Writes the page; new rows replace old rows of the same jobs."""
     old = page.read_text().splitlines() if page.exists() else []
     kept = {line.split("|")[1].strip(): line for line in old if line.startswith("|") and line.split("|")[1].strip() in JOBS}
     kept |= rows
     tree = trees.TREES["small"]
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join([
-        "# On a disk that is not in memory", "",
+        "# On a disk whose content is not cached", "",
         f"{tree.files:,} files, {SIZE >> 20} MiB, on ext4; caches dropped before each run. Medians of {runs} runs in turns; the spread",
         "is that of the best number. Made by `Benchmarks/cold_disk.py`.", "", *machine, "", COLUMNS,
         "|" + "---|" * (COLUMNS.count("|") - 1), *(kept[name] for name in JOBS if name in kept), ""]))
@@ -194,10 +195,10 @@ def main() -> None:
     parser.add_argument("--jobs", default=",".join(JOBS))
     parser.add_argument("--numbers", default="2,8,16,32,64")
     parser.add_argument("--plain", action="store_true", help="use the folder itself and no image")
-    parser.add_argument("--results", type=pathlib.Path, help="the page that the rows are added to")
+    parser.add_argument("--results", type=pathlib.Path, help="the page to which the rows are written")
     options = parser.parse_args()
     if os.geteuid() != 0 or not os.access("/proc/sys/vm/drop_caches", os.W_OK):
-        print("cold disk: skipped, since only root can drop the caches")
+        print("cold disk: skipped, since only root can drop caches")
         return
     binary = str(pathlib.Path(options.binary).resolve())
     options.work.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
-"""What is measured against what. A new row is one more Job here; nothing else has to change.
+"""The measured jobs and their peers. To add a row, add a Job here.
 
-In the commands, {batchproc} is the binary, {small}, {big} and {mixed} are the trees, {work} is a folder for
-files of the job's own and {disk} is one that is on a disk, {cores} is the number of cores this process may use.
+In the commands, {batchproc} is the binary; {small}, {big} and {mixed} are the trees; {work} is a folder for
+the files of the job; {disk} is a folder on a disk; {cores} is the number of cores that this process may
+use.
 """
 
 import dataclasses
@@ -11,7 +12,7 @@ import dataclasses
 class Peer:
     name: str
     command: str
-    # A peer that does other work (another digest) is shown, but never taken for the best.
+    # A peer that does different work (another digest) is shown, but does not count as the best peer.
     same_work: bool = True
 
 
@@ -20,9 +21,9 @@ class Job:
     title: str
     ours: str
     peers: tuple[Peer, ...]
-    # Our time over the best peer's that we promise not to exceed.
+    # The greatest allowed ratio of our time to that of the best peer.
     target: float | None = None
-    # Run once before the first run, and before every run, without being timed.
+    # Runs without being measured: `setup` once before the first run, `prepare` before each run.
     setup: str | None = None
     prepare: str | None = None
 
@@ -41,10 +42,10 @@ def tree_peers(tree: str) -> tuple[Peer, ...]:
 RESTIC = "env RESTIC_PASSWORD=x RESTIC_REPOSITORY={work}/restic RESTIC_CACHE_DIR={work}/restic-cache restic"
 BORG = "env BORG_REPO={work}/borg BORG_BASE_DIR={work}/borg-base BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes borg"
 BORG_CREATE = BORG + " create --compression zstd,3 \"::$(date +%s%N)\" {small}"
-# Both have a repository before they are measured.
+# Both tools have a repository before the measurement.
 NEW_SETS = ("rm -rf {work}/set {work}/state {work}/restic {work}/restic-cache {work}/borg {work}/borg-base;"
             f" {RESTIC} init -q; {BORG} init -e none")
-# A set that is removed for the next run is not taken for a disk that is not mounted.
+# The state is removed as well, so that a removed set is not reported as an unmounted disk.
 STATE = "env XDG_STATE_HOME={work}/state"
 CACHE = "env XDG_CACHE_HOME={work}/cache {batchproc} hash --cache {small}"
 
@@ -175,7 +176,7 @@ JOBS = (
     read_back(".lz4", "lz4 -q", Peer("lz4 -t", "lz4 -qt")),
     read_back(".bz2", "bzip2 -1", Peer("lbzip2 -t", "lbzip2 -tn{cores}"), Peer("bzip2 -t", "bzip2 -t")),
     Job(
-        "tree to .zst on a disk, brought to it before the end",
+        "tree to .zst on a disk, synced before the end",
         "{batchproc} compress -q --compress-all --force --format zst --output-dir {disk}/zst {small}",
         (
             Peer("batchproc --no-fsync", "{batchproc} compress -q --no-fsync --compress-all --force --format zst"
@@ -311,7 +312,7 @@ JOBS = (
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """One option over a range of values, everything else left at its default."""
+    """One option with several values; all others have their defaults."""
 
     key: str
     title: str

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Puts the ratios of results/results.md into the table of the README.
+"""Copies the ratios of results/results.md into the table of the README.
 
-usage: Benchmarks/readme.py [--check]      --check changes nothing, and ends with 1 where the table is another one
+usage: Benchmarks/readme.py [--check]      --check changes no file, and ends with 1 when the table differs
 """
 
 import pathlib
@@ -11,7 +11,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "results.md"
 README = HERE.parent / "README.md"
-# Those of most interest, a slower one among them; results.md has all.
+# The jobs of most interest, including a slower one; results.md has all jobs.
 SHOWN = [
     "SHA-256 of many small files",
     "tree to .zst",
@@ -44,7 +44,7 @@ def main() -> None:
     after = rest.split(END)[1]
     new = before + START + table(RESULTS.read_text()) + END + after
     if "--check" in sys.argv[1:]:
-        sys.exit(0 if new == readme else "README.md has another table than results.md: run Benchmarks/readme.py")
+        sys.exit(0 if new == readme else "the table of README.md differs from results.md: run Benchmarks/readme.py")
     README.write_text(new)
 
 

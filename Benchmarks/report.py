@@ -1,4 +1,4 @@
-"""Writes what was measured as a Markdown page with its charts."""
+"""Writes the measured times as a Markdown page with charts."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ def first_line(*command: str) -> str:
 
 
 def field(path: str, name: str) -> str:
-    """The value of the first `name : value` line of a file in /proc or /etc."""
+    """The value of the first line `name : value` in a file of /proc or /etc."""
     try:
         lines = pathlib.Path(path).read_text().splitlines()
     except OSError:
@@ -87,11 +87,11 @@ def write(folder: pathlib.Path, machine_rows: list[str], races: list[Race], curv
     folder.mkdir(parents=True, exist_ok=True)
     lines = [
         "# Side by side", "",
-        *(["**A quick run on trees of a tenth: good for a look, not for quoting.**", ""] if quick else []),
+        *(["**A quick run on trees of a tenth of the size: not for publication.**", ""] if quick else []),
         *machine_rows, "",
-        "Every row of a table was run in turns with the others, on the same warm files. The last column is the",
+        "The rows of a table were measured in turns, on the same files in memory. The last column is the",
         "ratio of medians: below 1, batchproc is faster. Peak is the resident memory of the largest process.",
-        "† other work, for scale: never counted as the best peer.", "",
+        "† different work, for comparison; does not count as the best peer.", "",
     ]
     groups = [
         (job.title, [(peer.name + ("" if peer.same_work else " †"), ours.median / timing.median, peer.same_work)
@@ -100,12 +100,12 @@ def write(folder: pathlib.Path, machine_rows: list[str], races: list[Race], curv
     ]
     if any(rows for _, rows in groups):
         (folder / "ratios.svg").write_text(
-            charts.bars("Time of batchproc over the time of each peer", "shorter is better; 1 is the peer's own time",
+            charts.bars("Time of batchproc divided by the time of each peer", "shorter is better; 1 is the peer's own time",
                         groups))
         lines += ["![ratios](ratios.svg)", ""]
     for race in races:
         lines += section(race)
-    # The sweeps run over the tree of the first job, whose best peer gives them their scale.
+    # The sweeps use the tree of the first job; a line shows the time of its best peer.
     level = best(races[0][2]) if races else None
     for sweep, points in curves:
         done = [(value, timing) for value, timing in points if timing.failure is None]

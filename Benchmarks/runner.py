@@ -1,4 +1,4 @@
-"""Times commands against each other: in turns, because a machine's speed drifts, and by medians."""
+"""Measures commands in turns, because the speed of a machine drifts, and reports medians."""
 
 import dataclasses
 import json
@@ -9,13 +9,13 @@ import subprocess
 import tempfile
 import time
 
-# Without one of these a command needs no shell, and hyperfine can start it by itself.
+# A command without any of these characters needs no shell, so hyperfine can start it directly.
 SHELL_MARKS = re.compile(r"[|&;<>()$`*?\"'\n]")
 
 
 @dataclasses.dataclass
 class Timing:
-    """The runs of one command: wall and processor seconds, and the largest process's resident KiB."""
+    """The runs of one command: wall and processor seconds, and the resident KiB of the largest process."""
 
     name: str
     command: str
@@ -34,7 +34,7 @@ def shell(command: str) -> None:
 
 
 def first_run(timing: Timing, prepare: str | None) -> float:
-    """Runs once to warm the caches, to see that the command works and how much memory it takes; its seconds."""
+    """Runs once, to warm the caches and to measure memory; returns the seconds. Fails if the command fails."""
     program = timing.command.split("xargs")[-1].split()
     program = next((word for word in program if not word.startswith("-")), "")
     if shutil.which(program) is None:
@@ -43,7 +43,7 @@ def first_run(timing: Timing, prepare: str | None) -> float:
     if prepare:
         shell(prepare)
     start = time.monotonic()
-    # time(1) stands between, because a child's peak begins with that of the process it was forked from.
+    # time(1) starts the command, because the peak of a child begins with that of the process that forked it.
     with tempfile.NamedTemporaryFile("w+") as peak:
         done = subprocess.run(
             ["time", "--quiet", "-f", "%M", "-o", peak.name, "sh", "-c", timing.command],
@@ -73,10 +73,10 @@ def one_round(timings: list[Timing], runs: int, prepare: str | None) -> None:
 
 
 def race(timings: list[Timing], budget: float, prepare: str | None = None) -> None:
-    """Fills the timings by as many rounds as fit the budget of seconds, from 3 to 15.
+    """Adds rounds to the timings until the budget of seconds is used, from 3 to 15 rounds.
 
-    A round is one run of each command, or ten where a run takes no time. The first command changes from round to
-    round, so that none is always the one that runs after a pause.
+    A round is one run of each command, or ten of a very short one. Each round begins with another command,
+    so that the first run after a pause is not always of the same command.
     """
     once = sum(first_run(timing, prepare) for timing in timings)
     runners = [timing for timing in timings if timing.failure is None]
@@ -89,7 +89,7 @@ def race(timings: list[Timing], budget: float, prepare: str | None = None) -> No
         try:
             one_round(runners[shift:] + runners[:shift], runs, prepare)
         except RuntimeError as error:
-            # The other tables are still worth having.
+            # The other tables are still useful.
             for timing in runners:
                 timing.failure = str(error).splitlines()[0]
             return

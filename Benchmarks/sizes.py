@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Measures what a file costs in trees of 1,000, 30,000 and 1,000,000 files, and a gigabyte in files of 1, 2 and 4 GB.
+"""Measures the cost of a file in trees of 1,000, 30,000 and 1,000,000 files, and of a gigabyte in files of
+1, 2 and 4 GB.
 
-usage: Benchmarks/sizes.py [--binary PATH] [--work FOLDER] [--results FOLDER] [--only files,bytes] [--jobs hash,...] [--divide N]
+usage: Benchmarks/sizes.py [--binary PATH] [--work FOLDER] [--results FOLDER] [--only files,bytes]
+                           [--jobs hash,...] [--divide N]
 
-Time and memory that grow with the size show as lines that rise. The trees are in memory, so that what is measured is the program.
-Medians of three runs; of one where it takes more than 20 s. What was measured is added to a page with two charts.
+If time or memory for one file grows with the size of the tree, its line in the chart rises. The trees are in
+memory, so that only the program is measured. The values are medians of three runs, or of one if it takes more
+than 20 s. The results are added to a page with two charts.
 """
 
 import argparse
@@ -71,7 +74,7 @@ class Bench:
 
 
 def files(path: pathlib.Path, count: int) -> None:
-    """A tree of small files: 1 KB on average, words by Zipf's law."""
+    """A tree of small files: 1 KB on average, with words that follow Zipf's law."""
     chance = trees.random.Random(count)
     text = trees.Filler(chance).text(1 << 20)
     for number in range(count):
@@ -85,9 +88,9 @@ def files(path: pathlib.Path, count: int) -> None:
 
 def page(results: pathlib.Path, binary: str, work: pathlib.Path) -> None:
     measured = json.loads((results / "sizes.json").read_text())
-    parts = ["# Cost against size", "",
-             "What one file costs in trees of small files, and one gigabyte in one large file; a level line is a cost that does not",
-             "depend on the size. Trees in memory; made by `Benchmarks/sizes.py`.", "", *report.machine(binary, work), ""]
+    parts = ["# Cost by size", "",
+             "What one file costs in trees of small files, and one gigabyte in one large file; a horizontal line is a cost",
+             "that does not depend on the size. Trees in memory; made by `Benchmarks/sizes.py`.", "", *report.machine(binary, work), ""]
     for kind, axis, unit, factor in (("files", "files in the tree", "microseconds a file", 1e6), ("bytes", "GB in one file", "seconds a GB", 1.0)):
         rows = {job: sorted((int(size), *cost) for size, cost in sizes.items()) for job, sizes in measured.get(kind, {}).items()}
         if not rows:
@@ -109,8 +112,8 @@ def main() -> None:
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results")
     parser.add_argument("--only", default="files,bytes")
     parser.add_argument("--jobs", default=",".join(JOBS))
-    parser.add_argument("--sizes", help="only these, such as 1000,30000")
-    parser.add_argument("--divide", type=int, default=1, help="smaller sizes, for trying")
+    parser.add_argument("--sizes", help="only these sizes, such as 1000,30000")
+    parser.add_argument("--divide", type=int, default=1, help="divides the sizes, for tests")
     options = parser.parse_args()
     binary = str(pathlib.Path(options.binary).resolve())
     bench = Bench(binary, options.work)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Holds `-j auto` against a sweep of fixed numbers on slow devices, which a preload library stands in for.
+"""Compares `-j auto` with fixed numbers on slow devices, which a preload library simulates.
 
 usage: Benchmarks/slow_devices.py [--binary PATH] [--work FOLDER] [--runs N]
 
-Prints one row a device: the best fixed number, its seconds, those of auto, and the ratio of both over the whole run and in its
-second half; then how soon a change of the device is followed, and how soon `pause`, `resume` and a number are obeyed.
+Prints one row for each device: the best fixed number, its seconds, those of auto, and the ratio of both
+over the whole run and in its second half. Then it prints how soon auto follows a change of the device, and
+how soon `pause`, `resume` and a number in the control file take effect.
 """
 
 import argparse
@@ -17,8 +18,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SWEEP = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-# Microseconds of a request, width, penalty (see Tests/SlowDevice/slow-device.c), and the fixed numbers that are worth measuring:
-# elsewhere a run takes minutes, and is far from the best.
+# Microseconds of a request, width, penalty (see Tests/SlowDevice/slow-device.c), and the fixed numbers to
+# measure; with other numbers a run takes minutes and is far from the best.
 DEVICES = {
     "disk, slower with parallelism": ("1000:9999:2.5", (1, 3)),
     "SSD, 16 ways": ("8000:16:0", (6, 64)),
@@ -50,7 +51,7 @@ class Bench:
             stderr=subprocess.PIPE, text=True)
 
     def seconds(self, model: str, number: str) -> tuple[float, float]:
-        """Of all files, and of the second half of them."""
+        """Seconds of all files, and of the second half of them."""
         run = self.start(model, "-q", "-j", number)
         run.communicate()
         _, whole, half, _ = self.log.read_text().split()
@@ -76,7 +77,7 @@ def sweep(bench: Bench, runs: int) -> None:
 
 
 def follow(bench: Bench) -> None:
-    """Prints the numbers after a change of the device, with the seconds since the start."""
+    """Prints each number after a change of the device, with the seconds since the start."""
     run = bench.start(CHANGE, "-v", "--stride", "8")
     start, levels = None, []
     for line in run.stderr:
@@ -85,11 +86,11 @@ def follow(bench: Bench) -> None:
             levels.append((time.monotonic() - start, int(line.split("->")[1].split(":")[0])))
     run.wait()
     text = ", ".join(f"{seconds:.2f} s: {level}" for seconds, level in levels)
-    print(f"\nA network mount of 64 ways that is a disk from 3 s to 8 s: {text}")
+    print(f"\nA network mount of width 64 that becomes a disk from 3 s to 8 s: {text}")
 
 
 def obey(bench: Bench) -> None:
-    """Seconds from a line in the control file to the last file of the number before."""
+    """Prints how soon each change of the control file takes effect."""
     control = bench.work / "control"
     control.write_text("concurrency 32\n")
     run = bench.start("20000:64:0", "-q", "--control", str(control))
@@ -111,7 +112,7 @@ def obey(bench: Bench) -> None:
             print(f"{line}: first file after {min(within, default=-1):.2f} s")
         else:
             late = [when for when in within if when > 0.5]
-            print(f"{line}: {len(late) / (end - moment - 0.5):.0f} files/s from 0.5 s on (4 lanes come to 100)")
+            print(f"{line}: {len(late) / (end - moment - 0.5):.0f} files/s after 0.5 s (4 lanes read 100 files/s)")
 
 
 def main() -> None:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the manifests of a set that no backup made, to measure `snapshots --find` over many snapshots.
+"""Makes the manifests of a backup set without a backup, to measure `snapshots --find` over many snapshots.
 
 usage: Benchmarks/snapshots.py DIRECTORY [SNAPSHOTS [FILES]]
 
-Each manifest has the same files, of which one changes from snapshot to snapshot. There are no archives: what is searched are the manifests.
-Then, with the manifests in the cache of the system:
+Each manifest has the same files, of which one changes in each snapshot. There are no archives, since the
+command reads only manifests. Then run, with the manifests in the page cache:
 
     /usr/bin/time -v batchproc snapshots DIRECTORY --find 'report-0*.odt'
 """

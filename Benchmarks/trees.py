@@ -1,4 +1,5 @@
-"""The trees that are measured: made from a fixed seed, the same bytes everywhere, and kept for the next run."""
+"""The measured trees. They are made from a fixed seed, have the same bytes everywhere, and are kept for the
+next run."""
 
 import dataclasses
 import json
@@ -8,13 +9,15 @@ import random
 import shutil
 
 PIECE = 1 << 20
-# One file in five is noise: pictures and archives, which no compressor shrinks.
+# One file in five is noise, like pictures and archives, which cannot be compressed.
 NOISE_SHARE = 0.2
 
 
 @dataclasses.dataclass(frozen=True)
 class Tree:
-    """A tree of `files` whose sizes are log-normal and add up to `size` bytes; one file when `files` is 1."""
+    """A tree of `files` whose sizes are log-normal and add up to `size` bytes; a single file when `files` is
+    1.
+    """
 
     name: str
     files: int
@@ -22,7 +25,7 @@ class Tree:
     size: int
     sigma: float = 1.6
     seed: int = 20240229
-    # Raised when the way a tree is filled changes, so that a kept one is made again.
+    # Increase this when trees are filled differently, so that kept trees are made again.
     version: int = 1
 
     def scaled(self, divisor: int) -> "Tree":
@@ -43,21 +46,21 @@ TREES = {
 
 
 class Filler:
-    """Bytes for files: words by Zipf's law, broken into lines, or noise."""
+    """Contents of files: words that follow Zipf's law, broken into lines, or noise."""
 
     def __init__(self, chance: random.Random):
         self.chance = chance
         syllables = [a + b for a in "bdfghklmnprstvw" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "ou")]
         words = ["".join(chance.choices(syllables, k=chance.choice((1, 2, 2, 3, 3, 4)))) for _ in range(12_000)]
         weights = [1 / rank for rank in range(1, len(words) + 1)]
-        # 65,536 slots, so that two random bytes choose a word with its weight at the speed of a table.
+        # 65,536 slots, so that two random bytes select a word with its weight by a fast table lookup.
         slots = chance.choices(words, weights, k=1 << 16)
         ends = chance.choices((" ", ", ", ".\n", "\n"), (80, 8, 6, 6), k=1 << 16)
         self.table = [(word + end).encode() for word, end in zip(slots, ends)]
         self.mean = sum(map(len, self.table)) / len(self.table)
 
     def write(self, path: str, size: int, alternate: bool = False) -> None:
-        """A file that is all text or all noise, or text and noise by turns: a single file must be both."""
+        """A file that is all text or all noise; a single file has both in turn."""
         noise = self.chance.random() < NOISE_SHARE
         with open(path, "wb") as file:
             for start in range(0, size, PIECE):
@@ -74,7 +77,7 @@ class Filler:
 
 
 def sizes(tree: Tree, chance: random.Random) -> list[int]:
-    """Log-normal sizes scaled so that they add up to the tree's size exactly."""
+    """Log-normal sizes, scaled so that their sum is exactly the tree's size."""
     drawn = [chance.lognormvariate(0, tree.sigma) for _ in range(tree.files)]
     scale = tree.size / sum(drawn)
     whole = [int(size * scale) for size in drawn]
@@ -83,7 +86,7 @@ def sizes(tree: Tree, chance: random.Random) -> list[int]:
 
 
 def folders(tree: Tree, chance: random.Random) -> list[str]:
-    """Folder paths below the root, each hung under an earlier one at most nine levels down."""
+    """Folder paths below the root, each within an earlier one and at most nine levels deep."""
     paths = [""]
     while len(paths) < tree.folders:
         parent = chance.choice(paths)
@@ -93,7 +96,7 @@ def folders(tree: Tree, chance: random.Random) -> list[str]:
 
 
 def make(tree: Tree, path: pathlib.Path) -> None:
-    """Builds the tree at `path`, or keeps the one that is there when it was made from the same values."""
+    """Makes the tree at `path`, or keeps an existing one that was made from the same values."""
     stamp = path.with_name(path.name + ".made")
     wanted = json.dumps(dataclasses.asdict(tree))
     if path.is_dir() and stamp.is_file() and stamp.read_text() == wanted:
@@ -116,7 +119,9 @@ def make(tree: Tree, path: pathlib.Path) -> None:
 
 
 def place(wanted: int) -> pathlib.Path:
-    """Memory when it has room for `wanted` bytes twice over, since what is measured is the program, not the disk."""
+    """A folder in memory if it has room for `wanted` bytes twice, since the program is measured, not the
+    disk.
+    """
     memory = pathlib.Path("/dev/shm")
     kept = memory / "batchproc-bench"
     if kept.is_dir() or (memory.is_dir() and shutil.disk_usage(memory).free > 2 * wanted):

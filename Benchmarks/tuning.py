@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Holds `-j auto` and `tune` against a sweep by hand, on trees in memory, where the processors are the limit.
+"""Compares `-j auto` and `tune` with a sweep over fixed numbers, on trees in memory, where the processors
+are the limit.
 
-usage: Benchmarks/tuning.py [--binary PATH] [--work FOLDER] [--runs N] [--scale N] [--jobs hash,compress,archive]
-       [--seconds S] [--most N]
+usage: Benchmarks/tuning.py [--binary PATH] [--work FOLDER] [--runs N] [--scale N]
+       [--jobs hash,compress,archive] [--seconds S] [--most N]
 
-One row a job. Every number of the sweep and `auto` run in turns, N times each, the first one another in each round.
-`auto` is to take at most 1.03 of the best fixed number; what `tune` recommends for hash, compress and archive likewise, found in
-less than 60 s. Ratios are of medians; the spread is that of the best number, from its fastest run to its slowest, as a part of
-its median: ratios nearer to 1 than it are noise.
+Prints one row for each job. All numbers of the sweep and `auto` run in turns, N times each, and each round
+begins with a different one. `auto` should take at most 1.03 times as long as the best fixed number. The
+same holds for the number that `tune` recommends for hash, compress and archive, which it should find in
+less than 60 s. Ratios are ratios of medians. The spread is that of the best number: the difference of its
+slowest and fastest run, divided by its median. A ratio that differs from 1 by less than the spread is
+noise.
 """
 
 import argparse
@@ -41,7 +44,7 @@ class Bench:
         self.out = work / "out"
 
     def seconds(self, job: str, number: str) -> float:
-        """Wall seconds of one run."""
+        """The wall time of one run in seconds."""
         self.clean()
         tree, command = JOBS[job]
         words = command.format(j=number, tree=self.trees[tree], out=self.out).split()
@@ -57,7 +60,7 @@ class Bench:
         self.out.with_name(self.out.name + ".tar.zst").unlink(missing_ok=True)
 
     def tune(self, job: str, seconds: int) -> tuple[str, float, str]:
-        """The number that is recommended, how long that took, and the reason that was given."""
+        """The recommended number, the time to find it, and the reason that was given."""
         start = time.monotonic()
         done = subprocess.run(
             [self.binary, "tune", "--json", "--job", job, "--seconds", str(seconds), str(self.trees[JOBS[job][0]])],
@@ -74,7 +77,7 @@ def levels(most: int) -> list[str]:
 
 
 def sweep(bench: Bench, job: str, numbers: list[str], runs: int) -> dict[str, list[float]]:
-    """All numbers in turns; a first run of each is not counted."""
+    """Measures all numbers in turns, without the first run of each."""
     taken = {number: [] for number in numbers}
     for number in numbers:
         bench.seconds(job, number)
@@ -92,7 +95,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--scale", type=int, default=1, help="divides the files and bytes of the trees")
     parser.add_argument("--jobs", default=",".join(JOBS))
-    parser.add_argument("--seconds", type=int, default=30, help="for each tune")
+    parser.add_argument("--seconds", type=int, default=30, help="seconds for each run of tune")
     parser.add_argument("--most", type=int, default=4 * len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     options.binary = str(pathlib.Path(options.binary).resolve())

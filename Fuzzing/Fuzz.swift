@@ -1,6 +1,6 @@
 import Glibc
 
-/// The entry that `BATCHPROC_FUZZ` names: one program for all of them is linked once.
+/// The entry that `BATCHPROC_FUZZ` names. All entries are in one program, so that it is linked only once.
 private let entry: @Sendable (UnsafePointer<UInt8>, Int) -> Void = {
   let name = getenv("BATCHPROC_FUZZ").map { String(cString: $0) } ?? ""
   guard let entry = fuzzEntries.first(where: { $0.name == name }) else {

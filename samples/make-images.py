@@ -14,7 +14,7 @@ def chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def png(width: int, height: int, pixel) -> bytes:
-    """8-bit RGB, every row with filter 0."""
+    """Returns a PNG with 8-bit RGB and filter 0 in each row."""
     rows = b"".join(b"\0" + b"".join(bytes(pixel(x, y)) for x in range(width)) for y in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)

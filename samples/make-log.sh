@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes samples/logs/access.log, about 1 MiB of lines that compress well; the same bytes every time.
+# Writes samples/logs/access.log, about 1 MiB of lines that compress well. The bytes are always the same.
 set -eu
 cd "$(dirname "$0")/logs"
 awk 'BEGIN {

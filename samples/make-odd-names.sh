@@ -1,5 +1,5 @@
 #!/bin/bash
-# Fills samples/odd with legal names and kinds of files that git cannot hold, or holds badly.
+# Fills samples/odd with valid names and kinds of files that git cannot store, or not reliably.
 set -euo pipefail
 cd "$(dirname "$0")"
 rm -rf odd
@@ -25,17 +25,17 @@ put '$(echo run)'
 put '%s%n%@'
 put '..not-a-parent'
 put $'caf\xc3\xa9'   # é as one code point
-put $'cafe\xcc\x81'  # e and a combining accent: another name, though it looks the same
+put $'cafe\xcc\x81'  # e and a combining accent: a different name that looks the same
 put "$(printf 'x%.0s' {1..255})"
 
-# Kinds that must be passed by: reading the first would wait for ever.
+# Kinds that must be skipped; reading the first one would wait forever.
 mkfifo fifo
 perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0) && bind(S, sockaddr_un("socket")) or die "socket: $!\n"'
 ln -s nowhere dangling-link
 ln -s link-loop link-loop
 ln -s . link-to-self
 
-# Kinds that must be read: two names of one file, and 16 MiB of which all but the end is a hole.
+# Kinds that must be read: two names of one file, and a file of 16 MiB that is a hole except for its end.
 echo 'one file, two names' >hard-link-1
 ln hard-link-1 hard-link-2
 truncate -s 16M sparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Verifies the manifest of a backup and the archives that it needs, written from docs/formats.md alone.
+"""Verifies the manifest of a backup and the archives that it needs, written from docs/formats.md only.
 
-usage: read-snapshot.py MANIFEST        0: whole, 4: damaged, or an archive is missing
+usage: read-snapshot.py MANIFEST        0: complete, 4: damaged, or an archive is missing
 """
 import collections, hashlib, json, os, re, sys
 def expect(condition, what):
@@ -9,8 +9,8 @@ def expect(condition, what):
         raise ValueError(what)
 
 def check(line, *numbers, **texts):
-    """That a line is an object with these numbers, and texts that match these patterns."""
-    expect(isinstance(line, dict), "a line is no object")
+    """Checks that a line is an object with these numbers, and with texts that match these patterns."""
+    expect(isinstance(line, dict), "a line is not an object")
     expect(all(type(line[key]) is int and 0 <= line[key] < 2 ** 64 for key in numbers), "a number is malformed")
     expect(all(isinstance(line[key], str) and re.fullmatch(form, line[key]) for key, form in texts.items()), "a text is malformed")
     return line
@@ -18,17 +18,17 @@ def check(line, *numbers, **texts):
 STAMP, DIGEST = r"\d{8}T\d{6}Z", "[0-9a-f]{64}"
 
 def read(manifest):
-    """The first line, the rows, the total of each source, what each archive has, and the last line."""
+    """The first line, the rows, the totals of the sources, the needed archives, and the last line."""
     data = open(manifest, "rb").read()
     expect(data.endswith(b"}\n"), "the last line is cut")
     last = data.rfind(b"\n", 0, -1) + 1
     head, *lines, end = (check(json.loads(line), type="[a-z_]+") for line in data.splitlines())
-    expect(head["type"] == "snapshot" and head["schema"] == 1 and end["type"] == "end", "it is no manifest")
+    expect(head["type"] == "snapshot" and head["schema"] == 1 and end["type"] == "end", "it is not a manifest")
     check(head, set="[^/\0]+", id=STAMP)
     expect(os.path.basename(manifest) == f"{head['set']}-{head['id']}.manifest", "its name is that of another snapshot")
     check(end, "rows", "files", "bytes", "archive_size", "footer", manifest_sha256=DIGEST)
-    expect(hashlib.sha256(data[:last]).hexdigest() == end["manifest_sha256"], "the SHA-256 is another one")
-    expect(data[end["footer"] - 1:end["footer"]] == b"\n", "the lines behind the rows begin elsewhere")
+    expect(hashlib.sha256(data[:last]).hexdigest() == end["manifest_sha256"], "the SHA-256 is wrong")
+    expect(data[end["footer"] - 1:end["footer"]] == b"\n", "the place of the footer is wrong")
     by_type = collections.defaultdict(list)
     for line in lines:
         by_type[line["type"] if line["type"] in ("source", "total", "needs") else "row"].append(line)
@@ -39,17 +39,17 @@ def main(manifest):
     files, size = collections.Counter(), collections.Counter()
     for row in rows:
         files[check(row, "size", archive=STAMP)["archive"]] += row["type"] != "directory"
-        # A further name of a file has no bytes of its own.
+        # A further name of a file has no separate bytes.
         size[row["archive"]] += 0 if "first_name" in row or "first_name_b64" in row else row["size"]
     expect(len(rows) == end["rows"] and sum(files.values()) == end["files"], "rows are missing")
     expect(sum(size.values()) == end["bytes"] and sum(check(total, "files")["files"] for total in totals) == end["files"], "counts differ")
     expect({check(need, "files", "bytes", archive=STAMP)["archive"]: (need["files"], need["bytes"]) for need in needs} ==
-           {archive: (files[archive], size[archive]) for archive in files}, "the archives hold something else")
+           {archive: (files[archive], size[archive]) for archive in files}, "the counts of the archives differ")
     folder = os.path.dirname(manifest) or "."
     for archive in files.keys() | {head["id"]} if end["archive_size"] else files:
         path = os.path.join(folder, f"{head['set']}-{archive}.tar.zst")
         expect(os.path.exists(path), f"{path} is missing")
-        expect(archive != head["id"] or os.path.getsize(path) == end["archive_size"], f"{path} has another size")
+        expect(archive != head["id"] or os.path.getsize(path) == end["archive_size"], f"{path} has a wrong size")
     print(f"{head['id']}: {end['files']} files, {end['bytes']} bytes in {len(needs)} archives")
 
 try:

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Builds the BLAKE3 library, with its assembly, from the official C sources, and installs it where compilers look.
-# Debian has these sources in the package of a Rust crate, which is unpacked and not installed: what it depends on is not
-# needed. Does nothing where the library is.
+# Builds the BLAKE3 library, with its assembly, from the official C sources, and installs it in a folder that
+# compilers search. Debian has these sources in the package of a Rust crate. The package is unpacked and not
+# installed, since its dependencies are not needed. Does nothing if the library is installed.
 # usage: scripts/blake3.sh [PREFIX]     default: /usr/local
 set -eu
 
@@ -14,7 +14,7 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Root's downloads are made by another user, who has to be able to write here.
+# apt downloads as another user, who needs access to this folder.
 chmod 755 "$work"
 (
   cd "$work"
@@ -37,7 +37,7 @@ chmod 755 "$work"
   install -d "$prefix/lib/pkgconfig" "$prefix/include"
   install -m 644 libblake3.a "$prefix/lib/"
   install -m 644 blake3.h "$prefix/include/"
-  # Swift Package Manager asks this file where to look.
+  # Swift Package Manager reads the paths from this file.
   version=$(sed -n 's/^#define BLAKE3_VERSION_STRING "\(.*\)"/\1/p' blake3.h)
   cat >"$prefix/lib/pkgconfig/blake3.pc" <<END
 Name: blake3

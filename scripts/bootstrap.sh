@@ -3,21 +3,21 @@
 # usage: scripts/bootstrap.sh GROUP...      groups: build, demo, test, bench, package, slurm
 set -eu
 
-# What the Swift linker needs of the system, then the C libraries.
+# Packages that the Swift linker needs, then the C libraries.
 build="binutils gcc libc6-dev libstdc++-12-dev libarchive-dev libbz2-dev libdeflate-dev liblz4-dev liblzma-dev libsqlite3-dev libssl-dev \
 libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
-# Stock tools that the demo shows, and no Debian is sure to have.
+# Stock tools in the demo that may be missing on Debian.
 demo=zstd
-# Stock tools that the tests hold our output against, and what they make faults and odd trees with.
+# Stock tools with which the tests compare our output, and tools that make faults and unusual trees.
 test="acl age attr b3sum btrfs-progs bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
 mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema rclone restic rhash shellcheck strace time tmux unzip xfsprogs xxhash xz-utils zip zsh zstd"
 bench="b3sum borgbackup bzip2 hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl pigz python3 restic rhash time xxhash xz-utils zstd"
-# A scheduler of several nodes on one machine.
+# A scheduler with several nodes on one machine.
 slurm="munge slurm-client slurmctld slurmd"
-# What makes an empty Debian to install in, and looks at the package.
+# Tools that make an empty Debian system for a test installation, and check the package.
 package="dpkg-dev lintian mmdebstrap"
 
-# Opened at run time where they are there; isal has the igzip that is measured.
+# Libraries that are opened at run time if they exist; the package isal has igzip, which is measured.
 if [ "$(uname -m)" = x86_64 ]; then
   build="$build libipsec-mb-dev libisal-dev"
   demo="$demo libipsec-mb1 libisal2" test="$test libipsec-mb1 libisal2" bench="$bench isal libipsec-mb1 libisal2"
@@ -25,7 +25,7 @@ fi
 
 root=$(dirname "$0")
 case " $* " in *" build "*) builds_library=yes ;; *) builds_library= ;; esac
-# What no package installs; last, since it needs a compiler.
+# A library that has no package; it is built last, since it needs a compiler.
 finish() {
   [ -z "$builds_library" ] || [ ! -e /etc/debian_version ] || "$root/blake3.sh"
   exit 0
@@ -40,7 +40,7 @@ for group in "$@"; do
     bench) packages="$packages $bench" ;;
     package) packages="$packages $package" ;;
     slurm) packages="$packages $slurm" ;;
-    *) echo "bootstrap: unknown group '$group' (build, demo, test, bench, package)" >&2; exit 64 ;;
+    *) echo "bootstrap: unknown group '$group' (build, demo, test, bench, package, slurm)" >&2; exit 64 ;;
   esac
 done
 
@@ -50,7 +50,7 @@ if ! command -v swift >/dev/null 2>&1; then
 fi
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
-  echo "bootstrap: not a Debian system; the BLAKE3 C library and these Debian packages, or their equals, are needed:$packages" >&2
+  echo "bootstrap: not a Debian system; the BLAKE3 C library and these Debian packages, or equivalent ones, are needed:$packages" >&2
   exit 0
 fi
 
@@ -69,12 +69,12 @@ fi
 
 export DEBIAN_FRONTEND=noninteractive
 apt() { apt-get -q -o DPkg::Lock::Timeout=300 "$@" </dev/null; }
-# $missing is a list of words on purpose.
+# $missing is split into words.
 # shellcheck disable=SC2086
 install() { apt install -y --no-install-recommends $missing; }
 
 echo "bootstrap: installing$missing" >&2
-# A fresh image has no package lists, an old one has lists whose files are gone from the mirror.
+# A fresh image has no package lists, and the lists of an old one name files that the mirror no longer has.
 # shellcheck disable=SC2086
 if apt install -s $missing >/dev/null 2>&1 && install; then finish; fi
 apt update

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """Lets each system call of each command fail once, at each of its first occurrences.
 
-usage: scripts/call-faults.py BINARY [--allocations N] [--occurrences N] [--sample N] [--seed N] [--only REGEX] [--calls REGEX]
+usage: scripts/call-faults.py BINARY [--allocations N] [--occurrences N] [--sample N] [--seed N]
+       [--only REGEX] [--calls REGEX]
 
-Each command runs once under strace: that tells which calls it makes below its folder, thread by thread. Then it runs again for each
-of them, up to the N-th of a name (50), and for each error that fits, with that one call failing (strace -e inject). --sample
-takes that many of all of these runs, by a seeded generator; without it all are made.
+Each command runs once under strace, which shows the calls of each thread on files below its folder. Then it
+runs again for each of these calls, up to the N-th occurrence of a name (50), and for each possible error,
+while strace lets that one call fail (-e inject). --sample chooses that many of these runs with a seeded
+generator; by default all are made.
 
-With --allocations it is not calls that fail but allocations, by a preload library: each of the first N after the start of main(), and
-each of the first N that the runtime of Swift does not ask for, so that the C libraries get their turn. Without memory that runtime ends
-the program by a signal, and so may others: then nothing is lost and nothing torn.
+With --allocations, a preload library lets allocations fail instead of calls: each of the first N after the
+start of main(), and each of the first N that the Swift runtime does not make, so that the C libraries are
+tested too. The Swift runtime ends the program by a signal when it has no memory, and so may libraries; even
+then nothing may be lost, and no file may be partial.
 
-Each has to end by itself, in 60 seconds, with a status of the table, with a message where it is not 0; nothing is lost, nothing
-torn has a final name, and 0 means that all was done. The same command without a fault then completes the work. Ends with 1
-when something does not hold.
+Each run must end within 60 seconds with a status of the table, and with a message if the status is not 0.
+Nothing is lost, no partial file has a final name, and 0 means that all work was done. The same command
+without a fault then completes the work. Ends with 1 when a condition is violated.
 """
 
 import argparse
@@ -30,7 +33,7 @@ import tempfile
 from scenarios import CODECS, Program, READERS, SCENARIOS, TEMPORARY, read_file, rebuild
 
 STATUSES = {0, 1, 3, 4, 5, 11, 20}
-# What Linux may answer, by the kind of call; EINTR only where a call waits or is slow.
+# Errors that Linux may return for each kind of call; EINTR only for calls that wait or are slow.
 ERRORS = {
     "openat": ("EIO", "EINTR", "EMFILE", "ENOMEM", "ESTALE", "ENOSPC"), "openat2": ("EIO", "EINTR", "EMFILE", "ENOMEM", "ESTALE"),
     "read": ("EIO", "EINTR", "ESTALE"), "pread64": ("EIO", "EINTR", "ESTALE"), "getdents64": ("EIO", "ENOMEM", "ESTALE"),
@@ -49,7 +52,7 @@ ERRORS = {
 
 
 class Faults:
-    """The runs of one command with a fault."""
+    """The runs of one command with one fault each."""
 
     def __init__(self, name, kind, place, binary):
         self.name = name
@@ -91,7 +94,9 @@ class Faults:
         return self.program.run(*self.scenario.command, under=("strace", "-f", "-qq", "--seccomp-bpf", "-o", self.trace, *options))
 
     def calls(self, root):
-        """(call, how many of it the thread made before and with it) of calls that are about the folder of the run."""
+        """(call, its number among the calls of this name in its thread) for calls that name the folder of the
+        run.
+        """
         counts, sites = collections.Counter(), []
         with open(self.trace, encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -115,12 +120,12 @@ class Faults:
         return self.run("-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={turn}")
 
     def look(self, *case):
-        """What does not hold, and the status."""
+        """The status, and the violated conditions."""
         rebuild(self.program.root, self.before, self.scenario.constant)
         try:
             done = self.fail(*case)
         except subprocess.TimeoutExpired:
-            return None, ["it does not end"]
+            return None, ["the command hangs"]
         status, problems = done.returncode, []
         if status == 127 and b"loading shared libraries" in done.stderr:
             return "loader", []
@@ -136,7 +141,7 @@ class Faults:
         is_done = status == self.scenario.status
         problems += [words for _, words in self.scenario.look(is_done)]
         if is_done and self.scenario.printed is not None and done.stdout != self.scenario.printed:
-            problems.append("0 with another output")
+            problems.append("0 with a different output")
         if is_done and not problems and (left := self.left()):
             problems.append(f"0, and {left} is left")
         if not problems:
@@ -144,14 +149,18 @@ class Faults:
         return status, problems
 
     def may_end(self):
-        """Whether libdispatch could not look at its own threads, or wake one, which ends a program (SIGILL)."""
+        """Whether a failing call prevented libdispatch from reading or waking its threads, which ends a
+        program by SIGILL.
+        """
         return self.has(r'"/proc/\d+/stat"|write\(\d+, "\\1(\\0){7}", 8')
 
     def is_reached(self):
         return True
 
     def has(self, pattern):
-        """Whether a call with such a text has failed; the same turn of several threads fails."""
+        """Whether a call that matches the pattern has failed; the fault hits the same turn in several
+        threads.
+        """
         begun = {}
         with open(self.trace, encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -159,7 +168,7 @@ class Faults:
                 if call.endswith("<unfinished ...>\n"):
                     begun[thread] = call
                 elif "(INJECTED)" in call:
-                    # Where another thread made a call meanwhile, the beginning stands in a line of its own.
+                    # The beginning of an interrupted call has a separate line in the trace.
                     whole = begun.get(thread, "") + call if " resumed>" in call else call
                     if re.search(pattern, whole):
                         return True
@@ -174,7 +183,7 @@ class Faults:
 
 
 class Allocations(Faults):
-    """The runs of one command with an allocation that fails."""
+    """The runs of one command with one failing allocation each."""
 
     def __init__(self, name, kind, place, binary):
         self.library = os.path.join(place, "few-allocations.so")
@@ -192,7 +201,7 @@ class Allocations(Faults):
         return self.with_failing(0, "")
 
     def find_sites(self):
-        """How many allocations there are: of all, and of all but the runtime."""
+        """The number of allocations: of all, and of all except those of the Swift runtime."""
         result = []
         for skip in dict.fromkeys(("", self.runtime)):
             rebuild(self.program.root, self.before, self.scenario.constant)
@@ -213,7 +222,9 @@ class Allocations(Faults):
         return True
 
     def is_reached(self):
-        """Threads share the count, so that a run may have fewer than the first one had."""
+        """Whether the allocation was reached. Threads share the count, so a run may have fewer allocations
+        than the first one.
+        """
         with open(self.trace, encoding="utf-8") as file:
             return "failed" in file.read()
 
@@ -223,7 +234,9 @@ class Allocations(Faults):
 
 @functools.cache
 def runtime_of_swift(binary):
-    """The functions of the runtime that get memory, LOW-HIGH,...; empty for a program without symbols."""
+    """The addresses of the runtime's allocation functions as LOW-HIGH,...; empty for a program without
+    symbols.
+    """
     names = subprocess.run(["nm", "-S", "--defined-only", binary], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
     pattern = re.compile(r"(\w+) (\w+) [tTwW] (swift_slowAlloc\w*|swift_allocObject|swift_bufferAllocate|_Znwm|_ZN5swift17MetadataAllocator\w+)$")
     found = filter(None, map(pattern.match, names.decode(errors="replace").splitlines()))
@@ -233,12 +246,12 @@ def runtime_of_swift(binary):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
-    parser.add_argument("--allocations", type=int, help="let each of the first N fail, and no calls")
-    parser.add_argument("--occurrences", type=int, default=50, help="of each call")
-    parser.add_argument("--sample", type=int, help="how many runs; all without it")
+    parser.add_argument("--allocations", type=int, help="fail each of the first N allocations instead of calls")
+    parser.add_argument("--occurrences", type=int, default=50, help="how many occurrences of each call")
+    parser.add_argument("--sample", type=int, help="how many runs; all by default")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="commands whose name fits")
-    parser.add_argument("--calls", default="", help="calls whose name fits")
+    parser.add_argument("--only", default="", help="only commands whose name matches")
+    parser.add_argument("--calls", default="", help="only calls whose name matches")
     options = parser.parse_args()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     numbers = random.Random(options.seed)

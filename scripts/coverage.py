@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Tells how much of what reads bytes from outside is reached by the library tests and the corpora of the fuzzer.
+"""Measures how much of the code that reads foreign bytes the library tests and the fuzzing corpora reach.
 
 usage: scripts/coverage.py [--skip-tests] [--show REGEX] [--least PERCENT]
 
-Builds the tests with counters in .build/cov, runs them, and prints regions of each file: those that were run, all of them, percent. --show prints
-the places that were not reached in the files whose path fits. Ends with 1 when less than --least percent (94) of all regions were reached.
+Builds the tests with counters in .build/cov, runs them, and prints the regions of each file: reached, total
+and percent. --show prints the regions that were not reached in the files whose path matches. Ends with 1
+when less than --least percent (94) of all regions were reached.
 """
 
 import argparse
@@ -18,7 +19,8 @@ import sys
 
 SCRATCH = ".build/cov"
 TESTS = "BatchEngineTests|BatchCoreTests|BatchprocTests|CorpusTests"
-# What is given bytes that somebody else may have written: files, answers of other programs, the command line.
+# The sources that read bytes which another user may have written: files, answers of programs, the command
+# line.
 READERS = """
 BatchCore/Archiving/Foreign/ReaderMessage
 BatchCore/Archiving/Formats/*
@@ -52,14 +54,14 @@ batchproc/Arguments/Table/{ValueSyntax,ValueSyntax+Duration,ValueSyntax+Size,Val
 
 
 def files():
-    """The paths of all readers; each line has to be of some file."""
+    """The paths of all readers. Each line must match at least one file."""
     found = []
     for line in READERS.split():
         head, mark, rest = line.partition("{")
         names, _, tail = rest.partition("}")
         paths = [path for name in (names.split(",") if mark else [""]) for path in glob.glob(f"Sources/{head}{name}{tail}.swift")]
         if not paths:
-            sys.exit(f"coverage: no file is called {line}")
+            sys.exit(f"coverage: no file matches {line}")
         found += sorted(paths)
     return list(dict.fromkeys(found))
 
@@ -69,7 +71,7 @@ def run_tests():
     tests = subprocess.run(["swift", "test", "--skip-build", "--disable-xctest", "--enable-code-coverage", "--scratch-path", SCRATCH,
                             "--no-parallel", "--filter", TESTS], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if tests.returncode:
-        sys.exit(tests.stdout.decode(errors="replace")[-8000:] + "coverage: tests failed")
+        sys.exit(tests.stdout.decode(errors="replace")[-8000:] + "coverage: some tests failed")
 
 
 def llvm(*arguments):
@@ -80,9 +82,9 @@ def llvm(*arguments):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--skip-tests", action="store_true", help="use the counters of the run before")
-    parser.add_argument("--show", help="print what was not reached in these files")
-    parser.add_argument("--least", type=float, default=94, help="percent of regions")
+    parser.add_argument("--skip-tests", action="store_true", help="use the counters of the last run")
+    parser.add_argument("--show", help="print the regions that were not reached in these files")
+    parser.add_argument("--least", type=float, default=94, help="the least percentage of regions")
     options = parser.parse_args()
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     readers = files()

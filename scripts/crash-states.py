@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
-"""Looks at the states in which a power cut may leave the files of a run.
+"""Checks the states in which a power cut may leave the files of a run.
 
 usage: scripts/crash-states.py BINARY [--states N] [--seed N] [--only REGEX] [--mistakes] [--keep DIR]
 
-Each scenario is run once under strace. From the calls that change files come the states that a file system may leave when
-the power fails behind any of them:
+Each scenario runs once under strace. The calls that change files give the states in which a file system may
+be after a power cut at any point:
 
-  posix    each name and each block of a file that nothing has brought to the disk is there or not, by itself; only fsync,
-           fdatasync and syncfs bring something there
-  ordered  names, modes and sizes come to the disk in their order, and each sync brings all before it (as ext4 with ordered
-           data): a file that was not synced has its first blocks
-  log      the same, but any of the blocks of such a file may be missing or zeros (as XFS, or ext4 with data=writeback)
+  posix    each name and each block that was not synced may be stored or missing, independently of the others;
+           only fsync, fdatasync and syncfs store them
+  ordered  names, modes and sizes are stored in their order, and each sync stores all before it (as ext4 with
+           ordered data); of a file that was not synced, the first blocks may be stored
+  log      the same, but any block of such a file may be missing or zeros (as XFS, or ext4 with
+           data=writeback)
 
-States that are equal count once. Where there are more than N for a scenario, N are chosen by a seeded generator, the extreme
-ones first. Each is rebuilt in memory and has to hold: every source is there or its whole output is; what has a final name is
-whole; a snapshot is listed only when it restores; the same command run again ends with 0, completes the work and leaves no
-temporary file. After a run that said that it was done, all that it promised is on the disk.
+Equal states count once. If a scenario has more than N states, a seeded generator chooses N, the extreme
+ones first. Each state is rebuilt in memory and must meet these conditions: each source or its complete
+output exists; a file with a final name is complete; a listed snapshot can be restored; the same command
+ends with 0, completes the work and leaves no temporary file. If the run had ended, all its results must be
+stored.
 
-With --mistakes the calls are changed first, and each change has to be found: syncs of files, or of folders, are left out; names
-come before contents; what is removed goes before the syncs. Ends with 1 when something does not hold.
+With --mistakes the calls are changed first, and each change must be found: syncs of files or of folders are
+left out, names come before contents, and removals come before the syncs. Ends with 1 when a condition is
+violated.
 """
 
 import argparse
@@ -40,10 +43,10 @@ CALLS = ("openat,openat2,open,creat,close,dup,dup2,dup3,fcntl,write,pwrite64,wri
          "fsync,fdatasync,syncfs,sync,fchmod,fchmodat,chmod,utimensat,lseek,chdir,fchdir,ioctl,mmap")
 
 
-# --- What a trace says --------------------------------------------------------------------------------------------------------
+# --- Reading a trace ----------------------------------------------------------------------------------
 
 class Op:
-    """A change or a sync. `start` and `end` are lines of the trace."""
+    """A change or a sync. `start` and `end` are line numbers in the trace."""
     __slots__ = ("kind", "start", "end", "target", "value", "size", "text")
 
     def __init__(self, kind, start, end, target, value=None, size=0, text=""):
@@ -51,7 +54,9 @@ class Op:
 
 
 def calls(path):
-    """(first line, last line, name, arguments, result) of each call that succeeded, as they ended."""
+    """(first line, last line, name, arguments, result) of each call that succeeded, in the order of their
+    ends.
+    """
     open_calls = {}
     with open(path, encoding="ascii", errors="replace") as lines:
         for number, line in enumerate(lines):
@@ -108,7 +113,7 @@ class Recorder:
         return len(self.files) - 1
 
     def place(self, folder, path):
-        """(folder, name) of a path below the root; None elsewhere. The root itself is (0, None)."""
+        """(folder, name) of a path below the root; None for a path elsewhere. The root itself is (0, None)."""
         if path.startswith(b"/"):
             path = os.path.normpath(path)
             if path != self.root and not path.startswith(self.root + b"/"):
@@ -163,7 +168,7 @@ class Recorder:
             if handler:
                 handler(call, arguments.split(","), arguments, result)
             elif name not in ("fcntl", "mmap", "ioctl"):
-                raise ValueError(f"a call that is not known: {name}({arguments[:100]})")
+                raise ValueError(f"unknown call: {name}({arguments[:100]})")
         self.ops.sort(key=lambda op: op.end)
 
     # Calls, by name.
@@ -183,7 +188,7 @@ class Recorder:
         elif "O_TRUNC" in arguments:
             self.ops.append(Op("size", call[0], call[1], inode, 0, text=call[2]))
         if inode is None:
-            raise ValueError(f"opened, and not known: {name!r}")
+            raise ValueError(f"an unknown file is opened: {name!r}")
         self.descriptors[result] = [inode, [0], "O_APPEND" in arguments]
 
     def on_openat(self, call, parts, arguments, result):
@@ -239,7 +244,7 @@ class Recorder:
         if not target:
             return
         if not source:
-            raise ValueError("copied from a file that is not known")
+            raise ValueError("copied from an unknown file")
         offsets = [None if "NULL" in part else int(part.strip(" []")) for part in (parts[1], parts[3])]
         first = source[1][0] if offsets[0] is None else offsets[0]
         second = target[1][0] if offsets[1] is None else offsets[1]
@@ -359,7 +364,7 @@ class Recorder:
 
 
 def build_content(content, ops, state):
-    """`state(op)` is True, False, or "zeros": the size without the block."""
+    """`state(op)` is True, False, or "zeros": the size is stored, but not the block."""
     content = bytearray(content)
     for op in ops:
         if op.kind not in ("write", "size"):
@@ -381,7 +386,7 @@ def build_content(content, ops, state):
 # --- States -------------------------------------------------------------------------------------------------------------------
 
 class States:
-    """What a power cut may leave of a trace."""
+    """The states in which a power cut may leave the files of a trace."""
 
     def __init__(self, recorder, ops, constant, seed):
         self.files, self.base, self.ops = recorder.files, recorder.base, ops
@@ -396,7 +401,7 @@ class States:
         self.seen = set()
 
     def synced(self, index, in_order):
-        """The sync that brings an operation to the disk; the number of operations where none does."""
+        """The index of the sync that stores an operation; the number of operations if no sync does."""
         op = self.ops[index]
         for number in range(index + 1, len(self.ops)):
             sync = self.ops[number]
@@ -411,7 +416,7 @@ class States:
         return len(self.ops)
 
     def choices(self):
-        """(point, model, names and metadata, contents): extreme ones first, then at random without end."""
+        """(point, model, names and metadata, contents): extreme choices first, then random ones without end."""
         points = [number for number in range(len(self.ops) + 1) if number == len(self.ops) or self.ops[number].kind]
         for point in reversed(points):
             for model in ("posix", "ordered", "log"):
@@ -428,7 +433,7 @@ class States:
                    self.random.choice(("mixed", "mixed", "mixed", "all", "none", "zeros", "half")), None)
 
     def state(self, choice):
-        """Whether each operation before the point is on the disk."""
+        """Whether each operation before the point is stored."""
         point, model, share, data, special = choice
         durable = self.own if model == "posix" else self.journal
         there = [None] * point
@@ -466,7 +471,7 @@ class States:
         return there
 
     def tree(self, there):
-        """{path: (kind, content, mode, time, inode)} without what is constant."""
+        """{path: (kind, content, mode, time, inode)} without the constant files."""
         names = dict(self.base)
         for index, is_there in enumerate(there):
             op = self.ops[index]
@@ -510,14 +515,14 @@ class States:
         return file.kind, content, mode, mtime, inode
 
     def sample(self, count):
-        """(choice, tree) of up to `count` states, each another one."""
+        """(choice, tree) of up to `count` different states."""
         known = 0
         for choice in self.choices():
             if count <= 0 or known > 1000:
                 return
             known += 1
             tree = self.tree(self.state(choice))
-            # What is promised after the end is more than before it.
+            # After the end of the run, more conditions must hold than before it.
             is_end = choice[0] == len(self.ops)
             key = hashlib.sha1(repr((is_end, sorted((path, value[:4]) for path, value in tree.items()))).encode()).digest()
             if key in self.seen:
@@ -548,7 +553,7 @@ def without_folder_syncs(recorder, ops):
 
 
 def names_first(recorder, ops):
-    """Each file has its last name before its contents and their sync."""
+    """Each file gets its last name before its contents are written and synced."""
     for inode in {op.target for op in ops if op.kind == "write"}:
         named = [n for n, op in enumerate(ops) if op.kind == "name" and any(target == inode for _, target in op.value)]
         first = next(n for n, op in enumerate(ops) if op.kind == "write" and op.target == inode)
@@ -558,7 +563,7 @@ def names_first(recorder, ops):
 
 
 def removals_first(recorder, ops):
-    """What is removed for good goes before the first new name or sync."""
+    """Files are removed before the first sync."""
     before = next((n for n, op in enumerate(ops) if op.kind in ("fsync", "fdatasync", "syncfs")), 0)
     for index, op in enumerate(ops):
         if index > before and op.kind == "name" and all(target is None for _, target in op.value) and op.text.startswith("unlink"):
@@ -567,7 +572,7 @@ def removals_first(recorder, ops):
 
 
 def removed_before_replaced(recorder, ops):
-    """What is replaced by a rename is removed first."""
+    """A file that a rename replaces is removed first."""
     result = []
     for op in ops:
         if op.kind == "name" and len(op.value) == 2:
@@ -583,7 +588,7 @@ MISTAKES = {"file-sync": without_file_syncs, "folder-sync": without_folder_syncs
 # --- The run ------------------------------------------------------------------------------------------------------------------
 
 def record(scenario, program):
-    """Runs the command under strace; the recorder knows what was there before."""
+    """Runs the command under strace; the recorder knows the files from before the run."""
     scenario.prepare()
     recorder = Recorder(program.root)
     trace = program.root + ".trace"
@@ -594,7 +599,7 @@ def record(scenario, program):
     recorder.read(trace)
     os.unlink(trace)
     scenario.after()
-    # All calls together have to give what is there, else the trace was not understood.
+    # All calls together must give the real tree; otherwise the trace was not understood.
     whole = States(recorder, recorder.ops, (), 0)
     tree = {os.fsdecode(path): value[:2] for path, value in whole.tree([True] * len(recorder.ops)).items()}
     real = read_all(program.root)
@@ -605,7 +610,7 @@ def record(scenario, program):
 
 
 def check(scenario, program, states, count, keep, stop_at_first=False):
-    """(states, problems by kind, first words)."""
+    """(number of states, problems by kind, descriptions)."""
     looked, kinds, words = 0, {}, []
     for choice, tree in states.sample(count):
         rebuild(program.root, tree, scenario.constant)
@@ -615,13 +620,13 @@ def check(scenario, program, states, count, keep, stop_at_first=False):
             if not problems:
                 problems = list(scenario.next_run())
         except subprocess.TimeoutExpired as error:
-            problems = [("hang", f"it does not end: {error.cmd}")]
+            problems = [("hang", f"the command hangs: {error.cmd}")]
         if not problems:
             continue
         for kind, _ in problems:
             kinds[kind] = kinds.get(kind, 0) + 1
         point, model, share, data, special = choice
-        last = f"behind call {point} of {len(states.ops)} ({states.ops[point - 1].text if point else 'none'})"
+        last = f"after call {point} of {len(states.ops)} ({states.ops[point - 1].text if point else 'none'})"
         words.append(f"{problems[0][0]}: {problems[0][1]} [{model}, {last}, names {share:.2f}, contents {data}{f', {special}' if special else ''}]")
         if keep and len(words) <= 5:
             folder = os.path.join(keep, f"{type(scenario).__name__}-{looked}")
@@ -636,11 +641,11 @@ def check(scenario, program, states, count, keep, stop_at_first=False):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
-    parser.add_argument("--states", type=int, default=2000, help="of each scenario")
+    parser.add_argument("--states", type=int, default=2000, help="at most this many states of each scenario")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="scenarios whose name fits")
-    parser.add_argument("--mistakes", action="store_true", help="make mistakes, and expect them to be found")
-    parser.add_argument("--keep", help="keep the first states that fail here")
+    parser.add_argument("--only", default="", help="only scenarios whose name matches")
+    parser.add_argument("--mistakes", action="store_true", help="change the calls, and expect to find each change")
+    parser.add_argument("--keep", help="a folder for the first states that fail")
     options = parser.parse_args()
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     failed, total = False, 0

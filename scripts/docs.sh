@@ -1,6 +1,6 @@
 #!/bin/bash
-# Makes the documentation of the libraries, and ends with 1 when there is a warning: a link to a symbol that is not
-# there, a parameter that is not described.
+# Generates the documentation of the libraries. Ends with 1 when there is a warning, for example about a link
+# to a missing symbol or a parameter without a description.
 # usage: scripts/docs.sh OUT      an archive for each library below OUT
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # usage: scripts/fault-campaign.sh BINARY [ID...]
 #
-# Runs the rows of faults.tsv, or those that are named, and prints a line for each: id, exit status of its command,
-# pass, fail or skipped, and why. Ends with 1 when a row failed. Run it as root: mounts, devices and other users need it.
+# Runs all rows of faults.tsv, or the given ones, and prints a line for each: its id, the exit status of its
+# command, pass, fail or skipped, and the reason. Ends with 1 when a row failed. Run it as root, since mounts,
+# devices and other users need it.
 #
-# Each row runs in a folder of its own with a small tree t, in its own mount and process namespaces: what it mounts and
-# starts ends with it. Columns of faults.tsv: id, group, fault, needs, command, expectation. Command and expectation are
-# bash; the expectation finds the command's exit status in $status, what it printed in the files out and err, and
-# fails the row when it ends with another status than 0. Needs is empty, or words: root, mount, seconds=N (the limit,
-# else 60), or skip=REASON.
+# Each row runs in a separate folder with a small tree t, and in separate mount and process namespaces, so
+# that its mounts and processes end with it. Columns of faults.tsv: id, group, fault, needs, command,
+# expectation. Command and expectation are bash. The expectation gets the command's exit status in $status and
+# its output in the files out and err; the row fails when the expectation ends with a status other than 0.
+# Needs is empty, or consists of words: root, mount, seconds=N (the time limit, 60 by default), or
+# skip=REASON.
 set -uo pipefail
 export LC_ALL=C.UTF-8
 
@@ -25,7 +27,7 @@ remove() {
 }
 trap 'remove "$work"' EXIT
 trap 'exit 130' INT TERM
-# Other users run it too.
+# Other users run the program as well.
 install -m 755 "$1" "$work/batchproc"
 export BP=$work/batchproc
 export XDG_STATE_HOME=$work/state
@@ -38,23 +40,23 @@ if unshare -m -p -f --kill-child --mount-proc true 2>/dev/null; then
   isolated=(unshare -m -p -f --kill-child --mount-proc)
 fi
 
-# What commands and expectations share.
+# Functions for commands and expectations.
 cat >"$work/words" <<'WORDS'
 count() { find "$@" -type f -printf x | wc -c; }
-# Hashes t, and has the manifest verified here and by sha256sum.
+# Hashes t, and verifies the manifest with check and with sha256sum.
 manifest() { $BP hash -q t >m && [ "$(tr -cd '\n' <m | wc -c)" = "$(count t)" ] && $BP check -q m && sha256sum --quiet -c m; }
-# Archives t, compares the archive with it by stock tar, and unpacks it into o.
+# Archives t, compares the archive with t by stock tar, and extracts it into o.
 archived() { $BP archive -q -o o.tar t && tar -df o.tar && mkdir -p o && $BP extract -q -C o o.tar && diff -r --no-dereference t o/t; }
-# same TREE [SET]: the newest snapshot of the set s is that tree, which was backed up as t.
+# same TREE [SET]: the newest snapshot of the set (s by default) equals the tree, which was backed up as t.
 same() { rm -rf r; $BP restore -q --no-fsync -C r "${2:-s}" && diff -r --no-dereference "$1" "r$PWD/t"; }
-# flip FILE OFFSET: changes a byte of a file, and puts its time back.
+# flip FILE OFFSET: changes a byte of a file, and restores its time.
 flip() { python3 -c 'import os,sys;p,o=sys.argv[1],int(sys.argv[2]);b=os.stat(p);f=open(p,"r+b");f.seek(o);c=f.read(1);f.seek(o);f.write(bytes([c[0]^4]));f.close();os.utime(p,ns=(b.st_atime_ns,b.st_mtime_ns))' "$1" "$2"; }
-# Lets system calls fail or wait, as strace -e inject has it.
+# Lets system calls fail or wait, by strace -e inject.
 inject() { local calls=$1 what=$2; shift 2; strace -qq -f -o trace -e "trace=$calls" -e "inject=$calls:$what" "$@"; }
-# Waits until one of those calls is over.
+# Waits until one of these calls has ended.
 under_way() { until grep -q ' = ' trace 2>/dev/null; do :; done; }
 fail() { printf '%s\n' "$*" >&3; exit 1; }
-# exits CODE...: the command ended with one of these.
+# exits CODE...: the command ended with one of these codes.
 exits() { local code; for code; do [ "$status" -ne "$code" ] || return 0; done; fail "exit $status, expected $*: $(head -c 200 err | tr '\n' ' ')"; }
 says() { grep -qF -- "$1" err || fail "no message '$1': $(head -c 200 err | tr '\n' ' ')"; }
 prints() { grep -qF -- "$1" out || fail "no output '$1': $(head -c 200 out | tr '\n' ' ')"; }
@@ -92,7 +94,7 @@ row() {
   mkdir "$work/$id"
   cd "$work/$id" || exit 1
   tree
-  # The shell tells on stderr when something was killed.
+  # The shell reports killed processes on stderr.
   { timeout -k 5 "$limit" "${isolated[@]}" bash -c ". $work/words; $command" >out 2>err 3>/dev/null </dev/null; } 2>/dev/null
   status=$?
   if why=$(status=$status timeout -k 5 "$limit" bash -c ". $work/words; $expectation" 3>&1 >/dev/null 2>&1 </dev/null); then

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Gives the program files with random changes, and judges what it makes of them.
+"""Gives the program files with random changes, and checks the results.
 
 usage: scripts/mutate.py BINARY [--runs N] [--seed N] [--only REGEX] [--keep DIR]
 
-What is changed: archives of each format, ours and foreign ones, encrypted ones, compressed files, manifests of digests, sets of backups
-(archives, manifests, companions), plans and results of shards, the configuration. A change is one to six edits: a bit, a
-byte, a number, digits, a cut, a part that is removed, doubled, moved, zeros, or a part of another file; checksums inside of
-some formats are then made right again, so that what is behind them is reached.
+The changed files are: our archives in each format, foreign archives, encrypted archives, compressed files,
+manifests of digests, backup sets (archives, manifests, companions), plans and results of shards, and the
+configuration. A change consists of one to six edits: a bit, a byte, a number, digits, a cut, or a part that
+is removed, doubled, moved, zeroed or replaced by a part of another file. In some formats the checksums are
+then repaired, so that the code after the check is reached.
 
-Each run has to end within 10 seconds, within 512 MiB, by itself (no signal, no trap), with a status of the table that fits
-the command, with a message where it is not 0, and without a file outside of the target. The status 0 means content that equals the
-original. What fails is reduced to the fewest edits that still fail, and kept in DIR with its command. Ends with 1 then.
+Each run must end within 10 seconds, within 512 MiB and without a signal or trap. Its status must be one of
+the table that fits the command, with a message if it is not 0, and no file may be outside of the target.
+Status 0 means that the content equals the original. A change that fails is reduced to the fewest edits that
+still fail, and is kept in DIR with its command; the script then ends with 1.
 """
 
 import argparse
@@ -38,7 +40,8 @@ import zlib
 
 SECONDS = 10
 MEMORY = 512 << 20
-# Where a format has no checksum of its contents, or none of its names and times, content may differ.
+# Formats without a checksum of contents, or without one of names and times, may give other contents or
+# metadata.
 UNCHECKED, CONTENTS, ALL = range(3)
 
 
@@ -52,7 +55,7 @@ PIECES = [b"../", b"/", b"\0", b"\n", b"\r\n", b'"', b"\\", b"\xff\xfe", b"%s%n"
 
 
 def edits_of(random, content, others):
-    """A list of (position, how many bytes go, what comes there), one behind the other."""
+    """A list of (position, number of removed bytes, inserted bytes), in the order of the positions."""
     edits, size = [], len(content)
     for _ in range(1 if random.random() < 0.6 else random.randint(2, 6)):
         if size == 0:
@@ -106,7 +109,7 @@ def apply(content, edits):
     return content
 
 
-# --- Checksums that are made right again --------------------------------------------------------------------------------------
+# --- Repaired checksums -------------------------------------------------------------------------------
 
 def right_tar(content):
     blocks = bytearray(content)
@@ -139,7 +142,9 @@ def right_xz(content):
 
 
 def right_manifest(content):
-    """The last line of a snapshot's manifest tells where the footer is, and the digest of what is before it."""
+    """Repairs the last line of a snapshot's manifest, which has the place of the footer and the digest of all
+    before it.
+    """
     lines = content.rstrip(b"\n").split(b"\n")
     body = b"\n".join(lines[:-1]) + b"\n"
     last = re.sub(rb'"footer":\d+', b'"footer":%d' % max(body.find(b'{"type":"total"'), 0), lines[-1])
@@ -147,7 +152,7 @@ def right_manifest(content):
 
 
 def right_end(content):
-    """The last line has the digest of all before it, as in a plan."""
+    """Repairs the last line, which has the digest of all before it, as in a plan."""
     lines = content.rstrip(b"\n").split(b"\n")
     body = b"\n".join(lines[:-1]) + b"\n"
     return body + re.sub(rb'"sha256":"[0-9a-f]*"', b'"sha256":"%s"' % hashlib.sha256(body).hexdigest().encode(), lines[-1]) + b"\n"
@@ -229,10 +234,10 @@ def read(path):
         return file.read()
 
 
-# --- What is changed ----------------------------------------------------------------------------------------------------------
+# --- Kinds of changed files ---------------------------------------------------------------------------
 
 class Kind:
-    """Files of one kind, and what is done with a changed one. `judge` yields what is wrong."""
+    """Files of one kind, and the commands for a changed file. `judge` returns the problems."""
     files = {}
 
     def __init__(self, program):
@@ -246,11 +251,11 @@ class Kind:
         return list(self.files.values())
 
     def repairs(self, name):
-        """What may be made right behind the edits."""
+        """The functions that may repair checksums after the edits."""
         return [None]
 
     def run(self, allowed, *arguments, stdin=os.devnull):
-        """Runs the program, and adds what no run may show to `self.wrong`."""
+        """Runs the program, and adds forbidden results to `self.wrong`."""
         done = self.program.run(*arguments, stdin=stdin)
         self.commands.append(arguments if stdin == os.devnull else (*arguments, "<", stdin))
         self.wrong += done.faults
@@ -286,14 +291,14 @@ def remove(path):
 
 
 class Pipe:
-    """A file that cannot be sought in, for zipfile."""
+    """A file without seeking, for zipfile."""
 
     def __init__(self, file):
         self.write, self.flush = file.write, file.flush
 
 
 class Archives(Kind):
-    # What each holds to: zip and 7z have a checksum of contents alone, cpio and a foreign tar have none.
+    # The checksums of each format: zip and 7z have one of contents only, cpio and a foreign tar have none.
     def prepare(self):
         source = self.path("source")
         os.makedirs(source + "/d/e")
@@ -322,7 +327,7 @@ class Archives(Kind):
             for name in ("a", "d/b", "d/e/c"):
                 archive.write(f"{source}/{name}", name)
         self.add("stock.zip", CONTENTS, [])
-        # Of a zip that is written into a pipe the sizes follow the contents.
+        # In a zip that is written into a pipe, the sizes follow the contents.
         with open(self.path("stream.zip"), "wb") as file, zipfile.ZipFile(Pipe(file), "w", zipfile.ZIP_DEFLATED) as archive:
             for name in ("a", "d/b", "d/e/c"):
                 archive.write(f"{source}/{name}", name)
@@ -345,7 +350,7 @@ class Archives(Kind):
         return [None]
 
     def plain(self, name, repair):
-        """What the edits are made in: below the compression, where it is made anew."""
+        """The bytes that are edited: the plain content if it is compressed again afterwards."""
         return gzip.decompress(self.files[name]) if name == "stock.tar.gz" and repair else self.files[name]
 
     def try_one(self, name, content, repaired, random):
@@ -410,10 +415,10 @@ class Streams(Kind):
         options = ["--max-memory", "64M", *self.options[name]]
         shown = self.run((0, 1, 3, 4, 5), "cat", *options, *random.choice(([], ["-j", "1"])), path)
         plain = self.plain_age if name.endswith(".age") else self.text
-        # Members and frames may be cut off, doubled or come from elsewhere, which no checksum tells.
+        # No checksum detects members and frames that are cut off, doubled or from another file.
         if shown == 0 and self.last.output != plain and not self.is_joined(name, self.last.output):
             self.wrong.append("0 with another content")
-        # Bytes behind the last member are left out with a warning, as the stock tools do; a test calls them damage.
+        # Bytes after the last member are ignored with a warning, as by stock tools; `test` calls them damage.
         has_garbage = b"garbage after the end" in self.last.message
         if not name.endswith(".age"):
             tested = self.run((0, 1, 3, 4), "test", "-q", path)
@@ -427,7 +432,7 @@ class Streams(Kind):
                     self.wrong.append(f"decompress {made}, cat {shown}")
 
     def is_joined(self, name, output):
-        """Whole members of the file in another number or order."""
+        """Whether the output consists of complete members of the file, in any number and order."""
         parts = [self.text[:30000], self.text[30000:]] if name == "stock.gz" else [self.text]
         while output and not name.endswith(".age"):
             part = next((part for part in parts if output.startswith(part)), None)
@@ -501,7 +506,7 @@ class Sets(Kind):
         status = self.run((0, 1, 3, 5), "restore", "-q", "--max-memory", "64M", *key, "-C", target, changed)
         self.outside()
         if status == 0 and not repaired and tree(target, True) != self.original[folder]:
-            # A manifest that cannot be read, or has gone, makes the one before it the newest: that is said.
+            # With an unreadable or missing manifest, the earlier snapshot becomes the newest, with a message.
             if not self.last.message:
                 self.wrong.append("0 with another content")
         command, allowed = random.choice((
@@ -544,13 +549,13 @@ class Plans(Kind):
         shutil.copytree(self.path(folder), changed)
         write(os.path.join(changed, file), content)
         output = self.commands_of[word][-1]
-        # A plan whose digest was made right may name any output: never one of it is made here.
+        # A plan with a repaired digest may name any output, so it is not merged here.
         if not repaired:
             merged = self.run((0, 1, 3, 4, 5), "merge", "-q", "--force", changed)
             if merged == 0 and read(output) != self.merged[word]:
                 self.wrong.append("0 with another content")
             if merged not in (0, 3) and os.path.exists(output):
-                self.wrong.append("an output that is not whole")
+                self.wrong.append("an incomplete output")
             if os.path.exists(output):
                 os.unlink(output)
         self.run((0, 1, 3, 4, 5), *random.choice((("status", changed), ("status", "--json", changed))))
@@ -610,7 +615,7 @@ KINDS = {"archives": Archives, "streams": Streams, "manifests": Manifests, "sets
 # --- The run ------------------------------------------------------------------------------------------------------------------
 
 def reduce(fails, edits):
-    """The fewest and smallest edits that still fail."""
+    """The fewest and smallest edits with which the run still fails."""
     edits = list(edits)
     for index in reversed(range(len(edits))):
         fewer = edits[:index] + edits[index + 1:]
@@ -628,10 +633,10 @@ def reduce(fails, edits):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
-    parser.add_argument("--runs", type=int, default=20000, help="of the program")
+    parser.add_argument("--runs", type=int, default=20000, help="how many runs of the program")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="kinds whose name fits")
-    parser.add_argument("--keep", default=".build/mutations", help="where what fails is kept")
+    parser.add_argument("--only", default="", help="only kinds whose name matches")
+    parser.add_argument("--keep", default=".build/mutations", help="a folder for the files that fail")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     random_numbers = random.Random(options.seed)
@@ -639,7 +644,7 @@ def main():
     found, statuses, changed = 0, collections.Counter(), 0
     with tempfile.TemporaryDirectory(prefix="batchproc-mutate-", dir=memory) as work:
         program = Program(os.path.abspath(options.binary), work)
-        # The configurations use an archive and a key of the archives.
+        # The configurations use an archive and a key that the archives make.
         kinds = {name: kind(program) for name, kind in KINDS.items()}
         names = [name for name in kinds if re.search(options.only, name)]
         program.count = 0

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Makes docs/options.md of the option table: batchproc --experimental-dump-help | scripts/options.py >docs/options.md"""
+"""Generates docs/options.md from the option table: batchproc --experimental-dump-help | scripts/options.py
+>docs/options.md
+"""
 
 import json
 import sys

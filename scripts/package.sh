@@ -1,16 +1,16 @@
 #!/bin/bash
-# Makes a package of the built program in .build/packages, and prints its name.
+# Builds a package of the built program in .build/packages, and prints its path.
 # usage: scripts/package.sh deb|dist BINARY
 set -euo pipefail
 umask 022
 cd "$(dirname "$0")/.."
 
 kind=$1 binary=$(realpath "$2")
-# The one place where the version stands.
+# The version is defined only in this source.
 version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Sources/batchproc/Text/Version.swift)
 date=$(sed -n 's/.*static let date = "\(.*\)"/\1/p' Sources/batchproc/Text/Version.swift)
 machine=$(uname -m)
-# Whoever builds the package for others gives their own; mail to the default address reaches nobody.
+# Set MAINTAINER to build a package for others; the default address does not exist.
 maintainer=${MAINTAINER:-The authors of batchproc <batchproc@example.org>}
 homepage=${HOMEPAGE:+$'\n'Homepage: $HOMEPAGE}
 out=$PWD/.build/packages
@@ -18,7 +18,7 @@ mkdir -p "$out"
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 chmod 755 "$stage"
-# Nothing that is called from here has to leave anything in a home, nor to guess where one is.
+# Commands below must not write to the home of the user, or guess where it is.
 export HOME=$stage
 
 make_dist() {
@@ -35,7 +35,7 @@ make_deb() {
   architecture=$(dpkg --print-architecture)
   make -s install RELEASE="$binary" DESTDIR="$root" PREFIX=/usr
   local doc=$root/usr/share/doc/batchproc
-  # zsh looks elsewhere on Debian.
+  # On Debian, zsh searches another folder.
   mkdir -p "$root/usr/share/zsh/vendor-completions"
   mv "$root/usr/share/zsh/site-functions/_batchproc" "$root/usr/share/zsh/vendor-completions/"
   rmdir "$root/usr/share/zsh/site-functions"
@@ -53,18 +53,18 @@ make_deb() {
   } >"$doc/copyright"
   rm "$doc/LICENSE"
   install -d "$root/lib/systemd/system" "$root/etc" "$root/DEBIAN" "$root/usr/share/lintian/overrides"
-  # The libraries are linked into the program, so that it starts in milliseconds and runs where none of them is.
+  # The libraries are linked into the program, so that it starts in milliseconds and runs without them.
   echo 'batchproc: embedded-library' >"$root/usr/share/lintian/overrides/batchproc"
   chmod 644 "$root/usr/share/lintian/overrides/batchproc"
   install -m 644 samples/cron/batchproc@.{service,timer} "$root/lib/systemd/system/"
   sed -i 's#^ExecStart=/usr/local/bin/#ExecStart=/usr/bin/#' "$root/lib/systemd/system/batchproc@.service"
-  # The sample says how it is written; nothing of it holds before somebody takes the marks away.
+  # The sample shows the syntax. All its lines are comments, which the administrator can activate.
   sed 's/^\([^#]\)/# \1/' samples/batchproc.conf >"$root/etc/batchproc.conf"
   echo /etc/batchproc.conf >"$root/DEBIAN/conffiles"
   local depends
   depends=$(mkdir -p "$stage/debian" && cd "$stage" && : >debian/control \
     && dpkg-shlibdeps -O "root/usr/bin/batchproc" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
-  # Opened at run time, by the same version that the program was built with.
+  # Libraries that are opened at run time, in the version with which the program was built.
   local recommends=
   [ "$architecture" != amd64 ] || recommends=$'\nRecommends: libipsec-mb1, libisal2'
   cat >"$root/DEBIAN/control" <<CONTROL
@@ -77,9 +77,9 @@ Depends: $depends$recommends
 Section: utils
 Priority: optional$homepage
 Description: hash, compress, archive and back up directory trees in parallel
- Hashes, compresses, archives and backs up directory trees, on all cores.
- Everything that it writes is in the
- standard formats of sha256sum, gzip, zstd, xz and tar.
+ Hashes, compresses, archives and backs up directory trees on all cores.
+ Its outputs have the formats of standard tools, such as sha256sum, gzip,
+ zstd, xz and tar.
 CONTROL
   (cd "$root" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
   SOURCE_DATE_EPOCH=$(date -ud "$date" +%s) dpkg-deb --root-owner-group -Zxz --build "$root" \

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the tests that `swift build --build-tests` built, and says how long they took.
+"""Runs the tests that `swift build --build-tests` built, and prints how long they took.
 
 usage: scripts/run-tests.py [--filter REGEX] [--jobs N]
 
-Each runner is a process that runs some suites one test at a time, so that no test sees what another one changes of its
-process (limits, signals, descriptors); two runners more work at once than there are processors, since tests wait now
-and then. Output comes as each ends. The slowest 20 tests, the whole time and the verdict on all tests come last. Ends with 1 when a test failed.
+A runner is a process that runs some suites, one test at a time, so that no test sees changes that another
+one makes to its process (limits, signals, descriptors). Two more runners than processors work at once,
+since tests sometimes wait. The output of a runner is printed when it ends; the slowest 20 tests, the total
+time and the verdict on all tests come last. Ends with 1 when a test failed.
 """
 
 import argparse
@@ -20,9 +21,9 @@ import threading
 import time
 
 BUNDLE = ".build/debug/batchprocPackageTests.xctest"
-# What each suite took last time: the slow ones start first, so that no runner is left with one at the end.
+# How long each suite took last time. Slow suites start first, so that no runner is busy with one at the end.
 TIMES = ".build/test-times.json"
-# Suites of small tests share a process; its start takes a tenth of a second.
+# Suites of small tests share a process, since its start takes a tenth of a second.
 SMALL = 3.0
 SLOWEST = 20
 MEMORY = "/dev/shm"
@@ -33,7 +34,7 @@ VERDICT = re.compile(r'^[✔✘] Test run with (\d+) tests? in (\d+) suites? (?:
 
 
 def memory_folder():
-    """A file system in memory; None where it is too small, as in many containers."""
+    """A folder in memory; None if it has too little space, as in many containers."""
     try:
         volume = os.statvfs(MEMORY)
     except OSError:
@@ -42,7 +43,7 @@ def memory_folder():
 
 
 def suites(pattern):
-    """The suites, in the order of their names, with how many tests each has."""
+    """The suites in the order of their names, each with its number of tests."""
     listed = subprocess.run([BUNDLE, "--testing-library", "swift-testing", "--list-tests"],
                             stdout=subprocess.PIPE, check=True, text=True).stdout.split("\n")
     counts = {}
@@ -54,9 +55,9 @@ def suites(pattern):
 
 
 def plan(counts, times):
-    """Groups of suites, the slowest first; those that are not known go before all that are."""
+    """Groups of suites, the slowest first; suites without a known time come before all others."""
     def expected(name):
-        # Where nothing is known, programs take longer than calls.
+        # Without a known time, tests that start programs are expected to take longer than library tests.
         return times.get(name, SMALL + counts[name] if name.startswith("EndToEnd") else counts[name] * 0.05)
     groups, shared, weight = [], [], 0.0
     for name in sorted(counts, key=expected, reverse=True):
@@ -74,7 +75,7 @@ def plan(counts, times):
 class Run:
     def __init__(self, groups, trees):
         self.groups = groups
-        # Tests start python3 hundreds of times: that of the system, where it is, and not one that takes longer to find and to start.
+        # Tests start python3 hundreds of times, so the system's python3 is preferred, which starts fastest.
         programs = os.path.join(trees, "bin")
         os.mkdir(programs)
         python = PYTHON if os.access(PYTHON, os.X_OK) else os.path.realpath(sys.executable)
@@ -109,7 +110,7 @@ class Run:
             if found := VERDICT.match(line):
                 verdict = [int(number or 0) for number in found.groups()]
                 continue
-            # What started is of interest only when it did not end.
+            # The start of a test is printed only if the test did not end.
             if line and (status != 0 or not line.startswith(("◇", "↳ Testing Library", "↳ Target Platform"))):
                 print(line)
             if found := ENDED.match(line):
@@ -134,7 +135,7 @@ def main():
     except (OSError, ValueError):
         times = {}
     started = time.monotonic()
-    # Trees that many tests copy. See TreeFixture+Copies.swift.
+    # A folder for trees that many tests copy. See TreeFixture+Copies.swift.
     with tempfile.TemporaryDirectory(prefix="batchproc-trees-", dir=memory_folder()) as trees:
         run = Run(plan(suites(options.filter), times), trees)
         workers = [threading.Thread(target=run.work) for _ in range(options.jobs)]
@@ -142,13 +143,13 @@ def main():
             worker.start()
         for worker in workers:
             worker.join()
-        # Some folders in them may not even be changed by their owner.
+        # Some of their folders are not writable even for their owner.
         subprocess.run(["chmod", "-R", "u+rwx", trees], check=False)
     seconds = time.monotonic() - started
     with open(TIMES, "w", encoding="utf-8") as file:
         json.dump({**times, **run.suites}, file, indent=1, sort_keys=True)
 
-    print(f"\nThe slowest {SLOWEST} of {run.counts[0]} tests, in seconds, with how many cases:")
+    print(f"\nThe slowest {SLOWEST} of {run.counts[0]} tests, in seconds, with the number of cases:")
     for took, cases, name in sorted(run.tests, reverse=True)[:SLOWEST]:
         print(f"{took:8.1f} {cases:5d}  {name}")
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)

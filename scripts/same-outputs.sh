@@ -1,10 +1,11 @@
 #!/bin/bash
-# Runs two versions of the program over samples/ and a generated tree, all commands, at -j 1, 2 and 8, and prints what
-# differs: exit status, standard output, messages, and every file that a command writes.
-# usage, as root: scripts/same-outputs.sh OLD NEW [REGEX of names of cases]
+# Runs all commands of two versions of the program over samples/ and a generated tree, at -j 1, 2 and 8, and
+# prints the differences: exit status, standard output, messages, and each file that a command writes.
+# usage, as root: scripts/same-outputs.sh OLD NEW [REGEX for the names of cases]
 #
-# Ends with 0 when nothing differs, with 1 otherwise. Each intended difference belongs in CHANGELOG.md.
-# The clock of both programs stands still, and the folder is the same, so that stamps, manifests and paths can be equal.
+# Ends with 0 when there is no difference, otherwise with 1. Each intended difference belongs in CHANGELOG.md.
+# The clock of both programs is stopped and the folder is the same, so that times, manifests and paths are
+# equal.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '2,5p' "$0" >&2; exit 64; }
 old=$(readlink -f "$1") new=$(readlink -f "$2") chosen=${3:-.}
@@ -31,7 +32,7 @@ time_t time(time_t *t) { struct timespec s; clock_gettime(CLOCK_REALTIME, &s); i
 int gettimeofday(struct timeval *t, void *zone) { struct timespec s; clock_gettime(CLOCK_REALTIME, &s); t->tv_sec = s.tv_sec; t->tv_usec = 0; (void)zone; return 0; }
 C
 cc -shared -fPIC -O1 -o "$base/clock.so" "$base/clock.c" -ldl || exit 1
-# Later than every file of the tree, so that none counts as changed a moment ago.
+# Later than the times of all files, so that no file counts as recently changed.
 clock=$(($(date +%s) + 86400))
 
 python3 - "$base/tree" <<'PYTHON'
@@ -85,7 +86,7 @@ rm "$base/changed/*star"
 cp -a "$base/tree" "$base/later"
 sleep 3
 
-# Archives and streams that are damaged, made by the old program for both.
+# Damaged archives and streams, which the old program makes for both.
 "$old" archive -q -C "$base" -o "$base/a.tar.zst" tree && "$old" archive -q -C "$base" -o "$base/a.tar.gz" tree &&
   "$old" archive -q -C "$base" -o "$base/a.tar" tree && "$old" archive -q -C "$base/samples" -o "$base/s.zip" . || exit 1
 "$old" hash -q -o "$base/tree.sha256" "$base/tree" || exit 1
@@ -98,7 +99,8 @@ open(sys.argv[2], "wb").write(content)
 PYTHON
 done
 
-# A name, and a script; $BP is the program with the number of operations, $B the folder of the trees.
+# Each case is a name and a script; $BP is the program with the number of operations, $B the folder of the
+# trees.
 cases() {
   for form in gnu bsd mtree json; do echo "hash-$form|\$BP hash -q --format $form \$B/tree"; done
   for algorithm in sha512 md5 blake2b blake3 sha3-256 xxh128 crc32; do echo "hash-$algorithm|\$BP hash -q -a $algorithm \$B/tree \$B/samples"; done
@@ -177,7 +179,7 @@ CASES
   "$new" --help | sed -n '/^SUBCOMMANDS/,/^$/s/^  \([a-z]*\) .*/\1/p' | while read -r command; do echo "help-$command|\$BP $command --help"; done
 }
 
-# Durations, rates, sizes of processes and names of temporary files differ from run to run.
+# Durations, rates, process sizes and names of temporary files differ between runs.
 plain() {
   sed -E -e 's/[0-9.,]+ ?(ns|µs|ms|s|min|h)\b/TIME/g' -e 's,[0-9.,]+ ?([KMGT]i?)?B/s,RATE,g' -e 's,[0-9.,]+ (files|members)/s,RATE,g' \
     -e 's, \(RATE\),,g' -e 's/"(seconds|wall|rate|cpu|user|system|elapsed|bytes_per_second|files_per_second|peak[a-z_]*|concurrency[a-z_]*|duration)":("?)[0-9.]+/"\1":\2N/g' \
@@ -185,7 +187,7 @@ plain() {
 }
 
 run() { # program, number, script, folder for what is found
-  # The machine notes which sets it has used.
+  # This state contains the sets that the machine has used.
   rm -rf "$work" "$4" "$base/state"
   mkdir -p "$work" "$4"
   cat >"$base/program" <<PROGRAM
@@ -197,11 +199,11 @@ PROGRAM
   echo "$?" >"$4/status"
   plain "$4/stderr.raw" >"$4/stderr"
   plain "$4/stdout" >"$4/stdout.plain" && mv "$4/stdout.plain" "$4/stdout"
-  # The id of a set is random, a cache has inodes, a lock has the process.
+  # The id of a set is random, a cache contains inodes, and a lock contains the process number.
   (cd "$work" && rm -rf cache && find . \( -name '.*.lock' -o -name '.*.id' \) -delete && find . -mindepth 1 \( -type f -printf '%y %m %s %T@ %n %p\0' -o -printf '%y %m %l %p\0' \) |
     sort -z | tr '\0\n' '\n?' | grep -v ' \./t$' >"$4/tree")
   (cd "$work" && find . -type f -print0 | sort -z | xargs -0r sha256sum) >"$4/sums"
-  # What no option keeps the time of has that of the run.
+  # Files whose time no option sets have the time of the run.
   sed -i -E 's/^(f [0-9]+ [0-9]+) '"$(date +%s | cut -c1-6)"'[0-9]*\.[0-9]+/\1 NOW/; s/^(d [0-9]+).*( \.)/\1\2/' "$4/tree"
   rm -f "$4/stderr.raw"
 }
@@ -218,7 +220,7 @@ while IFS='|' read -r name script; do
       printf '== %s -j %s\n' "$name" "$number"
       head -c 3000 "$base/difference" | tr -c '\n\t -~' '?' | cut -c1-300 | head -40
     fi
-    # The same at every number is a promise of the new program alone.
+    # Only the new program must give the same output at each number.
     if [ $number = 1 ]; then
       rm -rf "$base/first"
       cp -r "$base/found-new" "$base/first"

@@ -1,4 +1,5 @@
-"""Runs of each command that changes files: what was there before, and what has to hold behind them, also behind a part of a run.
+"""Runs of each command that changes files: the files before it, and the conditions after a complete or
+partial run.
 
 Used by crash-states.py and call-faults.py.
 """
@@ -71,7 +72,7 @@ class Program:
                             "XDG_CACHE_HOME": root + "/cache", "XDG_CONFIG_HOME": root + "/config", "HOME": root, "TMPDIR": root + "-tmp"}
 
     def run(self, *arguments, under=()):
-        """`under` is a program that runs it, such as strace."""
+        """`under` is a command that runs the program, such as strace."""
         return subprocess.run([*under, self.binary, *arguments], cwd=self.root, env=self.environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, umask=0o22, check=False)
 
@@ -86,7 +87,7 @@ def text(number, lines):
 
 
 def read_all(root):
-    """{path: content} of the files below a folder; links and folders by their kind."""
+    """{path: content} of the files below a folder; for links and folders, their kind."""
     result = {}
     for folder, folders, names in os.walk(root):
         for name in folders + names:
@@ -123,15 +124,15 @@ def temporary(root):
 
 
 class Scenario:
-    """A command, what was there before it, and what must hold."""
+    """A command, the files before it, and the conditions that must hold."""
     constant = ()
     mistakes = ("file-sync", "folder-sync", "names-first")
-    # The same command once more ends with 0.
+    # The command for the next run, which must end with 0; by default the same command.
     again = None
-    # How the command ends, and what it prints where that counts.
+    # The expected status, and the expected output if it is checked.
     status = 0
     printed = None
-    # Whether the run has named some inputs that it could not process (3): the others are there.
+    # Whether the run named some inputs that it could not process (status 3); the others must be complete.
     is_partial = False
 
     def __init__(self, program):
@@ -145,14 +146,14 @@ class Scenario:
         raise NotImplementedError
 
     def after(self):
-        """Remembers what the whole run made."""
+        """Remembers the result of the complete run."""
 
     def look(self, is_end):
-        """Yields (kind, words) for what does not hold in the state that was rebuilt."""
+        """Yields (kind, description) for each condition that the rebuilt state violates."""
         raise NotImplementedError
 
     def look_again(self):
-        """The same after the run that comes next."""
+        """The same for the state after the next run."""
         return ()
 
     def next_run(self):
@@ -166,7 +167,7 @@ class Scenario:
 
 
 class Streams(Scenario):
-    """One output for each source, and sources that go."""
+    """One output for each source; the sources are removed."""
     mistakes = ("file-sync", "folder-sync", "names-first", "removals-first")
     suffixes = (".gz",)
 
@@ -187,16 +188,16 @@ class Streams(Scenario):
         for path, content in self.sources.items():
             output = self.output(path)
             if there.get(path) != content and (output not in there or there[output] != self.outputs[output]):
-                yield "lost", f"{path} is not there, and its output is not whole"
+                yield "lost", f"{path} is missing, and its output is not complete"
         for path in self.outputs if is_end else ():
             if path not in there:
-                yield "lost", f"{path} is not there after the end"
+                yield "lost", f"{path} is missing after the end"
 
     def look_again(self):
         there = self.contents()
         if there != self.outputs:
             wrong = sorted(path for path in there.keys() | self.outputs.keys() if there.get(path) != self.outputs.get(path))
-            yield "next", f"after the next run {wrong[0]} is not as it should be"
+            yield "next", f"after the next run {wrong[0]} differs from the expected file"
 
 
 class Compress(Streams):
@@ -213,14 +214,14 @@ class Compress(Streams):
         self.sources["d/f1.gz"] = gzip.compress(b"older\n", mtime=0)
         problems = list(super().look(is_end))
         del self.sources["d/f1.gz"]
-        return [problem for problem in problems if not problem[1].startswith("d/f1.gz is not there, and")]
+        return [problem for problem in problems if not problem[1].startswith("d/f1.gz is missing, and")]
 
     def output(self, path):
         return path + ".gz"
 
 
 class CompressElsewhere(Streams):
-    """Also the folders of the outputs are new."""
+    """The folders of the outputs are new as well."""
     command = ("compress", "-q", "--remove-source", "--format", "zst", "--output-dir", "t/out", "t/in")
 
     def prepare(self):
@@ -251,7 +252,7 @@ class Decompress(Streams):
 
 
 class OneOutput(Scenario):
-    """A single file: the old or the new one."""
+    """A single output: the old file or the new one."""
     constant = ("src",)
     output = "out"
 
@@ -277,12 +278,12 @@ class OneOutput(Scenario):
             yield "lost", f"{self.output} is not the new file after the end"
 
     def is_equal(self):
-        """Whether another output says the same, but for inputs that were named."""
+        """Whether a different output is equivalent, except for inputs that were named as failed."""
         return False
 
     def look_again(self):
         if self.content() != self.new:
-            yield "next", f"{self.output} is another one after the next run"
+            yield "next", f"{self.output} is a different file after the next run"
 
 
 class Archive(OneOutput):
@@ -350,14 +351,14 @@ class Merge(OneOutput):
 
 
 class Sets(Scenario):
-    """Snapshots: each that is listed restores."""
+    """Snapshots: each listed snapshot can be restored."""
     constant = ("src",)
     folder = "s"
     identity = ()
 
     def backup(self, *options):
         self.program.must("backup", "-q", "--to", "s", *options, "src")
-        # The id of a snapshot is its second.
+        # The id of a snapshot is the second in which it began.
         ids = self.listed("s")
         trees = getattr(self, "trees", {})
         self.trees = {**trees, **{id: read_all(self.path("src")) for id in ids if id not in trees}}
@@ -374,7 +375,9 @@ class Sets(Scenario):
         return [row["id"] for row in rows if row.get("type") == "snapshot" and row.get("whole")]
 
     def restores(self, folder, id, expected):
-        """Whether a snapshot gives the tree that it was made of. Remembered by the files of the set."""
+        """Whether a restore of a snapshot gives its original tree. The result is cached by the files of the
+        set.
+        """
         key = folder, id, hashlib.sha1(repr(sorted(self.files(folder).items())).encode()).digest()
         if key not in self.memo:
             target = self.root + "-restored"
@@ -385,14 +388,14 @@ class Sets(Scenario):
         return restored is not None and (is_part(restored, expected) if self.is_partial else restored == expected)
 
     def restorable(self, folder, needed):
-        """Of the snapshots that were there before."""
+        """Checks the snapshots that existed before the command."""
         listed = self.listed(folder)
         for id in listed:
             if id in self.trees and not self.restores(folder, id, self.trees[id]):
-                yield "torn", f"the snapshot {id} in {folder} is listed and does not restore"
+                yield "torn", f"the snapshot {id} in {folder} is listed and cannot be restored"
         for id in needed:
             if id not in listed:
-                yield "lost", f"the snapshot {id} is not in {folder}"
+                yield "lost", f"the snapshot {id} is missing in {folder}"
 
 
 class Backup(Sets):
@@ -415,7 +418,7 @@ class Backup(Sets):
             yield "lost", "there is no new snapshot after the end"
         for id in made:
             if not self.restores("s", id, self.now()):
-                yield "torn", f"the new snapshot {id} is listed and does not restore"
+                yield "torn", f"the new snapshot {id} is listed and cannot be restored"
 
     def now(self):
         return read_all(self.path("src"))
@@ -424,14 +427,14 @@ class Backup(Sets):
         self.is_partial = False
         made = [id for id in self.listed("s") if id not in self.there]
         if not made:
-            yield "next", "the next run makes no snapshot that is listed"
+            yield "next", "the next run makes no listed snapshot"
         for id in made:
             if not self.restores("s", id, self.now()):
-                yield "next", f"the snapshot of the next run does not restore: {id}"
+                yield "next", f"the snapshot of the next run cannot be restored: {id}"
         names = {path.split(".")[0] for path in self.files("s")}
         known = {"backup-" + id for id in self.listed("s")}
         if orphans := sorted(names - known):
-            yield "left", f"files of no snapshot are left after the next run: {orphans[0]}"
+            yield "left", f"files without a snapshot are left after the next run: {orphans[0]}"
 
 
 class FirstBackup(Backup):
@@ -442,7 +445,7 @@ class FirstBackup(Backup):
         self.before, self.trees = [], {}
 
     def next_run(self):
-        # Where the set has begun, and this machine knows of it, --init would begin another one.
+        # If the set exists and this machine knows it, --init would begin another set.
         has_begun = os.path.exists(self.path("state/batchproc/sets"))
         self.again = Backup.command if has_begun else self.command
         return super().next_run()
@@ -481,7 +484,7 @@ class Prune(Sets):
     def look(self, is_end):
         yield from self.restorable("s", self.kept)
         if is_end and sorted(self.files("s")) != self.last:
-            yield "lost", "what was pruned is there again after the end"
+            yield "lost", "a pruned snapshot exists after the end"
 
     def look_again(self):
         if sorted(self.files("s")) != self.last:
@@ -509,9 +512,9 @@ class Copy(Sets):
 
 
 class Restore(Sets):
-    """Files get their names before their contents are on the disk, which they are at the end.
+    """A restore renames files before their contents are synced; they are synced when it ends.
 
-    What is promised before it: the next run names each file that is not whole, and with --force it replaces them.
+    Before the end: the next run names each incomplete file, and with --force it replaces these files.
     """
     constant = ("src", "s", "state")
     command = ("restore", "-q", "-C", "r", "s")
@@ -530,25 +533,25 @@ class Restore(Sets):
 
     def look(self, is_end):
         if is_end and self.there() != self.expected:
-            yield "lost", "what was restored is not whole after the end"
+            yield "lost", "the restored tree is not complete after the end"
 
     def next_run(self):
         done = self.program.run(*self.command)
         if done.returncode == 0 and self.there() != self.expected:
-            yield "torn", "the next run ends with 0, and not all files are whole"
+            yield "torn", "the next run ends with 0, and some files are not complete"
         elif done.returncode == 3:
             done = self.program.run(*self.command, "--force")
         if done.returncode:
             yield "next", f"the next run ends with {done.returncode}: {done.stderr.decode()[:300]}"
         elif self.there() != self.expected:
-            yield "next", "the tree is not whole after the next run"
+            yield "next", "the tree is not complete after the next run"
         elif left := temporary(self.root):
             yield "left", f"the next run leaves {left[0]}"
 
 
 class Duplicates(Scenario):
     command = ("duplicates", "-q", "--link", "hard", "t")
-    # A link has no content of its own to be late, and a source is replaced in one step.
+    # A link has no separate content that could be late, and a copy is replaced in one step.
     mistakes = ("early-removal",)
 
     def prepare(self):
@@ -561,15 +564,15 @@ class Duplicates(Scenario):
         there = {path: value for path, value in read_all(self.path("t")).items() if TEMPORARY not in path}
         for path, value in self.expected.items():
             if path not in there:
-                yield "lost", f"{path} is not there"
+                yield "lost", f"{path} is missing"
             elif there[path] != value:
-                yield "torn", f"{path} has another content"
+                yield "torn", f"{path} has a different content"
 
     def look_again(self):
         yield from self.look(False)
         inodes = {os.stat(self.path("t/" + path)).st_ino for path, (kind, _) in self.expected.items() if kind == "file"}
         if len(inodes) != 5:
-            yield "next", f"{len(inodes)} files are left of 5"
+            yield "next", f"{len(inodes)} files are left, not 5"
 
 
 SCENARIOS = {
@@ -580,7 +583,7 @@ SCENARIOS = {
 
 
 class Reader(Scenario):
-    """A command that changes no file: the same output, or another status."""
+    """A command that changes no file: its output must be the same, or its status different."""
     constant = ("src", "state", "s", "m", "a.tar.zst", "a.zip", "src.gz", "r")
     mistakes = ()
     arguments = ()
@@ -615,9 +618,9 @@ class Extract(Reader):
         there = read_all(self.path("r/src")) if os.path.isdir(self.path("r/src")) else {}
         for path, (kind, content) in there.items():
             if kind == "file" and TEMPORARY not in path and self.expected.get(path) != (kind, content):
-                yield "torn", f"{path} is not whole"
+                yield "torn", f"{path} is not complete"
         if is_end and there != self.expected:
-            yield "lost", "what was extracted is not whole after the end"
+            yield "lost", "the extracted tree is not complete after the end"
 
     def next_run(self):
         done = self.program.run(*self.command, "--force")
@@ -649,7 +652,7 @@ READERS = {
 
 
 class DecompressOf(Decompress):
-    """Of one format, made by the program itself."""
+    """Files of one format, compressed by the program itself."""
 
     def prepare(self):
         write_tree(self.path("t"))

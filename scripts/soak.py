@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Runs commands at random for a long time over a tree that others change, with little room, and looks at what is left.
+"""Runs random commands for a long time over a tree that changes, with little space, and checks what is left.
 
 usage: scripts/soak.py BINARY [--minutes N] [--seed N] [--disk SIZE] [--place DIR]
 
-Two threads create, remove, rename, truncate, chmod and swap the files and folders of a tree; a third one fills the disk of the outputs
-(a tmpfs of --disk bytes, where this is root) and frees it again. Over that run backups, audits, archives, extractions, compress,
-verify, prune and restores at random, one or two at a time, with 64 descriptors and in a memory control group of 256 MB where one can
-be made; a fifth of them is ended by SIGKILL, SIGTERM or SIGINT at a random moment.
+Two threads create, remove, rename, truncate, chmod and swap the files and folders of a tree. As root, a
+third thread fills the disk of the outputs (a tmpfs of --disk bytes) and frees it again. Meanwhile the
+script runs backups, audits, archives, extractions, compress, verify, prune and restores at random, one or
+two at a time, with 64 descriptors and, if possible, in a memory control group of 256 MB. A fifth of the
+commands is ended by SIGKILL, SIGTERM or SIGINT at a random moment.
 
-The name of a file is in its content, with a checksum, so that each one that comes back is known to be one that was written whole.
-Files that are written in place may be caught in between; then the run has to have named them. Each run ends in time with a status of
-the table, and leaves no process, and nothing in TMPDIR. At the end the tree stands still: a backup of it restores to it byte for byte, every
-snapshot that is listed restores to files that were written, nothing temporary is left, and the memory of the later half of the runs is not
-above that of the first half. Ends with 1 when something does not hold.
+Each file contains its name and a checksum, so that a restored file can be recognised as completely written.
+Files that are written in place may be read in between; then the run must have named them. Each run must end
+in time with a status of the table, and leave no process and no file in TMPDIR. At the end the tree no
+longer changes. A backup of it must restore it byte for byte, each listed snapshot must restore files that
+were written, no temporary file may be left, and the later half of the runs must not need more memory than
+the first half. Ends with 1 when a condition is violated.
 """
 
 import argparse
@@ -36,13 +38,14 @@ import time
 TEMPORARY = ".batchproc-"
 MEMORY = 256 << 20
 DESCRIPTORS = 64
-# Of each kind in each folder: the tree grows to 25 MB, of which the default disk holds some snapshots and what two commands write.
+# Names of each kind in each folder. The tree grows to 25 MB; the default disk has room for some snapshots and
+# the outputs of two commands.
 NAMES = 30
 LONGEST = 120
 
 
 def content(name, random_numbers, length):
-    """A file that says what it is: a checksum of all that follows."""
+    """A content that begins with a checksum of the rest."""
     body = name.encode() + b"\n" + random_numbers.randbytes(length // 2).hex().encode()
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
@@ -53,7 +56,9 @@ def is_whole(data):
 
 
 class ControlGroup:
-    """A memory limit for the commands, by either version of control groups; none where it cannot be made."""
+    """A memory limit for the commands, with either version of control groups; no limit if no group can be
+    made.
+    """
 
     def __init__(self):
         self.path = None
@@ -89,7 +94,9 @@ class ControlGroup:
 
 
 class Changer(threading.Thread):
-    """Changes the tree until it is stopped. Each of two has folders of its own, so that it knows what is in them."""
+    """Changes the tree until it is stopped. Each of the two threads has separate folders, so that it knows
+    their content.
+    """
 
     def __init__(self, root, seed):
         super().__init__(daemon=True)
@@ -115,7 +122,7 @@ class Changer(threading.Thread):
                 file.write(data[start:start + 65536])
 
     def create(self):
-        """Files of the name r… are replaced whole, those of the name w… are written in place."""
+        """Replaces a file with a name r…, or writes one with a name w… in place."""
         path = self.path()
         if os.path.basename(path).startswith("w"):
             self.write(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -129,7 +136,7 @@ class Changer(threading.Thread):
 
     def rename(self):
         path = self.path()
-        # A file keeps its kind.
+        # The new name keeps the first letter.
         other = os.path.join(os.path.dirname(self.path()), os.path.basename(path)[0] + str(self.random.randrange(NAMES)))
         os.rename(path, other)
 
@@ -150,7 +157,7 @@ class Changer(threading.Thread):
         os.unlink(os.path.join(os.path.dirname(self.path()), "l" + str(self.random.randrange(20))))
 
     def swap(self):
-        """Two folders change their names, or one is a link to the other for a moment."""
+        """Two folders exchange their names, or one is replaced by a link to the other for a moment."""
         a, b, c = (os.path.join(self.root, name) for name in ("a", "b", ".swap"))
         os.rename(a, c)
         if self.random.random() < 0.3:
@@ -175,12 +182,13 @@ class Changer(threading.Thread):
             except OSError as error:
                 self.error = error
                 return
-            # The clock of file times goes in steps of some milliseconds: two changes in one step look like one.
+            # The clock for file times has a resolution of some milliseconds, within which two changes look
+            # like one.
             self.stopped.wait(self.random.choice((0.012, 0.012, 0.03, 0.2)))
 
 
 class Filler(threading.Thread):
-    """Fills the disk of the outputs to the last byte, and frees it again."""
+    """Fills the disk of the outputs completely, and frees it again."""
 
     def __init__(self, disk, seed):
         super().__init__(daemon=True)
@@ -224,7 +232,7 @@ class Soak:
             self.problems.append(words)
         print("WRONG: " + words, flush=True)
 
-    # One command.
+    # Single commands.
 
     def limit(self):
         resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
@@ -232,7 +240,7 @@ class Soak:
         self.group.enter()
 
     def run(self, *arguments, statuses=(0,), killed=None, name=None):
-        """Runs a command and looks at how it ended. `killed` is a signal and after how many seconds it comes."""
+        """Runs a command and checks how it ended. `killed` is a signal and the seconds until it is sent."""
         command = [self.binary, *arguments]
         with tempfile.TemporaryFile(dir=self.place) as output:
             process = subprocess.Popen(command, cwd=self.place, env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -240,11 +248,11 @@ class Soak:
             ends = time.monotonic() + LONGEST
             if killed:
                 time.sleep(killed[1])
-                # send_signal() would wait for the process, too.
+                # send_signal() would also wait for the process.
                 os.kill(process.pid, killed[0])
             hangs = False
             while True:
-                # wait4 tells the memory of this one process.
+                # wait4 gives the memory of this process alone.
                 found, status, usage = os.wait4(process.pid, os.WNOHANG)
                 if found:
                     break
@@ -265,16 +273,16 @@ class Soak:
                 self.memory[name].append(usage.ru_maxrss)
         shown = " ".join(arguments)
         if hangs:
-            self.wrong(f"{shown} does not end")
+            self.wrong(f"{shown} hangs")
         elif code not in statuses and not was_killed:
             self.wrong(f"{shown} ends with {code}: {text[-600:].decode(errors='replace')}")
         if left := self.of_session(process.pid):
-            self.wrong(f"{shown} leaves the processes {left}")
+            self.wrong(f"{shown} leaves the processes {left} running")
         return code, text
 
     @staticmethod
     def of_session(session):
-        """Processes of the session of a command that has ended."""
+        """The processes in the session of a command that has ended."""
         found = []
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -287,12 +295,13 @@ class Soak:
         return found
 
     def moment(self):
-        """For every fifth command, how and when it is ended."""
+        """A signal and its time for a fifth of the commands."""
         if self.random.random() > 0.2:
             return None
         return self.random.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)), self.random.uniform(0, 0.6)
 
-    # What is done at random. 3 is for files that changed or vanished, 5 for the full disk, 1 where nothing could be written.
+    # The random actions. Status 3 is for files that changed or vanished, 5 for the full disk, 1 if no output
+    # could be written.
 
     def backup(self):
         self.run("backup", "-q", *self.random.choice(([], [], ["--full"], ["-j", "1"], ["-j", "8"])), "--to", self.set, self.tree,
@@ -319,7 +328,7 @@ class Soak:
             if status == 0:
                 self.judge(target, text, "archive")
         elif os.path.exists(archive):
-            # What has its final name is whole.
+            # A file with its final name must be complete.
             self.run("verify", "-q", archive, name="verify after a kill")
         self.drop(archive, target)
 
@@ -338,7 +347,7 @@ class Soak:
             return
         target = self.scratch("r")
         os.mkdir(target)
-        # A snapshot may go meanwhile.
+        # Another thread may remove the snapshot meanwhile.
         code, text = self.run("restore", "-q", "--at", self.random.choice(listed), "-C", target, self.set, statuses=(0, 1, 3, 5, 11, 64),
                               killed=self.moment())
         if code == 0:
@@ -358,7 +367,7 @@ class Soak:
         return [row["id"] for row in rows if row.get("type") == "snapshot" and row.get("whole")]
 
     def judge(self, root, text, what):
-        """Each file is one that was written; files that are written in place may be cut."""
+        """Each file must have a content that was written; files that are written in place may be cut."""
         for folder, _, names in os.walk(root):
             for name in names:
                 path = os.path.join(folder, name)
@@ -367,12 +376,12 @@ class Soak:
                 with open(path, "rb") as file:
                     data = file.read()
                 if not is_whole(data) and not (name.startswith("w") or name.encode() in text):
-                    self.wrong(f"{what}: {path} ({len(data)} bytes) was never written so")
+                    self.wrong(f"{what}: {path} ({len(data)} bytes) was never written with this content")
                     keep = os.path.join(self.place, "kept")
                     os.makedirs(keep, exist_ok=True)
                     shutil.copy(path, keep)
 
-    # The whole.
+    # The whole run.
 
     def worker(self, ends, seed):
         numbers = random.Random(seed)
@@ -405,14 +414,14 @@ class Soak:
         self.end()
         changes = sum(thread.changes for thread in changers)
         print(f"{self.runs} runs in {minutes:g} minutes, {self.kills} ended by a signal, {changes} changes of the tree, the disk full {filler.times} times")
-        print("disk: " + ("a tmpfs that fills" if self.has_disk else "a folder, since nothing can be mounted"))
+        print("disk: " + ("a tmpfs that fills" if self.has_disk else "a folder, since no tmpfs can be mounted"))
         print(f"memory: {'at most 256 MB by a control group' if self.group.path else 'no limit, since no control group can be made'}")
         for name, counts in sorted(self.statuses.items()):
             peak = f"\tat most {max(self.memory[name]) // 1024} MB" if self.memory[name] else ""
             print(f"{name}\t" + " ".join(f"{code}:{count}" for code, count in sorted(counts.items())) + peak)
 
     def end(self):
-        """The tree stands still, and there is room."""
+        """Checks the end state: the tree does not change any more, and the disk has space."""
         time.sleep(2.1)
         self.drop(*(os.path.join(self.disk, name) for name in os.listdir(self.disk) if name != "set"))
         self.run("prune", "-q", "--keep-last", "4", self.set)
@@ -427,7 +436,7 @@ class Soak:
             if id == listed[-1]:
                 same = subprocess.run(["diff", "-r", "--no-dereference", target + self.tree, self.tree], stdout=subprocess.PIPE, check=False)
                 if same.returncode:
-                    self.wrong("the last snapshot is not the tree: " + same.stdout[:500].decode(errors="replace"))
+                    self.wrong("the last snapshot differs from the tree: " + same.stdout[:500].decode(errors="replace"))
             shutil.rmtree(target)
         if len(listed) < 2:
             self.wrong(f"only {len(listed)} snapshots are left")
@@ -440,7 +449,7 @@ class Soak:
             self.wrong(f"processes are left: {left}")
         for name, sizes in self.memory.items():
             half = len(sizes) // 2
-            # The number of operations is found anew by each run, so that few of them say nothing.
+            # Each run determines its number of operations anew, so the memory of a few runs varies too much.
             if half < 100:
                 continue
             first, second = statistics.median(sizes[:half]), statistics.median(sizes[half:])
@@ -453,8 +462,8 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--disk", default="160M", help="size of the disk of the outputs")
-    parser.add_argument("--place", help="a folder to work in; default a new one in the folder of temporary files")
+    parser.add_argument("--disk", default="160M", help="the size of the disk for outputs")
+    parser.add_argument("--place", help="a folder to work in; a new temporary folder by default")
     options = parser.parse_args()
     place = tempfile.mkdtemp(prefix="batchproc-soak-", dir=options.place)
     soak = Soak(options, place)
@@ -465,7 +474,7 @@ def main():
             subprocess.run(["umount", soak.disk], check=False)
         soak.group.remove()
     if soak.problems:
-        print(f"{len(soak.problems)} wrong; kept in {place}")
+        print(f"{len(soak.problems)} problems; kept in {place}")
         return 1
     shutil.rmtree(place)
     print("all holds")

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Prints the flags that link the C libraries into the program, which starts in a third of the time and runs where
-# they are absent. Prints nothing where a library has no static form: then the shared ones are linked.
-# usage: scripts/static-libraries.sh FOLDER      FOLDER is filled with links to the libraries
+# Prints the flags that link the C libraries statically into the program, which then starts in a third of the
+# time and runs without them. Prints nothing if a library has no static form; then the shared libraries are
+# linked.
+# usage: scripts/static-libraries.sh FOLDER      makes links to the libraries in FOLDER
 set -eu
 
 folder=$1
-# What libarchive itself needs (nettle, bz2) is named on the command line: a static library does not bring it along.
+# The dependencies of libarchive (nettle, bz2) are named, since a static library does not contain its
+# dependencies.
 libraries="archive nettle bz2 z zstd lzma lz4 deflate crypto sqlite3 xxhash blake3"
 
 rm -rf "$folder"
@@ -20,6 +22,6 @@ for library in $libraries; do
   [ -n "$found" ] || exit 0
   ln -s "$found" "$folder/"
 done
-# Other systems build libarchive with other parts, which are not known here.
+# On other systems libarchive has other dependencies, which are not known here.
 [ -e /etc/debian_version ] || exit 0
 echo "-Xlinker -L$folder -Xlinker -lnettle -Xlinker -lbz2"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Makes both packages, and tests them in an empty Debian: installed, run, removed. Needs root, and the network for the
-# packages of that system. Takes a minute or two.
+# Builds both packages, and installs, runs and removes them in an empty Debian system. Needs root, and the
+# network to install that system. Takes one to two minutes.
 # usage: scripts/test-packages.sh BINARY
 set -euo pipefail
 umask 022
@@ -33,7 +33,7 @@ sources=/etc/apt/sources.list.d/debian.sources
 [ -e "$sources" ] || sources=/etc/apt/sources.list
 mmdebstrap --quiet --variant=apt --include=man-db --aptopt='Apt::Install-Recommends "false"' --dpkgopt='path-include=/usr/share/man/*' \
   "$suite" "$root" <"$sources"
-# The file system that apt expects; the test mounts nothing else of the machine.
+# apt needs this file system; the test mounts no other one.
 mountpoint -q "$root/proc" || mount -t proc none "$root/proc"
 list() { inside find / -xdev \( -path /proc -o -path /tmp -o -path /root -o -path /var -o -path /dev \) -prune -o -print | sort; }
 list >"$work/before"
@@ -62,7 +62,7 @@ inside sh -euc '
   batchproc --generate-completion-script bash | cmp - /usr/share/bash-completion/completions/batchproc
   rm -rf out set n a.tar.gz units start
 '
-# The default configuration says nothing yet, and its profile is valid once the marks are taken away.
+# All lines of the default configuration are comments; its profile must be valid when they are activated.
 inside sh -euc "sed -i 's/^# \([a-z[]\)/\1/' /etc/batchproc.conf; batchproc config >/dev/null"
 
 step "remove"

@@ -1,12 +1,13 @@
 #!/bin/bash
-# Runs plan, shards and merge on a real Slurm of four nodes on this machine, and kills parts of it meanwhile. Needs root.
+# Runs plan, shards and merge on a real Slurm with four nodes on this machine, and kills nodes and tasks.
+# Needs root.
 # usage: scripts/test-slurm.sh PROGRAM
 set -euo pipefail
 program=$(realpath "$1")
 root=$(cd "$(dirname "$0")/.." && pwd)
 if ! command -v slurmctld >/dev/null; then
   "$root/scripts/bootstrap.sh" slurm || {
-    echo "test-slurm: Slurm cannot be installed here, nothing is tested" >&2
+    echo "test-slurm: Slurm cannot be installed here, so nothing is tested" >&2
     exit 0
   }
 fi
@@ -14,13 +15,13 @@ work=$(mktemp -d)
 export SLURM_CONF=$work/slurm.conf
 node_count=4
 
-# Stops what was started here, by the numbers that the daemons wrote.
+# Ends the daemons that this script started, by the process numbers in their files.
 stop() {
   scancel --quiet --name=batchproc-plan,batchproc-shard,batchproc-merge 2>/dev/null || true
   for file in "$work"/slurmd-*.pid "$work/slurmctld.pid" "$work/munged.pid"; do
     if [ -s "$file" ]; then kill "$(cat "$file")" 2>/dev/null || true; fi
   done
-  # Steps end with their slurmd; what they still write goes with the folder.
+  # Steps end with their slurmd. Files that they still write are removed with the folder.
   sleep 1
   rm -rf "$work"
 }
@@ -28,7 +29,7 @@ trap stop EXIT
 
 start() {
   mkdir -p "$work/state"
-  # A munge of its own: no key or socket of this machine is touched.
+  # A separate munge, so that no key or socket of this machine is used.
   mkdir -m 755 "$work/munge"
   dd if=/dev/urandom of="$work/munge/key" bs=1024 count=1 status=none
   chown -R munge: "$work/munge"
@@ -103,11 +104,11 @@ echo end >>tree/sparse
 echo "test-slurm: a manifest by 16 tasks"
 "$program" hash -q -o one.sha256 tree
 "$program" submit --slurm --shards 16 --dir plan1 --run --wait -- hash --stride 8 -o many.sha256 tree || fail "submit: $?"
-cmp one.sha256 many.sha256 || fail "the manifest is another one"
+cmp one.sha256 many.sha256 || fail "the manifest differs"
 
 echo "test-slurm: an archive by 16 tasks, while a node dies, a task is killed and another one is requeued"
 "$program" archive -q --stride 8 -o one.tar.zst tree
-# Tasks that take a while: each reads a megabyte in a second.
+# A wrapper that delays each shard by two seconds, so that tasks can be killed while they run.
 cat >slow <<END
 #!/bin/sh
 case "\$*" in *--shard*) sleep 2; exec "$program" "\$@" ;; esac
@@ -124,7 +125,7 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 kill -9 "$(cat slurmd-n2.pid)"
-# Its tasks die with it: those that say so themselves.
+# Ends the tasks of this node as well, which have its name in their environment.
 for process in /proc/[0-9]*; do
   words=$(tr '\0' '\n' <"$process/environ" 2>/dev/null) || continue
   if grep -qx 'SLURMD_NODENAME=n2' <<<"$words" && grep -qxF "SLURM_CONF=$SLURM_CONF" <<<"$words"; then
@@ -135,7 +136,7 @@ task=$(squeue -h -r -j "$array" -t running -w n1,n3,n4 -o %i | head -n 1)
 [ -n "$task" ] || fail "no task runs"
 scontrol requeue "$task" || true
 other=$(squeue -h -r -j "$array" -t running -w n1,n3,n4 -o %i | head -n 1)
-# The shell of a task and what it runs, by its own number.
+# Kills the shell of another task and its program.
 if [ -n "$other" ]; then scancel --signal=KILL --full "$other" || true; fi
 for _ in $(seq 600); do
   [ -z "$(squeue -h -j "$merge" 2>/dev/null)" ] && break
@@ -143,11 +144,11 @@ for _ in $(seq 600); do
 done
 "$program" status plan2 || true
 if [ ! -e many.tar.zst ]; then
-  # A task that was killed for good has no result: the merge named it, and it is run again.
-  grep -q 'is missing' plan2.logs/merge.log || fail "the merge did not say what is missing"
+  # A task that was killed has no result. The merge must have named it; then all shards are run again.
+  grep -q 'is missing' plan2.logs/merge.log || fail "the merge did not name the missing shard"
   for shard in $(seq 0 15); do "$program" archive -q --plan plan2 --shard "$shard" || fail "shard $shard: $?"; done
   "$program" merge plan2 || fail "merge: $?"
 fi
-cmp one.tar.zst many.tar.zst || fail "the archive is another one"
+cmp one.tar.zst many.tar.zst || fail "the archive differs"
 "$program" verify -q many.tar.zst || fail "verify: $?"
 echo "test-slurm: passed"

@@ -1,4 +1,5 @@
-/// What reads bytes from outside, by the name of its corpus. Each takes any bytes, and ends the program where something does not hold.
+/// The functions that parse bytes from outside, by the name of their corpus. Each accepts any bytes, and ends
+/// the program when a check fails.
 let fuzzEntries: [(name: String, run: @Sendable (UnsafePointer<UInt8>, Int) -> Void)] = [
   ("SnapshotManifest", fuzzSnapshotManifest),
   ("Companions", fuzzCompanions),

@@ -1,15 +1,16 @@
 import Glibc
 
-/// To be removed.
+/// The files to remove at the end of the process.
 private nonisolated(unsafe) var namedFiles: [String] = []
 
 /// A file in memory that holds one input after the other.
 final class InputFile {
   let descriptor: Int32
-  /// Opens it again.
+  /// A path that opens the file again.
   let path: String
 
-  /// - Parameter isNamed: whether the path is no link, for what follows none; the file goes at the end of the process.
+  /// - Parameter isNamed: whether the path must not be a link, for functions that do not follow links; the
+  ///   file is removed at the end of the process.
   init(isNamed: Bool = false) {
     var name = Array("/dev/shm/batchproc-fuzz-XXXXXX".utf8CString)
     descriptor = mkstemp(&name)
@@ -23,13 +24,13 @@ final class InputFile {
     if namedFiles.count == 1 { atexit { for path in namedFiles { unlink(path) } } }
   }
 
-  /// - Returns: whether the file holds these bytes alone now.
+  /// - Returns: whether the file now contains exactly these bytes.
   func hold(_ bytes: UnsafeRawBufferPointer) -> Bool {
     ftruncate(descriptor, 0) == 0 && pwrite(descriptor, bytes.baseAddress, bytes.count, 0) == bytes.count
   }
 }
 
-/// The input in pieces of some sizes, as read(2) gives them.
+/// The input in pieces of varying size, as read(2) may return them.
 struct InputPieces {
   private let bytes: UnsafeRawBufferPointer
   private let most: Int
@@ -40,7 +41,7 @@ struct InputPieces {
     self.most = most
   }
 
-  /// - Returns: how many bytes there are now at the start of the buffer, 0 at the end.
+  /// - Returns: the number of bytes that were written to the start of the buffer; 0 at the end.
   mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = min(most, buffer.count, bytes.count - position)
     buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[position..<(position + count)]))

@@ -1,7 +1,7 @@
 #include <blake3.h>
 #include <stdbool.h>
 
-// The parts of the tree by themselves, which the library has and its header does not show: its own dispatch chooses the
+// Functions for parts of the tree, which the library has but its header does not declare. They select the
 // instructions of the processor.
 
 void blake3_compress_in_place(

@@ -1,10 +1,10 @@
-// The library is opened at run time, so that nothing is linked: what is declared here has its address from dlsym(3).
+// The library is opened at run time and not linked. The addresses of its functions come from dlsym(3).
 #if defined(__x86_64__)
 #include <intel-ipsec-mb.h>
 
 static const uint64_t cipsecmb_version = IMB_VERSION_NUM;
 static const uint64_t cipsecmb_without_sha = IMB_FLAG_SHANI_OFF;
-// What a processor needs for each way to compute.
+// The processor features that each method needs.
 static const uint64_t cipsecmb_sse_features = IMB_CPUFLAGS_SSE_T2;
 static const uint64_t cipsecmb_avx512_features = IMB_CPUFLAGS_AVX512;
 static const uint64_t cipsecmb_avx2_features = IMB_CPUFLAGS_AVX2;
@@ -14,8 +14,8 @@ typedef struct {
   uint64_t count;
 } cipsecmb_message;
 
-// Writes the SHA-256 of each message, 32 bytes, and returns how many were computed. It is in C since the library is called
-// through pointers in a structure of a thousand members.
+// Writes the SHA-256 of each message, 32 bytes, and returns how many were computed. The function is in C,
+// because the library is called through pointers in a structure of a thousand members.
 static inline size_t cipsecmb_sha256(void *manager, const cipsecmb_message *messages, size_t count, uint8_t *digests) {
   IMB_MGR *m = (IMB_MGR *)manager;
   size_t done = 0;

@@ -144,7 +144,7 @@ long clinux_copy_range(int source, uint64_t offset, int target, uint64_t length)
 int64_t clinux_free_bytes(int fd) {
   struct statfs about;
   int64_t free;
-  // File systems without a size have no blocks.
+  // A file system without a fixed size reports 0 blocks.
   if (fstatfs(fd, &about) != 0 || about.f_blocks == 0) return -1;
   long unit = about.f_frsize > 0 ? about.f_frsize : about.f_bsize;
   return __builtin_mul_overflow(about.f_bavail, unit, &free) ? INT64_MAX : free;
@@ -170,7 +170,7 @@ int clinux_open_beneath(int directory, const char *path, int flags) {
 static void descriptor_path(char *path, size_t size, int fd) { snprintf(path, size, "/proc/self/fd/%d", fd); }
 
 int clinux_link_descriptor(int fd, int directory, const char *name) {
-  // Older kernels let only the superuser link by descriptor; going through /proc costs twice as much.
+  // On older kernels only the superuser may link by descriptor. Linking through /proc takes twice as long.
   static atomic_bool needs_proc;
   if (!atomic_load_explicit(&needs_proc, memory_order_relaxed)) {
     if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0) return 0;
@@ -196,7 +196,7 @@ int clinux_chown_path_descriptor(int fd, unsigned user, unsigned group) {
 int clinux_set_time_of_path_descriptor(int fd, int64_t seconds, int nanoseconds) {
   struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = seconds, .tv_nsec = nanoseconds}};
   if (utimensat(fd, "", times, AT_EMPTY_PATH) == 0) return 0;
-  // Kernels before 5.8 take no descriptor of this kind.
+  // Kernels before 5.8 do not accept a descriptor opened with O_PATH.
   if (errno != EINVAL && errno != EBADF) return -1;
   char path[64];
   descriptor_path(path, sizeof path, fd);
@@ -225,13 +225,14 @@ void clinux_reraise(int number) {
   sigemptyset(&set);
   sigaddset(&set, number);
   pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-  // To this thread: another one may take its time over a signal that dumps core, and this one would go on.
+  // Sends the signal to this thread. Another thread could take long to dump core, while this one went on.
   raise(number);
 }
 
 void clinux_ignore_signal(int number) { signal(number, SIG_IGN); }
 
-// A thread has a slot by its number, in a cache line of its own. Two threads of one slot are rare, and one of them is missed.
+// The number of a thread selects its slot, which has a separate cache line. Two threads rarely share a slot;
+// then one of them is missed.
 enum { call_slots = 512, slot_width = 16 };
 static _Atomic int calls[call_slots * slot_width];
 static __thread int own_number;
@@ -303,7 +304,7 @@ int clinux_lock_byte(int fd, int64_t byte, int exclusive) { return record_lock(f
 int clinux_unlock_byte(int fd, int64_t byte) { return record_lock(fd, byte, F_UNLCK); }
 
 int clinux_try_read_lease(int fd) {
-  // The signal by default is SIGIO, which ends the process.
+  // The default signal is SIGIO, which ends the process.
   if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_RDLCK) != 0) return errno;
   fcntl(fd, F_SETLEASE, F_UNLCK);
   return 0;
@@ -320,7 +321,7 @@ int clinux_file_system_id(const char *path, uint64_t *id) {
 
 extern char **environ;
 
-// Whether one of the variables in a block has the name of an entry of the environment.
+// Whether a variable in the block has the same name as an entry of the environment.
 static int is_replaced(const char *entry, const char *variables) {
   size_t length = strcspn(entry, "=");
   for (const char *other = variables; *other; other += strlen(other) + 1) {
@@ -329,7 +330,8 @@ static int is_replaced(const char *entry, const char *variables) {
   return 0;
 }
 
-// Starts a program in a process group of its own, with no signal blocked or ignored and nothing open beyond the three.
+// Starts a program in a separate process group, with no signal blocked or ignored and only the three standard
+// streams open.
 static int spawn(
     const char *program, char *const *arguments, char *const *environment, int input, int output, const char *errors,
     int *pid) {
@@ -363,7 +365,7 @@ int clinux_spawn_shell(const char *command, const void *block, int input, int *p
   const char **all = calloc(count + added + 1, sizeof *all);
   if (!all) return ENOMEM;
   for (const char *entry = variables; *entry; entry += strlen(entry) + 1) all[kept++] = entry;
-  // Of two variables of one name a shell may take either.
+  // If a variable occurs twice, a shell may use either value.
   for (char **entry = environ; *entry; entry++) {
     if (!is_replaced(*entry, variables)) all[kept++] = *entry;
   }
@@ -396,7 +398,7 @@ int clinux_end_with_peer(int socket) {
 static int argument_count;
 static char **all_arguments;
 
-// glibc calls what is in this section with the arguments of main.
+// glibc calls constructors with the arguments of main.
 __attribute__((constructor)) static void note_arguments(int count, char **arguments) {
   argument_count = count;
   all_arguments = arguments;

@@ -2,12 +2,14 @@
 
 #include <stdint.h>
 
-/* Foundation brings along ICU, and ICU 34 MB of tables for languages, time zones and calendars. The program uses of Foundation
- * operations, queues and the decoder of JSON, none of which reads a table. This symbol, of an empty archive of tables, comes before
- * that of the library, so that the linker leaves the tables out of a program that is linked statically. What asks ICU all the same gets an error.
- * The symbol is hidden: a program that loads Foundation as a shared library keeps the tables of that library.
+/* Foundation contains ICU, whose tables for languages, time zones and calendars take 34 MB. The program uses
+ * operations, queues and the JSON decoder of Foundation, none of which reads a table. This symbol is an empty
+ * archive of tables. The linker prefers it to that of the library, and so leaves the tables out of a
+ * statically linked program. Other calls of ICU return an error. The symbol is hidden, so a program that
+ * loads Foundation as a shared library uses its tables.
  *
- * The layout is that of ICU's common data with a table of contents by offset ("CmnD", udata.h and ucmndata.h). */
+ * The layout is that of ICU's common data with a table of contents by offset ("CmnD", udata.h and
+ * ucmndata.h). */
 __attribute__((visibility("hidden"))) const struct {
   uint16_t headerSize;
   uint8_t magic[2];

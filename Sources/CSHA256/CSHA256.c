@@ -17,7 +17,8 @@ static const uint32_t constants[64] __attribute__((aligned(16))) = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// The state as the instructions have it: A, B, E, F and C, D, G, H, the first in the highest place.
+// The state in the form that the instructions use: A, B, E, F and C, D, G, H, with the first word in the
+// highest place.
 typedef struct {
   __m128i abef, cdgh;
 } state;
@@ -30,7 +31,7 @@ TARGET static inline __attribute__((always_inline)) void load(const uint8_t *blo
     words[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(block + 16 * i)), order);
 }
 
-// Four rounds, and the words of four later ones in the place of those that were used.
+// Computes four rounds, and replaces the used words by those of four later rounds.
 TARGET static inline __attribute__((always_inline)) void step(state *s, __m128i words[4], int i) {
   __m128i sum = _mm_add_epi32(words[i & 3], _mm_load_si128((const __m128i *)(constants + 4 * i)));
   s->cdgh = _mm_sha256rnds2_epu32(s->cdgh, s->abef, sum);
@@ -48,7 +49,7 @@ TARGET static inline __attribute__((always_inline)) void add(state *s, state bef
   s->cdgh = _mm_add_epi32(s->cdgh, before.cdgh);
 }
 
-// Two rounds of one content wait for each other; those of two contents fill the time.
+// The rounds of one content depend on each other. Rounds of a second content use the waiting time.
 TARGET static void compress_two(state *s, const uint8_t *p, state *t, const uint8_t *q, size_t blocks) {
   state a = *s, b = *t;
   for (; blocks > 0; blocks--, p += 64, q += 64) {
@@ -81,7 +82,7 @@ TARGET static void compress_one(state *s, const uint8_t *p, size_t blocks) {
   *s = a;
 }
 
-// A content on its way: its whole blocks, then the one or two that end it.
+// A content in progress: its whole blocks, then the one or two blocks of the padding.
 typedef struct {
   state s;
   const uint8_t *next;
@@ -110,7 +111,7 @@ static void begin(lane *l, const csha256_content *content, uint8_t *digest) {
 }
 
 TARGET static void finish(lane *l) {
-  // A, B, C, D and E, F, G, H, the first in the highest place.
+  // A, B, C, D and E, F, G, H, with the first word in the highest place.
   __m128i front = _mm_unpackhi_epi64(l->s.cdgh, l->s.abef);
   __m128i back = _mm_unpacklo_epi64(l->s.cdgh, l->s.abef);
   const __m128i reverse = _mm_set_epi64x(0x0001020304050607ULL, 0x08090a0b0c0d0e0fULL);
@@ -118,7 +119,7 @@ TARGET static void finish(lane *l) {
   _mm_storeu_si128((__m128i *)(l->digest + 16), _mm_shuffle_epi8(back, reverse));
 }
 
-// Returns whether there is more of the content.
+// Returns whether the content has more blocks; at the end it writes the digest.
 static int refill(lane *l) {
   if (l->blocks > 0) return 1;
   if (l->is_at_end) {

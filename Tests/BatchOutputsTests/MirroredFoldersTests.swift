@@ -25,12 +25,12 @@ struct MirroredFoldersTests {
   }
 
   @Test(
-    "one that takes long to be made, or whose name takes long to reach the disk, holds up only who needs it",
+    "only outputs in a folder wait while it is made or synced",
     arguments: [FileChange.makeFolder, .sync])
   func waits(change: FileChange) throws {
     _ = try target("t/c/file")
     let (isAtIt, mayGoOn, end) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchGroup())
-    // The name of the first folder is brought to the disk with the folder above.
+    // The name of the first folder is synced with the folder above it.
     let name: PathBytes = change == .sync ? "t" : "a"
     let turn = calls.count(of: .change(change), name) + 1
     calls.on(
@@ -52,7 +52,7 @@ struct MirroredFoldersTests {
     #expect(calls.count(of: .change(.makeFolder), "a") == 1)
   }
 
-  @Test("one that was replaced is not written to")
+  @Test("no output is written to a folder that was replaced")
   func replaced() throws {
     _ = try target("t/a/file")
     let place = PathBytes(Array("out".utf8) + fixture.path("t/a").bytes)

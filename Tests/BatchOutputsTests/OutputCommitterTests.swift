@@ -28,7 +28,7 @@ struct OutputCommitterTests {
       calls: calls)
   }
 
-  /// What became of what was staged, in that order.
+  /// The result of each staged output, in the order of staging.
   private func outcomes(_ committer: OutputCommitter) -> [String] {
     staged.values.compactMap { id, name in
       switch committer.outcome(of: id) {
@@ -63,7 +63,7 @@ struct OutputCommitterTests {
     return outcomes(committer)
   }
 
-  @Test("syncs once, then renames, then syncs each folder once, and only then removes")
+  @Test("syncs once, renames, syncs each folder once, and then removes the sources")
   func order() throws {
     let calls = FaultyCommitCalls()
     let outcomes = try commit(calls)
@@ -76,7 +76,7 @@ struct OutputCommitterTests {
     #expect(fixture.files() == ["d/a.gz", "d/b.gz", "e/c.gz"])
   }
 
-  @Test("without a sync gives each its name at once")
+  @Test("renames each output at once when it does not sync")
   func unsynced() throws {
     let calls = FaultyCommitCalls()
     try commit(calls, isSynced: false)
@@ -86,7 +86,7 @@ struct OutputCommitterTests {
       ])
   }
 
-  @Test("removes no source whose output is not proved")
+  @Test("keeps a source whose output is not proved")
   func unproved() throws {
     let calls = FaultyCommitCalls()
     try commit(calls, isProved: false)
@@ -94,7 +94,7 @@ struct OutputCommitterTests {
     #expect(fixture.files().count == 6)
   }
 
-  @Test("gives no name after a sync that failed, and removes nothing")
+  @Test("renames and removes nothing after a sync that failed")
   func syncFails() throws {
     let calls = FaultyCommitCalls(failing: ["sync d"])
     let outcomes = try commit(calls)
@@ -105,7 +105,7 @@ struct OutputCommitterTests {
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test("goes on with the others when a name cannot be given")
+  @Test("goes on with the other outputs when one cannot be renamed")
   func publishFails() throws {
     let calls = FaultyCommitCalls(failing: ["publish b.gz"])
     let outcomes = try commit(calls)
@@ -114,7 +114,7 @@ struct OutputCommitterTests {
     #expect(!calls.steps.values.contains("remove b"))
   }
 
-  @Test("removes no source whose output's folder could not be synced")
+  @Test("keeps a source when the folder of its output could not be synced")
   func folderFails() throws {
     let calls = FaultyCommitCalls(failing: ["folder d"])
     let outcomes = try commit(calls)
@@ -124,14 +124,14 @@ struct OutputCommitterTests {
     #expect(calls.steps.values.filter { $0 == "folder d" }.count == 1)
   }
 
-  @Test("names a source that cannot be removed, and keeps its output")
+  @Test("reports a source that cannot be removed, and keeps its output")
   func removalFails() throws {
     let outcomes = try commit(FaultyCommitCalls(failing: ["remove a"]))
     #expect(outcomes == ["failed a.gz: fails: remove a", "done b.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a", "d/a.gz", "d/b.gz", "e/c.gz"])
   }
 
-  @Test("keeps a source that changed since it was read, and misses none that is gone")
+  @Test("keeps a source that changed since it was read, and ignores one that is gone")
   func sourceChanged() throws {
     let calls = FaultyCommitCalls()
     let committer = committer(calls)
@@ -149,7 +149,7 @@ struct OutputCommitterTests {
     #expect(fixture.exists("d/a") && fixture.exists("e/c"))
   }
 
-  @Test("keeps a source that was written to again, also when its size and time are as before")
+  @Test("keeps a source that was rewritten, also with the same size and time")
   func sourceRewritten() throws {
     let fixture = fixture
     let time = 1_000_000_000
@@ -167,17 +167,17 @@ struct OutputCommitterTests {
     #expect(fixture.content("d/a").map { $0.elementsEqual("CONTENT OF d/a".utf8) } == true)
   }
 
-  @Test("removes a source from the folder that it was read through, whatever has the folder's name")
+  @Test("removes a source from the folder in which it was read, after another folder took the name")
   func exchangedFolder() throws {
     let fixture = fixture
-    // The other folder has one more name of the very file.
+    // The other folder has a further name of the same file.
     let calls = FaultyCommitCalls(before: ["remove a": { try? fixture.exchange("d", "v") }])
     let committer = committer(calls)
     try stage("d/a", committer)
     try fixture.folder("v")
     try fixture.hardLink("v/a", to: "d/a")
     committer.flush()
-    // The further name moved the change time: the source stays, and so does the other name.
+    // The further name changed the status time, so the source and the further name are kept.
     #expect(fixture.exists("d/a") && fixture.exists("v/a") && fixture.exists("v/a.gz"))
     let next = self.committer(FaultyCommitCalls(before: ["remove b": { try? fixture.exchange("d", "v") }]))
     try fixture.file("v/c", "other")
@@ -187,7 +187,7 @@ struct OutputCommitterTests {
     #expect(fixture.files().filter { $0.hasSuffix("/b") } == ["v/b"])
   }
 
-  @Test("syncs each output by itself where one call for all reports no errors")
+  @Test("syncs each output by itself when syncfs does not report errors")
   func syncsEach() throws {
     let calls = FaultyCommitCalls(failing: ["sync b.gz"])
     let committer = OutputCommitter(
@@ -200,7 +200,7 @@ struct OutputCommitterTests {
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
   }
 
-  @Test("after a sync that failed, syncs later outputs by themselves: the error may be theirs, too")
+  @Test("syncs later outputs by themselves after a sync that failed, since the error may be theirs")
   func afterFailure() throws {
     let calls = FaultyCommitCalls(failing: ["sync d"])
     let committer = committer(calls)
@@ -212,7 +212,7 @@ struct OutputCommitterTests {
     #expect(outcomes(committer) == ["failed a.gz: fails: sync d", "done b.gz"])
   }
 
-  @Test("does not take a name that was given meanwhile")
+  @Test("keeps a file that took the name of an output meanwhile")
   func nameTaken() throws {
     let committer = committer(FaultyCommitCalls())
     try stage("d/a", committer)
@@ -223,11 +223,12 @@ struct OutputCommitterTests {
     #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "e/c"])
   }
 
-  @Test("has no more outputs open than it may, and gets by with one", arguments: [1, 2, 5], [1, 8])
+  @Test(
+    "keeps no more outputs open than the limit, and works with a limit of one", arguments: [1, 2, 5], [1, 8])
   func places(limit: Int, threads: Int) async throws {
     let open = Crowd()
     let done = Recorder<StagedOutput.ID>()
-    // An output is closed when it gets its name.
+    // An output is closed when it is renamed.
     let leave: @Sendable () -> Void = { open.leave() }
     let calls = FaultyCommitCalls(
       before: Dictionary(uniqueKeysWithValues: (0..<40).map { ("publish f\($0).gz", leave) }))
@@ -243,7 +244,7 @@ struct OutputCommitterTests {
           return
         }
         open.enter()
-        // Some places are given back, as those of files that cannot be read are.
+        // Some places are released without an output, like those of files that cannot be read.
         guard number % 7 != 0,
           let file = try? AtomicFile(at: fixture.path(PathBytes("w/f\(number).gz")), replacing: false),
           (try? file.prepare(.init(of: record.status)) == nil) == true
@@ -259,12 +260,12 @@ struct OutputCommitterTests {
     committer.flush()
     #expect(done.values.count { committer.outcome(of: $0) != nil } == 34)
     #expect(open.most <= limit)
-    // The folder to sync by is kept.
+    // The folder for syncs is kept open.
     #expect(fixture.openDescriptors == 1)
     _ = folders.finish()
   }
 
-  @Test("of a run that was stopped, names what is not committed in time, and commits it all the same")
+  @Test("of a stopped run names the outputs that are late, and still commits them")
   func late() throws {
     let disk = Gate()
     let calls = FaultyCommitCalls(before: ["sync d": { disk.pass() }], patience: .nanoseconds(0))
@@ -279,11 +280,11 @@ struct OutputCommitterTests {
     #expect(late.values.filter { $0 == "a.gz" }.count == 1 && late.count == 2)
     #expect(outcomes(committer) == ["done a.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
-    // More than there would be with a place that is lost.
+    // One of these calls would wait if a place were lost.
     for _ in 0..<4 { try committer.outputs.reserve() }
   }
 
-  @Test("of a run that was stopped, names nothing that is committed in time")
+  @Test("of a stopped run names no output that is committed in time")
   func inTime() throws {
     let committer = committer(FaultyCommitCalls())
     try stage("d/a", committer)
@@ -291,7 +292,7 @@ struct OutputCommitterTests {
     #expect(outcomes(committer) == ["done a.gz"])
   }
 
-  @Test("leaves one place to small outputs where a large one takes one, and does not wait after a stop")
+  @Test("keeps one place free for small outputs, and does not wait after a stop")
   func sparesPlaces() throws {
     let cancellation = Cancellation()
     let outputs = RunOutputs(limit: 3, folders, cancellation)
@@ -303,7 +304,7 @@ struct OutputCommitterTests {
     #expect(throws: BatchError(.cancelled, "stopped")) { try outputs.reserve(sparing: 1) }
   }
 
-  @Test("wakes who waits for a place when the run is stopped")
+  @Test("ends the wait for a place when the run is stopped")
   func stopsWaiting() async throws {
     let cancellation = Cancellation()
     let outputs = RunOutputs(limit: 1, folders, cancellation)

@@ -1,7 +1,7 @@
 #ifndef BATCHPROC_CSPAWN_H
 #define BATCHPROC_CSPAWN_H
 
-// What glibc shows of spawn.h only under _GNU_SOURCE.
+// Functions of spawn.h that glibc declares only with _GNU_SOURCE.
 
 #include <spawn.h>
 

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the fuzzer found to keep, through the entries that it calls: each ends the process where something does not hold.
+/// Passes the inputs that the fuzzer kept to its entries. An entry ends the process if a check fails.
 ///
-/// One at a time, since entries keep a file or a decoder from input to input.
+/// The inputs run one at a time, since entries keep a file or a decoder between inputs.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct CorpusTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Corpora")
@@ -19,12 +19,12 @@ import Testing
   private static func run(_ entry: (UnsafePointer<UInt8>, Int) -> Void, _ input: Data) {
     var bytes = [UInt8](input)
     let count = bytes.count
-    // Entries take a pointer also for nothing.
+    // Entries need a pointer to memory even for an empty input.
     bytes.append(0)
     bytes.withUnsafeBufferPointer { if let start = $0.baseAddress { entry(start, count) } }
   }
 
-  @Test("the inputs of each entry hold", arguments: fuzzEntries.map(\.name))
+  @Test("each input of each entry passes", arguments: fuzzEntries.map(\.name))
   func inputs(of name: String) throws {
     let entry = try #require(fuzzEntries.first { $0.name == name })
     let inputs = try Self.inputs(name)
@@ -32,14 +32,14 @@ import Testing
     for input in inputs { Self.run(entry.run, input) }
   }
 
-  @Test("each entry has a corpus, and each corpus an entry, of less than 5 MB together")
+  @Test("each entry has a corpus and each corpus an entry, with less than 5 MB in total")
   func folders() throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
     #expect(Set(names) == Set(fuzzEntries.map(\.name)))
     #expect(try names.flatMap { try Self.inputs($0) }.reduce(0) { $0 + $1.count } < 5 << 20)
   }
 
-  @Test("each entry takes changed inputs too", arguments: fuzzEntries.map(\.name))
+  @Test("changed inputs pass too", arguments: fuzzEntries.map(\.name))
   func changed(of name: String) throws {
     let entry = try #require(fuzzEntries.first { $0.name == name })
     var numbers = SeededNumbers(seed: 5)

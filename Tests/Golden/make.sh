@@ -1,15 +1,16 @@
 #!/bin/bash
-# Writes files in every form that a released version makes, for the tests that hold later versions against them.
-# usage, as root: Tests/Golden/make.sh PROGRAM DIRECTORY      DIRECTORY is new; its name is the version.
+# Writes files in each form of a released version, for tests that read them with later versions.
+# usage, as root: Tests/Golden/make.sh PROGRAM DIRECTORY      DIRECTORY must not exist; its name is the version.
 #
-# Every time in the tree is fixed, so that the tests can compare it. Files in an archive are those of `tree`. Beside each
-# archive and each snapshot nothing is stored but two listings: what `find` says of the tree, and its SHA-256 sums.
+# All times in the tree are fixed, so that the tests can compare them. The archives contain the files of
+# `tree`. For each archive and each snapshot, two listings are stored: the entries as list.sh prints them, and
+# the SHA-256 sums.
 set -euo pipefail
 listing=$(readlink -f "$(dirname "$0")/list.sh")
 program=$(readlink -f "$1")
 mkdir "$2"
 out=$(readlink -f "$2")
-# The manifests of snapshots have absolute paths, so that the place is a part of what is stored.
+# The manifests of snapshots contain absolute paths, so the folder must always be the same.
 place=/tmp/batchproc-golden
 rm -rf "$place"
 mkdir "$place"
@@ -40,7 +41,7 @@ setfattr -n user.note -v 'an attribute' tree/a/one
 fix_times() { find "$1" -depth -print0 | xargs -0 touch -h -d '2026-01-02 03:04:05.123456789'; }
 fix_times tree
 
-# zip, 7z and cpio hold neither such names nor FIFOs in all cases.
+# zip, 7z and cpio cannot store such names and FIFOs in all cases.
 mkdir plain
 cp -a tree/lines plain/
 cp -a tree/private plain/
@@ -62,11 +63,11 @@ done
 for format in gnu bsd mtree json; do
   (cd tree && "$program" hash -q --format $format -o "$out/tree.$format" .)
 done
-# It cannot hold a name with a line end.
+# This form cannot store a name with a line end.
 (cd plain && "$program" hash -q --format hashdeep -o "$out/plain.hashdeep" .)
 (cd tree && "$program" hash -q -z -o "$out/tree.zero" . && "$program" hash -q --tag -a blake3 -a xxh128 -a sha512 -o "$out/tree.several" .)
 
-# Large enough for blocks in every format.
+# Large enough for several blocks in each format.
 seq 100000000 100000400 >text
 for copy in $(seq 5000); do cat text; done >large
 touch -d '2026-01-02 03:04:05' large
@@ -75,7 +76,8 @@ for format in gz zst xz lz4; do
   "$program" compress -q --format $format --output-dir "$out" large
 done
 
-# A full snapshot and two increments. What changed within two seconds before a backup is archived again by the next one.
+# A full snapshot and two increments. A file that changed within two seconds before a backup is archived again
+# by the next one.
 cp -a tree source
 rm -r source/private source/lines/pipe
 fix_times source
@@ -106,7 +108,7 @@ rm -f "$out"/set/.*.lock
 cp cache/batchproc/digests.sqlite "$out/digests.sqlite"
 
 cat >"$out/config" <<'CONFIG'
-# Options for every command that has them.
+# Options for each command that has them.
 exclude = *.tmp
 max-concurrency = 2
 

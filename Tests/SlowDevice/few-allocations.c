@@ -1,12 +1,13 @@
-/* Memory that runs out, for tests: a preload library that lets one allocation fail with ENOMEM.
+/* A preload library for tests that lets one allocation fail with ENOMEM.
  *
  * clang -shared -fPIC -O2 few-allocations.c -o few-allocations.so
  * FAILING_ALLOCATION=N [ALLOCATION_SKIP=LOW-HIGH,...] [ALLOCATION_COUNT=FILE] LD_PRELOAD=./few-allocations.so program
  *
- * Allocations are counted from the start of main() on; the N-th of them fails, of all threads, and only that one. Those that a
- * function at LOW to HIGH asks for (hexadecimal, from the beginning of the program's file) are neither counted nor failed: so the runtime
- * of Swift, which ends the program when it gets no memory, can be passed over. FILE gets their number at the end, and "failed" when
- * one did.
+ * Allocations of all threads are counted from the start of main(), and only the N-th of them fails.
+ * Allocations by a function at an address from LOW to HIGH (hexadecimal, relative to the start of the
+ * program) are not counted and do not fail. This excludes the Swift runtime, which ends the program when it
+ * gets no memory. At the end the number of allocations is written to FILE, and before it "failed" if one
+ * failed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -96,7 +97,7 @@ static int counted_main(int argc, char **argv, char **environment) {
   }
   text = getenv("ALLOCATION_COUNT");
   if (text) {
-    /* Out of the way of the numbers that the program gives its own files. */
+    /* A high number, so that the program's files get their usual numbers. */
     int opened = open(text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (opened >= 0) note = fcntl(opened, F_DUPFD_CLOEXEC, 200);
     if (opened >= 0) close(opened);

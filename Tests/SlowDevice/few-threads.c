@@ -1,10 +1,11 @@
-/* Threads that run out, for tests: a preload library that lets pthread_create(3) fail with EAGAIN.
+/* A preload library for tests that lets pthread_create(3) fail with EAGAIN.
  *
  * cc -shared -fPIC -O2 few-threads.c -o few-threads.so -ldl -lpthread
  * FEW_THREADS=N[:forever] LD_PRELOAD=./few-threads.so program
  *
- * Nothing fails until the program has joined a thread: that is the end of its look at how many there can be. From then on
- * at most N more threads are there at a time; with `forever` each of them counts even when it has ended.
+ * No call fails until the program has joined a thread, which ends its test of how many threads it can start.
+ * From then on at most N more threads may run at a time; with `forever`, threads that have ended count as
+ * well.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,15 +1,15 @@
-/* A slow device for tests and measurements: a preload library that gives each open and read below a folder a latency
- * and a service width, with real concurrency.
+/* A slow device for tests and measurements: a preload library that gives each open and read below a folder a
+ * latency and a service width, with real concurrency.
  *
  * cc -shared -fPIC -O2 slow-device.c -o slow-device.so -ldl -lpthread
  * SLOW_DEVICE_ROOT=/absolute/folder SLOW_DEVICE=MODEL[;SECONDS=MODEL...] LD_PRELOAD=./slow-device.so program
  *
- * A model is LATENCY:WIDTH:PENALTY: microseconds of a request, how many requests are served at once, and by which part of
- * the latency each further request that is in service makes a new one slower. A disk that gets slower with parallelism has
- * a penalty above 1. A model behind SECONDS= holds from that time on, counted from the first request.
- * SLOW_DEVICE_LOG=FILE gets, at the end: files read, seconds from the first request to the last one, seconds of the second
- * half of the files, and the most requests at once. SLOW_DEVICE_TIMES=FILE gets the moment at which each file was read, by
- * CLOCK_MONOTONIC.
+ * A model is LATENCY:WIDTH:PENALTY: the microseconds of a request, how many requests are served at once, and the part of
+ * the latency that each request in service adds to a new one. A disk that becomes slower with parallel requests has a
+ * penalty above 1. A model after SECONDS= applies from that time on, counted from the first request.
+ * At the end, SLOW_DEVICE_LOG=FILE gets the number of files that were read, the seconds from the first request to the
+ * last, the seconds of the second half of the files, and the greatest number of concurrent requests.
+ * SLOW_DEVICE_TIMES=FILE gets the time at which each file was read, by CLOCK_MONOTONIC.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -51,7 +51,7 @@ static double now(void) {
   return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* Also called by what runs before the constructor. */
+/* Functions that run before the constructor call this as well. */
 static void resolve(void) {
   if (next_syscall) return;
   next_openat = dlsym(RTLD_NEXT, "openat");
@@ -77,14 +77,14 @@ __attribute__((constructor)) static void begin(void) {
   free(copy);
 }
 
-/* The model of this moment. */
+/* The model that applies at this time. */
 static struct model current(double time) {
   struct model m = models[0];
   for (int i = 1; i < model_count; i++) if (time - first >= models[i].since) m = models[i];
   return m;
 }
 
-/* Waits for a way and for as long as the request takes. */
+/* Waits until the device can serve the request, and then for its latency. */
 static void serve(void) {
   pthread_mutex_lock(&lock);
   if (first == 0) first = now();
@@ -107,7 +107,7 @@ static void serve(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Remembers whether a new descriptor is of a file or folder on the device, and has the open take its time. */
+/* Records whether a new descriptor is a file or folder on the device, and delays the open. */
 static void opened(int fd, int flags) {
   if (fd < 0 || fd >= DESCRIPTORS) return;
   is_slow[fd] = 0;
@@ -198,7 +198,7 @@ ssize_t pread(int fd, void *buffer, size_t size, off_t offset) {
 
 ssize_t pread64(int fd, void *buffer, size_t size, off_t offset) { return pread(fd, buffer, size, offset); }
 
-/* openat2 has no function of its own. */
+/* The C library has no function for openat2. */
 long syscall(long number, ...) {
   long a[6];
   va_list list;

@@ -1,4 +1,4 @@
-/// What identifies a content within one run of the tests: its bytes in their order, and how many they are.
+/// A hash and the length of a content, to compare contents within one process.
 package struct Checksum: CustomStringConvertible {
   private var hasher = Hasher()
   package private(set) var count = 0

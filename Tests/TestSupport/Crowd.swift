@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How many are in at once, and the most there ever were.
+/// Counts how many threads are in at once, and the greatest count so far.
 package final class Crowd: Sendable {
   private let counts = Mutex((now: 0, most: 0))
 

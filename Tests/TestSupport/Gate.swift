@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Closed until it is opened; then everybody passes.
+/// Blocks all threads until it is opened; then all threads pass.
 package final class Gate: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
 

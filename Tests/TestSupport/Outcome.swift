@@ -1,11 +1,11 @@
 import BatchEngine
 
-/// What a program that ran left behind: how it ended, and its two streams as bytes.
+/// The result of a program: how it ended, and its two output streams as bytes.
 package struct Outcome: Sendable {
   package enum Ending: Equatable, Sendable {
     case exit(Int32)
     case signal(Int32)
-    /// It was still running at the deadline and was killed.
+    /// The program was still running at the deadline and was killed.
     case deadline
   }
 
@@ -19,7 +19,7 @@ package struct Outcome: Sendable {
     self.errors = errors
   }
 
-  /// Runs a program, which is looked up in `PATH`, in the C locale unless another is given.
+  /// Runs a program in the C locale unless another one is given. The program is searched in `PATH`.
   package init(
     of arguments: [PathBytes], input: [UInt8] = [], environment: [String: String] = [:],
     in folder: TreeFixture? = nil
@@ -30,7 +30,7 @@ package struct Outcome: Sendable {
     ).wait()
   }
 
-  /// Runs a script for sh in the C locale.
+  /// Runs a script with sh in the C locale.
   package init(
     shell script: String, input: [UInt8] = [], environment: [String: String] = [:],
     in folder: TreeFixture? = nil
@@ -39,7 +39,7 @@ package struct Outcome: Sendable {
       of: ["sh", "-c", PathBytes(script)], input: input, environment: environment, in: folder)
   }
 
-  /// The exit code; -1 when a signal or the deadline ended the program.
+  /// The exit code; -1 if a signal ended the program or the deadline passed.
   package var status: Int32 {
     if case .exit(let status) = ending { status } else { -1 }
   }
@@ -47,10 +47,10 @@ package struct Outcome: Sendable {
   package var text: String { String(decoding: output, as: UTF8.self) }
   package var errorText: String { String(decoding: errors, as: UTF8.self) }
 
-  /// The rows of the output, without their ends.
+  /// The lines of the output, without line ends.
   package var rows: [[UInt8]] { output.split(separator: UInt8(ascii: "\n")).map(Array.init) }
 
-  /// The lines of the error stream without the summary of the run.
+  /// The lines of the error stream, without the summary of the run.
   package var messages: [String] {
     errors.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
       .filter { $0.hasPrefix("batchproc: ") }

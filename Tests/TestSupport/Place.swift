@@ -2,11 +2,11 @@ import BatchEngine
 import CLinux
 import Glibc
 
-/// Where fixtures are made.
+/// The file system in which a fixture is made.
 package enum Place: Sendable {
-  /// A file system in memory: most tests, since syncing costs nothing there.
+  /// In memory. Most tests use it, since syncing is free there.
   case memory
-  /// The folder for temporary files: tests whose subject is a disk, or a second file system.
+  /// The folder for temporary files, for tests that need a disk or a second file system.
   case disk
 
   package var folder: PathBytes {
@@ -18,7 +18,7 @@ package enum Place: Sendable {
 
   private static let diskFolder = resolved(getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp") ?? "/tmp"
 
-  /// `/dev/shm` where it has room, and user attributes, which tmpfs of old kernels does not have.
+  /// `/dev/shm` if it has room and user attributes, which tmpfs of old kernels lacks.
   private static let memoryFolder: PathBytes = {
     guard let folder = resolved("/dev/shm"), isRoomy(folder), takesAttributes(folder) else {
       return diskFolder

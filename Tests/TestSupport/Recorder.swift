@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Values in the order in which they came, from any thread.
+/// Records values from any thread, in the order of the calls.
 package final class Recorder<Value: Sendable>: Sendable {
   private let recorded = Mutex<[Value]>([])
 

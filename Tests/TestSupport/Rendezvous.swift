@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A place where a number of threads wait until all of them are there.
+/// Lets a number of threads wait until all of them have arrived.
 package final class Rendezvous: Sendable {
   private let missing: Mutex<Int>
   private let gate = Gate()
@@ -9,7 +9,7 @@ package final class Rendezvous: Sendable {
     missing = Mutex(count)
   }
 
-  /// Returns when as many have come as the rendezvous was made for; later comers pass.
+  /// Returns when the expected number of threads has arrived; later threads pass at once.
   package func arrive() {
     let isLast = missing.withLock { missing in
       missing -= 1

@@ -4,22 +4,22 @@ import Foundation
 import Glibc
 import Testing
 
-/// A program that was started in a process group of its own, with files for its streams so that no pipe can
-/// fill up, without the signal dispositions of the test runner and without its descriptors.
+/// A program that was started in a separate process group. Its streams are files, so that no pipe can fill
+/// up. It does not inherit the signal dispositions and the descriptors of the test runner.
 package final class RunningProgram {
   private let pid: pid_t
   private let streams: Streams
   private let command: String
   private var isWaitedFor = false
 
-  /// Seconds after which a program that has not ended is taken for one that never does: many times what any takes, for the
-  /// machine may be slow or busy.
+  /// Seconds after which a program counts as hung. The limit is many times as long as any program takes,
+  /// since the machine may be slow or busy.
   package static let deadline = 240.0
 
   /// - Parameters:
-  ///   - arguments: the program, looked up in `PATH`, and what it is given; any bytes.
-  ///   - input: what stands on standard input.
-  ///   - environment: all of it, `PATH` apart.
+  ///   - arguments: the program, which is searched in `PATH`, and its arguments; any bytes.
+  ///   - input: the bytes on standard input.
+  ///   - environment: the whole environment except `PATH`.
   package init(
     _ arguments: [[UInt8]], input: [UInt8] = [], environment: [String: String] = [:], in folder: PathBytes
   ) throws {
@@ -28,7 +28,8 @@ package final class RunningProgram {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     let sinks = O_WRONLY | O_CREAT | O_APPEND
-    // Nothing to be read is what cron gives: a file, if an empty one, would be input.
+    // Without input, standard input is `/dev/null`, as under cron. An empty regular file would count as
+    // input.
     posix_spawn_file_actions_addopen(&actions, 0, input.isEmpty ? "/dev/null" : streams.input, O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 1, streams.output, sinks, 0o644)
     posix_spawn_file_actions_addopen(&actions, 2, streams.errors, sinks, 0o644)
@@ -69,12 +70,12 @@ package final class RunningProgram {
 
   package func signal(_ number: Int32) { kill(pid, number) }
 
-  /// Whether the program has set itself up so far that it handles signals.
+  /// Whether the program has installed its signal handlers.
   ///
-  /// Only then is anything but an end by default to be expected of a signal.
+  /// Before that, a signal has its default action.
   package var handlesSignals: Bool { signals("SigCgt:") & Self.bit(SIGINT) != 0 }
 
-  /// A set of signals from proc(5); empty when the process has gone.
+  /// A set of signals from proc(5); empty when the process has ended.
   private func signals(_ field: String) -> UInt64 {
     let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix(field) } ?? ""
@@ -83,18 +84,19 @@ package final class RunningProgram {
 
   private static func bit(_ number: Int32) -> UInt64 { 1 << UInt64(number - 1) }
 
-  /// Whether the program has ended. It stays a zombie for now, so that its group cannot be somebody else's.
+  /// Whether the program has ended. It stays a zombie until `wait`, so that its process group number is not
+  /// reused.
   package var hasEnded: Bool {
     var information = siginfo_t()
     return waitid(P_PID, id_t(pid), &information, WEXITED | WNOHANG | WNOWAIT) == 0
       && information.si_signo == SIGCHLD
   }
 
-  /// What has come on standard output, and on standard error, so far.
+  /// The bytes on standard output so far, and on standard error.
   package var outputSoFar: [UInt8] { Streams.content(streams.output) }
   package var errorsSoFar: [UInt8] { Streams.content(streams.errors) }
 
-  /// Waits for the end; at the deadline its whole group is killed and the test fails.
+  /// Waits for the end. At the deadline the whole process group is killed and the test fails.
   package func wait(seconds: Double = RunningProgram.deadline) -> Outcome {
     isWaitedFor = true
     let isEnded = eventually(within: seconds) { hasEnded }
@@ -117,7 +119,7 @@ package final class RunningProgram {
   }
 }
 
-/// The files that a program has for its streams.
+/// The files that serve as the streams of a program.
 private final class Streams {
   private let folder: String
 
@@ -125,7 +127,7 @@ private final class Streams {
     var template = Array((Place.memory.folder.description + "/batchproc-streams-XXXXXX").utf8CString)
     try #require(mkdtemp(&template) != nil)
     folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    // Programs of other users open their streams again by name.
+    // Programs of other users reopen their streams by name.
     chmod(folder, 0o755)
     let file = open(folder + "/in", O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
     try #require(file >= 0)
@@ -163,9 +165,9 @@ private final class Streams {
   }
 }
 
-/// Looks again and again until a condition holds.
+/// Checks a condition repeatedly until it holds.
 ///
-/// - Returns: whether it came to hold before the deadline.
+/// - Returns: whether it held before the deadline.
 package func eventually(within seconds: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(seconds)
   var pause: UInt32 = 100

@@ -1,10 +1,10 @@
 import Foundation
 import Synchronization
 
-/// Runs code that blocks on a thread of its own, so that tests which wait for each other never use up the
-/// few threads that run tests.
+/// Runs blocking code on a separate thread, so that tests which wait for each other do not use up the few
+/// threads that run tests.
 ///
-/// When the test's time limit cancels it, the wait ends with an error and the thread is left behind.
+/// When the test's time limit cancels it, the wait throws an error and the thread keeps running.
 package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
   let reply = ThreadReply<Value>()
   return try await withTaskCancellationHandler {
@@ -26,7 +26,7 @@ package func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) 
   }
 }
 
-/// What a thread answers, once.
+/// The result of a thread, which is set once.
 private final class ThreadReply<Value: Sendable>: Sendable {
   private enum State {
     case none

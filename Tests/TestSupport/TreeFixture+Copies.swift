@@ -2,18 +2,19 @@ import BatchEngine
 import Glibc
 
 extension TreeFixture {
-  /// Where trees are kept during a run of the tests; nil when this process was not started by `scripts/run-tests.py`,
-  /// which removes them.
+  /// Where trees are kept during a run of the tests; nil if this process was not started by
+  /// `scripts/run-tests.py`, which removes them.
   private static let kept = getenv("BATCHPROC_TEST_TREES").map { PathBytes(String(cString: $0)) }
 
-  /// Fills the fixture with a tree that many tests use. It is made once in a run of the tests, and copied.
+  /// Fills the fixture with a tree that many tests use. The tree is made once in a run of the tests, and then
+  /// copied.
   package func copy(_ name: PathBytes, make: (TreeFixture) throws -> Void) throws {
     guard let kept = Self.kept else { return try make(self) }
     let model = kept.appending(name.bytes)
     if model.withCString({ access($0, F_OK) }) != 0 {
       let made = try TreeFixture()
       try make(made)
-      // Another process may do the same, and be the first with the name.
+      // Another process may make the same tree, and rename it first.
       let unfinished = PathBytes("\(model).\(getpid())")
       try Self.copy(made.root, to: unfinished)
       guard

@@ -1,7 +1,7 @@
 import BatchEngine
 import Glibc
 
-/// What a fixture holds.
+/// The content of a fixture.
 extension TreeFixture {
   /// The content of a file; nil when it cannot be read.
   package func content(_ name: PathBytes) -> [UInt8]? {
@@ -27,7 +27,7 @@ extension TreeFixture {
     return path(name).withCString { lstat($0, &raw) } == 0
   }
 
-  /// The names in a folder, hidden ones too, in the order of their bytes.
+  /// The names in a folder, including hidden ones, sorted by their bytes.
   package func names(in folder: PathBytes = "") -> [PathBytes] {
     guard let stream = path(folder).withCString({ opendir($0) }) else { return [] }
     defer { closedir(stream) }
@@ -44,7 +44,7 @@ extension TreeFixture {
     return names.sorted()
   }
 
-  /// How many descriptors of this process are open on something below the root.
+  /// How many descriptors of this process refer to files below the root.
   package var openDescriptors: Int {
     guard let folder = opendir("/proc/self/fd") else { return -1 }
     defer { closedir(folder) }

@@ -2,28 +2,29 @@ import BatchEngine
 import CLinux
 import Glibc
 
-/// A tree of files in a fresh folder, removed with all that is in it when the fixture goes.
+/// A tree of files in a new folder, which is removed with its content when the fixture is freed.
 ///
-/// Paths are relative to the fixture's root and are bytes; folders on the way are made.
+/// Paths are relative to the root of the fixture and are bytes. Missing folders on the way are made.
 package final class TreeFixture: Sendable {
   /// Absolute and without symbolic links.
   package let root: PathBytes
-  /// Beside it, for what programs note about the machine; removed with it.
+  /// A path next to the root, for files in which programs store facts about the machine; removed with the
+  /// fixture.
   package var state: PathBytes { PathBytes(root.bytes + Array(".state".utf8)) }
 
   package init(on place: Place = .memory) throws {
     var template = Array((place.folder.description + "/batchproc-test-XXXXXX").utf8CString)
     guard mkdtemp(&template) != nil else { throw BatchError.syscall("make a folder", errno: errno) }
     root = PathBytes(template.dropLast().map { UInt8(bitPattern: $0) })
-    // Other users come by in some tests.
+    // Some tests access the tree as another user.
     chmod(template, 0o755)
   }
 
   deinit {
-    // rm goes through trees that are deeper than PATH_MAX.
+    // rm can remove trees that are deeper than PATH_MAX.
     let remove: [PathBytes] = ["rm", "-rf", "--", root, state]
     if let removed = try? Outcome(of: remove), removed.status == 0 { return }
-    // Folders that not even their owner may change.
+    // Some tests make folders that not even their owner may change.
     _ = try? Outcome(of: ["chmod", "-R", "u+rwx", "--", root])
     _ = try? Outcome(of: remove)
   }
@@ -58,10 +59,10 @@ package final class TreeFixture: Sendable {
     try file(name, Array(text.utf8))
   }
 
-  /// A file of `size` bytes that differ from place to place.
+  /// Makes a file of `size` bytes that differ from place to place.
   package func file(_ name: PathBytes, size: Int) throws { try file(name, Self.content(size)) }
 
-  /// Many empty files in one folder.
+  /// Makes many empty files in one folder.
   package func emptyFiles(_ names: [String], in name: PathBytes = "") throws {
     try folder(name)
     let parent = path(name).withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
@@ -81,7 +82,7 @@ package final class TreeFixture: Sendable {
     try check("truncate", name) { Glibc.truncate($0, off_t(size)) }
   }
 
-  /// A file of holes.
+  /// Makes a file that is one hole.
   package func sparseFile(_ name: PathBytes, size: Int) throws {
     try file(name, "")
     try truncate(name, to: size)
@@ -117,7 +118,7 @@ package final class TreeFixture: Sendable {
     try check("rename", name) { from in path(target).withCString { Glibc.rename(from, $0) } }
   }
 
-  /// Exchanges what two names stand for, in one step.
+  /// Exchanges two names in one step.
   package func exchange(_ one: PathBytes, _ other: PathBytes) throws {
     try check("exchange", one) { one in
       path(other).withCString { clinux_renameat2(AT_FDCWD, one, AT_FDCWD, $0, 2) }
@@ -128,13 +129,13 @@ package final class TreeFixture: Sendable {
     try check("set the mode of", name) { chmod($0, mode_t(mode)) }
   }
 
-  /// Sets the time of the last change, so that a rewrite within the clock's grain still shows.
+  /// Sets the modification time, so that a rewrite is noticed even within the resolution of the clock.
   package func setModified(_ name: PathBytes, seconds: Int) throws {
     let times = [timespec(tv_sec: seconds, tv_nsec: 0), timespec(tv_sec: seconds, tv_nsec: 0)]
     try check("set the time of", name) { utimensat(AT_FDCWD, $0, times, 0) }
   }
 
-  /// `depth` folders of one name, each in the one before, and a file in the last.
+  /// Makes `depth` nested folders of one name, and a file in the last one.
   package func chain(of name: PathBytes, depth: Int, leaf: PathBytes) throws {
     var current = root.withCString { open($0, O_RDONLY | O_DIRECTORY) }
     defer { close(current) }
@@ -150,7 +151,7 @@ package final class TreeFixture: Sendable {
     close(file)
   }
 
-  /// The bytes of a file made with a size.
+  /// The content of a file that is made with a size.
   package static func content(_ size: Int) -> [UInt8] {
     var bytes = [UInt8]()
     bytes.reserveCapacity(size)
@@ -158,7 +159,7 @@ package final class TreeFixture: Sendable {
     return bytes
   }
 
-  /// Its length is a prime, so that no two buffers of a round size are equal.
+  /// The length is a prime, so that no two buffers of a round size are equal.
   private static let pattern: [UInt8] = {
     var numbers = SeededNumbers(seed: 1)
     return (0..<65_537).map { _ in UInt8(truncatingIfNeeded: numbers.next()) }

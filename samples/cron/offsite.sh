@@ -1,17 +1,19 @@
 #!/bin/sh
 # offsite.sh DIR REMOTE [MOST]
 #
-# Copies the snapshots of a folder to REMOTE by rclone, for the --after of a backup or a crontab line of its own:
+# Copies the snapshots of a folder to REMOTE with rclone. Use it as --after of a backup, or in a separate
+# crontab line:
 #
 #   batchproc backup -q --to /mnt/backups --after '/usr/local/sbin/offsite.sh /mnt/backups away:snapshots' /home
 #
-# REMOTE is what rclone takes: the name of a remote with a path, or a local folder. Archives are copied before manifests,
-# so that a manifest over there never names an archive that is not there. A file never changes under its name: where one
-# here differs from its copy, rclone says so and leaves the copy; remove the wrong one of the two by hand. What was pruned
-# here is removed there last, and nothing where more than MOST files (50) would go. The files of the locks are not copied.
+# REMOTE is a remote of rclone with a path, or a local folder. Archives are copied before manifests, so that
+# no manifest at REMOTE names a missing archive. A file never changes under its name: if a file in DIR differs
+# from its copy, rclone reports it and keeps the copy; remove the wrong one by hand. Pruned files are removed
+# from REMOTE last, and none if more than MOST files (50) would be removed.
+# Lock files are not copied.
 #
-# After a backup that failed nothing is done; after one that left out files (3) nothing is removed. Without a manifest in
-# DIR, which may not be mounted, the script stops.
+# After a failed backup the script does nothing; after one that left out files (3) it removes nothing. It
+# stops when DIR has no manifest, for example because it is not mounted.
 set -eu
 most=${3:-50}
 outcome=${BATCHPROC_OUTCOME:-success}

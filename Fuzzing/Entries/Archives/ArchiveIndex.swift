@@ -1,7 +1,7 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// The index of an archive: as it is stored, with its digest made right, or a page of it as it is after decompression.
+/// The index of an archive: as it is stored, with a repaired digest, or a decompressed page of it.
 func fuzzArchiveIndex(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let input = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))
@@ -24,7 +24,7 @@ func fuzzArchiveIndex(_ start: UnsafePointer<UInt8>, _ count: Int) {
     let index = try? StoredIndex.read(
       IndexExtent(input + digest.bytes), checks: false, size: size, memory: 64 << 20)
   else { return }
-  // What is taken stays within the archive.
+  // The frames of an accepted index must lie within the archive.
   for frame in index.frames { precondition(frame.compressed.upperBound <= size) }
 }
 

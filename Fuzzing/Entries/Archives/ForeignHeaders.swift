@@ -4,7 +4,7 @@
 /// A file in memory that holds the input.
 private nonisolated(unsafe) let file = InputFile()
 
-/// The checks of zip, 7z and cpio that this program makes beside libarchive.
+/// The checks of zip, 7z and cpio that the program makes in addition to libarchive.
 func fuzzForeignHeaders(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)
   if let header = try? CpioHeader(bytes) {

@@ -1,7 +1,8 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Answers of the process that reads a foreign archive: what is taken says the same when it is written again.
+/// Answers of the process that reads a foreign archive: an accepted answer must be the same after it was
+/// encoded and decoded again.
 func fuzzReaderMessages(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count >= ReaderMessage.headSize else { return }
   let input = UnsafeRawBufferPointer(start: start, count: count)

@@ -1,7 +1,7 @@
 @testable import BatchCore
 import BatchEngine
 
-/// The headers of tar members one behind the other, as they are, and the input as the records of one pax header.
+/// Headers of tar members one after the other, unchanged; and the input as the records of one pax header.
 func fuzzTarHeaders(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let input = UnsafeRawBufferPointer(start: start + 1, count: count - 1)
@@ -15,7 +15,7 @@ func fuzzTarHeaders(_ start: UnsafePointer<UInt8>, _ count: Int) {
   member += input
   member += [UInt8](repeating: 0, count: (512 - member.count % 512) % 512 + 512)
   member.withUnsafeBytes { take($0, &records) }
-  // Global records hold for the next member.
+  // Global records apply to the next member.
   [UInt8](repeating: 0, count: 512).withUnsafeBytes { take($0, &records) }
 }
 

@@ -3,8 +3,8 @@
 
 private nonisolated(unsafe) let headers = try? TarHeaders()
 
-/// Names and numbers of a file as headers of tar: what this program puts together is what libarchive makes of the member, and it passes the
-/// checks of headers that are read.
+/// Names and numbers of a file as tar headers: the header of the program must be the one that libarchive
+/// makes for the member, and must pass the checks for headers that are read.
 func fuzzWrittenHeaders(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard let headers, count > 24 else { return }
   let input = UnsafeRawBufferPointer(start: start, count: count)

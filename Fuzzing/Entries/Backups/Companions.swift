@@ -1,7 +1,7 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// The companion of an encrypted manifest, as it is, and with the digest of its first line made right.
+/// The companion of an encrypted manifest, unchanged and with a repaired digest of its first line.
 func fuzzCompanions(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
   take(bytes)
@@ -13,7 +13,7 @@ func fuzzCompanions(_ start: UnsafePointer<UInt8>, _ count: Int) {
   take(line + Array(#"{"type":"end","sha256":"\#(digest.hex)"}"#.utf8) + [UInt8(ascii: "\n")])
 }
 
-/// What is accepted says the same when it is written again.
+/// A companion that is accepted must be the same after it was written and read again.
 private func take(_ bytes: [UInt8]) {
   guard let companion = try? Companion(bytes) else { return }
   guard let written = try? companion.bytes(), let again = try? Companion(written) else {

@@ -2,14 +2,15 @@ import BatchEngine
 
 @testable import BatchCore
 
-/// One that is always the same, so that files of a corpus can be opened by it. It protects nothing.
+/// A fixed key, so that the files of a corpus can be decrypted. It protects nothing.
 private let keys: AgeKeys? = {
   let text = "AGE-SECRET-KEY-1R63CMFEJ98A2RCWF634GRKALXWJW6SPPC0DQKEX6556CCRS2NXASWYMHXQ"
   guard let identity = try? AgeIdentity(Array(text.utf8)) else { return nil }
   return AgeKeys(identities: [identity])
 }()
 
-/// Headers and payloads of age, armor, recipients and identities: what is opened in turn is opened at any place, with the same content.
+/// Headers and payloads of age, armor, recipients and identities. A payload that can be read in sequence must
+/// have the same content when it is read at any place.
 func fuzzEncryptedFile(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
   guard let keys else { return }

@@ -4,8 +4,8 @@
 /// A file in memory that holds the input.
 private nonisolated(unsafe) let file = InputFile(isNamed: true)
 
-/// Small files in which the program notes something, and what others tell of theirs: drills, devices, known sets, identities of sets,
-/// names of snapshots, lists of rclone, lists of paths.
+/// Small state files of the program, and output of other programs: drills, devices, known sets, identities of
+/// sets, names of snapshots, lists of rclone, lists of paths.
 func fuzzNotedStates(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let bytes = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))
@@ -44,7 +44,7 @@ func fuzzNotedStates(_ start: UnsafePointer<UInt8>, _ count: Int) {
 
 private func hold(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { file.hold($0) } }
 
-/// The paths are the bytes between the ends of lines, of which only a NUL makes an empty one.
+/// The paths are the bytes between line ends; only a NUL ends an empty path.
 private func list(_ bytes: [UInt8], _ path: PathBytes) {
   guard hold(bytes) else { return }
   for isNULEnded in [true, false] {

@@ -21,7 +21,7 @@ private let place: (folder: PlanFolder, plan: ShardPlan, path: String)? = {
   return (folder, plan, path)
 }()
 
-/// A plan, as it is and with its digest made right; the records of its entries; the result of a shard.
+/// A plan, unchanged and with a repaired digest; the records of its entries; the result of a shard.
 func fuzzShardPlans(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let bytes = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))

@@ -4,7 +4,7 @@
 /// A file in memory that holds the input.
 private nonisolated(unsafe) let file = InputFile(isNamed: true)
 
-/// A whole backup manifest, as it is, and with its digest and the place of its footer made right.
+/// A whole backup manifest, unchanged and with a repaired digest and place of its footer.
 func fuzzSnapshotFiles(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
   read(bytes)
@@ -35,7 +35,7 @@ private func read(_ bytes: [UInt8]) {
   precondition(facts.header == reader.header, "two headers")
 }
 
-/// With the digest of all that stands before the last line in it.
+/// The manifest with the digest of all bytes before the last line stored in that line.
 private func mended(_ bytes: [UInt8]) -> [UInt8]? {
   let lines = bytes.last == UInt8(ascii: "\n") ? bytes.dropLast() : bytes[...]
   guard let newline = lines.lastIndex(of: UInt8(ascii: "\n")) else { return nil }

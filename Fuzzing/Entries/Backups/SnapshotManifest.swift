@@ -1,9 +1,9 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// The lines of a backup manifest, by the fast way and by the general one.
+/// The lines of a backup manifest, read by the fast and by the general parser.
 ///
-/// A row that the fast way takes must be the one that the general way makes of the line.
+/// Both must give the same row if the fast parser accepts the line.
 func fuzzSnapshotManifest(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let bytes = UnsafeBufferPointer(start: start, count: count)
   var rows = SnapshotRowParser()
@@ -34,7 +34,7 @@ func fuzzSnapshotManifest(_ start: UnsafePointer<UInt8>, _ count: Int) {
   }
 }
 
-/// A row that is written is read as the same one, by both ways.
+/// A row that is written must be read back unchanged by both parsers.
 private func write(_ entry: SnapshotEntry) {
   var line = [UInt8]()
   entry.appendLine(to: &line)

@@ -4,7 +4,8 @@
 private let formats: [CompressionFormat] = [.gz, .zst, .xz, .lz4, .bz2, .lz, .lzma, .lzw]
 private let largest: UInt64 = 4 << 20
 
-/// A compressed file by the parts that it has: when all of them are what their places say, so is the file, with the same content.
+/// A compressed file and its parts: if all parts decode to their stated places, the whole file must decode to
+/// the same content.
 func fuzzCompressedParts(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let format = formats[Int(start[0]) % formats.count]
@@ -17,7 +18,7 @@ func fuzzCompressedParts(_ start: UnsafePointer<UInt8>, _ count: Int) {
   }
   guard let found else { return }
   var plainEnd: UInt64 = 0
-  // Between the parts of two streams of xz stand an index and a header.
+  // An index and a header are between the parts of two xz streams.
   var compressedEnd: UInt64 = 0
   for part in found.parts {
     precondition(part.plain.lowerBound == plainEnd, "content between the parts")
@@ -30,7 +31,7 @@ func fuzzCompressedParts(_ start: UnsafePointer<UInt8>, _ count: Int) {
   precondition(whole == content, "the parts are right, and the file is not")
 }
 
-/// - Returns: nil where one of the parts is not right.
+/// - Returns: nil if a part is invalid.
 private func content(
   of found: CompressedParts, _ format: CompressionFormat, _ file: UnsafeRawBufferPointer
 ) -> [UInt8]? {

@@ -5,12 +5,13 @@ private let formats: [CompressionFormat] = [.gz, .zst, .xz, .lz4, .bz2, .lz, .lz
 private let largest: UInt64 = 1 << 20
 private let tooLarge = BatchError(.exhausted, "more than is looked at")
 
-/// One that stops at the largest content by itself, and one that has no bound and takes the faster ways.
+/// A decoder that stops at the largest content by itself, and one without a limit that uses the faster ways.
 private nonisolated(unsafe) var decoders: [CompressionFormat: (bounded: StreamDecoder, free: StreamDecoder)] =
   [:]
 
-/// A compressed file in each format: as a whole, in haste and in pieces it has the same content, or is damaged in all ways. What is
-/// accepted is what the library of the format makes of it.
+/// A compressed file in each format: decoded as a whole, hastily and in pieces, it must have the same
+/// content, or be damaged in all ways. The library of the format must decode an accepted file to the same
+/// content.
 func fuzzCompressedStreams(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let format = formats[Int(start[0]) % formats.count]
@@ -21,7 +22,7 @@ func fuzzCompressedStreams(_ start: UnsafePointer<UInt8>, _ count: Int) {
     decode(bounded, input, most: .max) == pieces, "pieces of a file are judged otherwise than all of it")
   precondition(decode(free, input, most: .max) == pieces, "the way of whole files judges otherwise")
   let hasty = decode(free, input, most: 1 + Int(start[0] / 8), isHasty: true)
-  // Damage that is found in haste is looked for again without it.
+  // A file with damage that the hasty decoder reports is decoded again without haste.
   precondition(hasty == nil || hasty == pieces, "haste accepts something else")
   guard let pieces else { return }
   let stock = StockDecoder.content(of: input, format, largest: Int(largest))

@@ -8,11 +8,12 @@ private let lock = (try? AgeIdentity()).map { identity in
 }
 private nonisolated(unsafe) var contexts: [CompressionFormat: any CodecContext] = [:]
 
-/// Any content comes back from each format that is written, as a whole and in blocks, and from encryption.
+/// Any content must be restored from each format that the program writes, as a whole and in blocks, and from
+/// encryption.
 func fuzzEncodedContent(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 2 else { return }
   var content = Array(UnsafeBufferPointer(start: start + 2, count: count - 2))
-  // A long content that a short input makes.
+  // Repeats a short input to a long content.
   let times = 1 << (start[1] & 7)
   if content.count * times <= 1 << 18 { content = (0..<times).flatMap { _ in content } }
   let formats = CompressionFormat.writable
@@ -66,7 +67,7 @@ private func joined(
   return file + end
 }
 
-/// What is encrypted is opened again, in turn and at any place.
+/// Encrypted content must be restored in sequence and at any place.
 private func encrypt(_ content: [UInt8], piece: Int) {
   guard let (keys, lock) = lock else { return }
   let sink = CollectedBytes()

@@ -3,7 +3,7 @@
 
 private let library = try? InflateLibrary()
 
-/// A .gz with a table of its blocks, and each part that it tells of, by both libraries.
+/// A .gz with a table of its blocks. Each part in the table is decoded by both libraries.
 func fuzzGzipBlocks(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let file = UnsafeRawBufferPointer(start: start, count: count)
   let found = try? GzipBlockTable.read(size: UInt64(count)) { (offset, buffer) in
@@ -16,11 +16,11 @@ func fuzzGzipBlocks(_ start: UnsafePointer<UInt8>, _ count: Int) {
       rebasing: file[Int(part.compressed.lowerBound)..<Int(part.compressed.upperBound)])
     compare(bytes, count: Int(part.plainSize))
   }
-  // Any bytes as blocks.
+  // Any bytes, decoded as blocks.
   compare(file, count: min(count, 1000))
 }
 
-/// What both accept has one content.
+/// If both libraries accept the bytes, the content must be the same.
 private func compare(_ bytes: UnsafeRawBufferPointer, count: Int) {
   guard let library else { return }
   let rooms = (0..<2).map { _ in

@@ -8,22 +8,23 @@ import Glibc
 
 @testable import BatchCore
 
-/// Holds a file for gzip.
+/// The input file for gzip.
 private nonisolated(unsafe) let inputFile = InputFile(isNamed: true)
 
-/// What the library of each format makes of a whole file, by the shortest way there is.
+/// Decodes a whole file with the stock library of each format, in the simplest way.
 ///
-/// A file that the program accepts is accepted by the stock library too, with the same content. The reverse does not hold: the program refuses
-/// more, such as bytes behind the end. compress(1) has no library. libarchive is no measure for its files: it refuses some that ncompress and
-/// gzip read, and adds a byte to others. The measure is the program gzip, which is run for accepted files only.
+/// The stock library must accept each file that the program accepts, with the same content. The reverse does
+/// not hold: the program refuses more, for example bytes after the end. compress(1) has no library.
+/// libarchive cannot serve as a reference for its files: it refuses some that ncompress and gzip read, and
+/// adds a byte to others. Instead the program gzip is run, for accepted files only.
 struct StockDecoder {
-  /// `LZMA_CONCATENATED`, a macro with a cast, which does not reach Swift.
+  /// `LZMA_CONCATENATED` is a macro with a cast, which Swift does not import.
   private static let concatenated: UInt32 = 8
 
   private let file: UnsafeRawBufferPointer
   private let room: UnsafeMutableRawBufferPointer
 
-  /// - Returns: the content; nil where the library refuses the file, or the content is longer than `largest` bytes.
+  /// - Returns: the content; nil if the library refuses the file, or the content exceeds `largest` bytes.
   static func content(
     of file: UnsafeRawBufferPointer, _ format: CompressionFormat, largest: Int
   ) -> [UInt8]? {
@@ -51,7 +52,7 @@ struct StockDecoder {
 
   private var output: UnsafeMutablePointer<UInt8>? { room.baseAddress?.assumingMemoryBound(to: UInt8.self) }
 
-  /// Members, and zeros behind the last one, which gzip passes over.
+  /// Reads members, and zeros after the last one, which gzip ignores.
   private func gzip() -> Int? {
     var stream = z_stream()
     guard inflateInit2_(&stream, MAX_WBITS + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK
@@ -71,8 +72,9 @@ struct StockDecoder {
     return members > 0 ? room.count - Int(stream.avail_out) : nil
   }
 
-  /// As a whole and byte by byte. libzstd decodes a frame that is there as a whole by another way, which compares more: the content with the
-  /// size in the header, and each block with its type. What is accepted has to pass both.
+  /// Decodes the file as a whole and byte by byte. For a whole frame libzstd uses another function, which
+  /// checks more: the size of the content against the header, and the type of each block. An accepted file
+  /// must pass both.
   private func zstd() -> Int? {
     guard let count = zstd(most: file.count) else { return nil }
     let content = Array(room[..<count])
@@ -149,7 +151,7 @@ struct StockDecoder {
     var count = 0
     while count < room.count {
       let taken = read(fileno(output), room.baseAddress.map { $0 + count }, room.count - count)
-      // The fuzzer has a timer, whose signal may come while gzip works.
+      // The signal of the fuzzer's timer may arrive while gzip works.
       if taken < 0, errno == EINTR { continue }
       guard taken > 0 else { break }
       count += taken

@@ -1,7 +1,8 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Texts that options take, and the control file of a run: dates, snapshots, rules for names, owners, modes, recipients.
+/// Values of options and the control file of a run: dates, snapshots, rules for names, owners, modes,
+/// recipients.
 func fuzzArgumentTexts(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let bytes = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))

@@ -1,7 +1,7 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Rows of the cache of digests: what is accepted is written as the same bytes.
+/// Rows of the digest cache: an accepted row must be written as the same bytes.
 func fuzzCacheRows(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let all = DigestAlgorithm.allCases
@@ -10,7 +10,7 @@ func fuzzCacheRows(_ start: UnsafePointer<UInt8>, _ count: Int) {
   if let row = CachedDigest(input, algorithm) {
     precondition(row.bytes.elementsEqual(input), "two forms of one row")
   }
-  // A table: inodes of eight bytes, each with its row behind it.
+  // A table in which an inode of eight bytes precedes each row.
   let size = 8 + CachedDigest.size(of: algorithm)
   var position = 0
   var inodes: [Int64] = []

@@ -5,7 +5,8 @@ import BatchEngine
   @testable import batchproc
 #endif
 
-/// A configuration, or arguments that end in NUL: the tables of the program, which are read here through links to its sources.
+/// A configuration, or arguments that end with NUL. The option tables of the program are read here through
+/// links to its sources.
 func fuzzCommandLineTexts(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let bytes = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))

@@ -1,7 +1,7 @@
 @testable import BatchCore
 import BatchEngine
 
-/// Manifests of digests in every form, with all of the input at once and in small pieces: the rows are the same.
+/// Manifests of digests in each form, passed as a whole and in small pieces: the rows must be the same.
 func fuzzManifestForms(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let input = UnsafeRawBufferPointer(start: start + 1, count: count - 1)
@@ -17,13 +17,14 @@ func fuzzManifestForms(_ start: UnsafePointer<UInt8>, _ count: Int) {
   }
 }
 
-/// What a reader of mtree makes of a path. A path of that form has a slash: what is relative is written with `./` before it, unless that is there
-/// already, and the reader takes one `./` off. So `./a` and `a` are written as one name, which is that of one file.
+/// The path that an mtree reader gives for a written path. A path in this form has a slash: a relative path
+/// is written with `./` before it unless it has one, and the reader removes one `./`. So `./a` and `a` are
+/// written as one name, and mean the same file.
 private func pathInMtree(_ path: PathBytes) -> PathBytes {
   path.bytes.starts(with: "./".utf8) && path.bytes.count > 2 ? PathBytes(path.bytes.dropFirst(2)) : path
 }
 
-/// A row that is written in a form is read as the same one.
+/// A row that is written in a form must be read back unchanged.
 private func write(_ entry: ManifestEntry, _ format: ManifestFormat, zero: Bool) {
   // Some forms have a line for each digest.
   for digest in entry.digests {

@@ -13,7 +13,8 @@ private let syntaxes: [ValueSyntax] = [
   .clock, .span, .share, .index, .policy, .choice(["auto", "never"], aliases: ["no": "never"]), .glob,
 ]
 
-/// The value of an option, in each syntax: it is within its bounds, and written as an argument it is the same value.
+/// The value of an option in each syntax: it must be within its limits, and give the same value when it is
+/// formatted as an argument.
 func fuzzOptionValues(_ start: UnsafePointer<UInt8>, _ count: Int) {
   guard count > 1 else { return }
   let bytes = Array(UnsafeBufferPointer(start: start + 1, count: count - 1))

@@ -1,6 +1,7 @@
 @testable import BatchEngine
 
-/// Lines of a pattern file, and paths: a pattern gives the same answer twice, and a literal one takes its own name.
+/// Lines of a pattern file, and paths: a pattern must give the same result twice, and a literal pattern must
+/// match its own name.
 func fuzzPathPatterns(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
   let parts = bytes.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false).map(Array.init)

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-/* Takes the place of the function of the C library in the program: does nothing and returns 0. */
+/* Replaces the function of the C library in the program: it does nothing and returns 0. */
 int setpriority(unsigned which, id_t who, int value);
 
 #endif

@@ -1,6 +1,6 @@
 #ifndef CNOUNICODETABLES_H
 #define CNOUNICODETABLES_H
 
-/* Nothing to call: the program is linked with it. */
+/* This target has no functions; the program only links it. */
 
 #endif

@@ -11,7 +11,7 @@ typedef struct {
 /// Whether the processor has the instructions for SHA-256.
 int csha256_is_offered(void);
 
-/// Writes the SHA-256 of each content, 32 bytes; two contents are computed at once, in the order in which they are given.
+/// Writes the SHA-256 of each content, 32 bytes, in the given order. Two contents are computed at once.
 ///
-/// To be called where ``csha256_is_offered()``.
+/// May be called only if ``csha256_is_offered()``.
 void csha256_compute(const csha256_content *contents, size_t count, uint8_t *digests);

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("An access control list of the kernel")
 struct AccessListLibraryTests {
-  /// Version 2, and lines of tag, rights and number.
+  /// An access control list in the kernel's form: the number of its version, 2, then tag, rights and number
+  /// of each line.
   private func list(_ lines: [(tag: UInt8, rights: UInt8)]) -> [UInt8] {
     [2, 0, 0, 0]
       + lines.flatMap { line -> [UInt8] in
@@ -27,7 +28,7 @@ struct AccessListLibraryTests {
     }
   }
 
-  @Test("leaves the mode of a header as it is, and the header's sum right")
+  @Test("does not change the mode of a header, and leaves its checksum correct")
   func header() throws {
     let name = Array("system.posix_acl_access".utf8)
     for mask in UInt8(0)...7 {
@@ -59,7 +60,7 @@ struct AccessListLibraryTests {
     ],
   ]
 
-  @Test("comes back from an entry of an archive, for the file and as the default of a folder")
+  @Test("is the same after it was stored in an archive entry, for a file and as the default of a folder")
   func roundTrip() throws {
     for lines in Self.lists {
       var bytes: [UInt8] = [2, 0, 0, 0]
@@ -73,7 +74,7 @@ struct AccessListLibraryTests {
         let entry = try LibraryEntry()
         entry.fill(ArchiveEntry(path: "d", kind: .directory, mode: 0o754, attributes: [attribute]))
         let read = AccessList(entry.pointer, type: type)
-        // Three lines for a file say the same as its mode.
+        // Three lines for a file express the same rights as its mode.
         let isMode = lines.count == 3 && type == ARCHIVE_ENTRY_ACL_TYPE_ACCESS
         #expect(read?.bytes == (isMode ? nil : bytes), "\(name)")
         entry.fill(
@@ -83,7 +84,7 @@ struct AccessListLibraryTests {
     }
   }
 
-  @Test("of a name gets the number of its account, and no line where there is none")
+  @Test("with a name gets the number of the account, and drops a line whose account is unknown")
   func names() throws {
     let entry = try LibraryEntry()
     entry.fill(ArchiveEntry(path: "f", kind: .file, mode: 0o640))
@@ -96,7 +97,7 @@ struct AccessListLibraryTests {
     let group = try #require(getgrnam("daemon")).pointee.gr_gid
     #expect(list.lines.filter { $0.tag == AccessList.user }.map(\.id) == [user])
     #expect(list.lines.filter { $0.tag == AccessList.group }.map(\.id) == [group])
-    // The mask that the kernel requires allows what the named lines and the group have.
+    // The mask that the kernel requires covers the rights of the named lines and of the group.
     #expect(list.lines.filter { $0.tag == AccessList.mask }.map(\.rights) == [6])
   }
 
@@ -110,7 +111,7 @@ struct AccessListLibraryTests {
     #expect(archive_entry_acl_count(entry.pointer, ARCHIVE_ENTRY_ACL_TYPE_ACCESS) == 0)
   }
 
-  @Test("with a number that libarchive cannot hold comes back from a tar as it was")
+  @Test("with a number that libarchive cannot hold is the same after it was stored in a tar")
   func largeNumber() throws {
     let name = Array("system.posix_acl_access".utf8)
     var value: [UInt8] = [2, 0, 0, 0]
@@ -128,7 +129,7 @@ struct AccessListLibraryTests {
     try bytes.withUnsafeBytes { raw in
       let reader = try ArchiveReader(MemoryContent(raw), name: "x", by: ReadingRight())
       guard case .entry(let entry)? = try reader.next() else {
-        Issue.record("has a member")
+        Issue.record("the archive has no member")
         return
       }
       #expect(entry.attributes == [attribute] && entry.mode == 0o644)

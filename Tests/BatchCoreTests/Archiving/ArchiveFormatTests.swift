@@ -9,16 +9,16 @@ import Testing
     ("a.tgz", "tar.gz"), ("a.b.txz", "tar.xz"), ("a.tar.lz4", "tar.lz4"), ("a.cpio", "cpio"),
     ("a.zip", "zip"), ("a.7z", "7z"),
   ])
-  func isToldByTheSuffix(path: PathBytes, name: String) {
+  func isRecognisedByTheSuffix(path: PathBytes, name: String) {
     #expect(ArchiveFormat(suffixOf: path)?.name == name)
   }
 
   @Test(arguments: ["tar", ".tar", "a", "a.zst", "a.gz", "atar", "a.tar/b", "a.rar", "-", ""] as [PathBytes])
-  func isNotToldByOthers(path: PathBytes) {
+  func isNotRecognisedByOtherNames(path: PathBytes) {
     #expect(ArchiveFormat(suffixOf: path) == nil)
   }
 
-  @Test func hasANameEach() {
+  @Test func hasAUniqueName() {
     for format in ArchiveFormat.all {
       #expect(ArchiveFormat(named: format.name) == format)
       #expect(ArchiveFormat(suffixOf: PathBytes("x." + format.name)) == format)

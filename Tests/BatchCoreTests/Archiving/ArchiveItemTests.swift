@@ -19,7 +19,7 @@ import Testing
     return .member(record, dataMap: ranges == 0 ? nil : map)
   }
 
-  @Test func expectsNoLessThanASegmentHolds() throws {
+  @Test func expectsAtLeastTheSizeOfASegment() throws {
     let headers = 3 * TarBlock.size
     #expect(item(size: 1000, blocks: 8).plainSize >= headers + 1024)
     #expect(item(size: 0, blocks: 0).plainSize >= headers)

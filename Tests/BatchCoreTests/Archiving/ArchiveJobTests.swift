@@ -6,9 +6,9 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// What a run that archives does with links and with files that cannot be read.
+/// How a run that archives treats links, and files that cannot be read.
 @Suite(.timeLimit(.minutes(3))) struct ArchiveJobTests {
-  /// Keeps what is written.
+  /// Keeps the written bytes in memory.
   private final class MemoryStream: ResultStream {
     private let bytes = Mutex([UInt8]())
 
@@ -58,7 +58,7 @@ import Testing
       failed: counts.failed)
   }
 
-  /// Files with further names in folders behind them, so that links come in chunks of their own.
+  /// Files whose further names are in later folders, so that the links are in separate chunks.
   private static func tree() throws -> TreeFixture {
     let fixture = try TreeFixture()
     try fixture.folder("links")
@@ -90,11 +90,11 @@ import Testing
     #expect(result.problems.filter { $0.contains("a2") || $0.contains("b4") }.count == 2)
   }
 
-  @Test(arguments: [1, 2, 7]) func fillsUpABlockThatCannotBeReadAnyMore(concurrency: Int) async throws {
+  @Test(arguments: [1, 2, 7]) func padsABlockThatCannotBeReadAnyMore(concurrency: Int) async throws {
     let fixture = try TreeFixture()
     try fixture.file("large", size: 40 << 20)
     let calls = FaultyCalls()
-    // The header and the first blocks are made; what comes behind them cannot be read.
+    // The header and the first blocks are written; later blocks cannot be read.
     calls.on(.read, "large", .failBehind(20 << 20, EIO))
     let format = try #require(ArchiveFormat(named: "tar.zst"))
     let result = try await archive(fixture, format, concurrency: concurrency, calls: calls)

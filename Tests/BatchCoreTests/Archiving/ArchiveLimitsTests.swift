@@ -19,7 +19,7 @@ struct ArchiveLimitsTests {
     #expect(!refuses(ArchiveLimits(), plain: .max, compressed: 0))
   }
 
-  @Test("bound the content, and how much larger it is than the archive")
+  @Test("apply to the size of the content and to its ratio to the size of the archive")
   func bounds() {
     #expect(!refuses(ArchiveLimits(maximumOutput: 10), plain: 10, compressed: 1))
     #expect(refuses(ArchiveLimits(maximumOutput: 10), plain: 11, compressed: 100))

@@ -44,7 +44,7 @@ import Testing
     #expect(try items("zip") == ["", "b", "c", "d/", "d/a"])
   }
 
-  @Test func weighsWhatIsRead() throws {
+  @Test func weighsAnItemByTheBytesToRead() throws {
     try fixture.file("a", "12345")
     try fixture.folder("d")
     var walk = WalkOptions()
@@ -66,7 +66,7 @@ import Testing
     var source = try ArchiveSource(BatchRunner().tree([fixture.root], options: walk), options: options)
     var retained: [Int64] = []
     while let item = source.next() { retained.append(source.retained(by: item)) }
-    // The folder, the file, its other name, and a large file: a header and two blocks of 1 MiB.
+    // The folder, the file, its other name, and the header and two blocks of a large file.
     #expect(retained.count == 6)
     #expect(retained.prefix(4).allSatisfy { (1536..<8192).contains($0) }, "\(retained)")
     #expect(retained.suffix(2) == [2 << 20, 2 << 20])

@@ -42,7 +42,8 @@ import Testing
   }
 
   @Test(
-    "of an index that is too large for one part is in several", arguments: ["tar.zst", "tar.lz4", "tar.bz2"])
+    "is written in several parts when the index is too large for one",
+    arguments: ["tar.zst", "tar.lz4", "tar.bz2"])
   func parts(name: String) throws {
     let format = try #require(ArchiveFormat(named: name))
     let codec = try format.compression?.makeContext()
@@ -86,7 +87,7 @@ import Testing
     #expect(Array(bytes.suffix(8)) == Array("BPTAIL01".utf8))
   }
 
-  @Test func ofGzipIsOfEmptyMembersTheLastOneOf64Bytes() throws {
+  @Test func ofGzipIsEmptyMembersAndALocatorOf64Bytes() throws {
     let bytes = try tail("tar.gz")
     let last = Array(bytes.suffix(64))
     #expect(Array(last[..<16]) == [0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 255, 42, 0, 0x42, 0x54, 38, 0])
@@ -103,7 +104,7 @@ import Testing
       position += 16 + size + 10
     }
     #expect(found == index && position == bytes.count - 64)
-    // Members without content: nothing comes of them, and nothing is wrong with them.
+    // The members have no content, so decoding them gives no bytes and no error.
     let decoder = try CompressionFormat.gz.makeDecoder()
     var plain: [UInt8] = []
     try withBytes(of: bytes) { (raw) throws(BatchError) in
@@ -117,7 +118,7 @@ import Testing
     #expect(plain == [])
   }
 
-  @Test func ofOthersEndsInABlock() throws {
+  @Test func ofTarEndsInABlock() throws {
     let bytes = try tail("tar")
     #expect(bytes.count % 512 == 0)
     #expect(Array(bytes[..<index.count]) == index)

@@ -20,7 +20,7 @@ struct ContainedFolderTests {
     (try? folder.open(Array(path.utf8)[...], creating: creating)) != nil
   }
 
-  @Test("opens and makes folders below, and remembers those that it made")
+  @Test("opens and makes folders below it, and remembers those that it made")
   func making() throws {
     #expect(opens("real") && opens("") && !opens("new/deep"))
     #expect(opens("new/deep", creating: true) && opens("new/deep"))
@@ -29,7 +29,9 @@ struct ContainedFolderTests {
     #expect(Set(made.nodes.map { PathBytes(made.tree.path(of: $0)) }) == ["new", "new/deep", "real/more"])
   }
 
-  @Test("goes through no link and no file", arguments: ["..", ".", "real", "/tmp", "../outside"])
+  @Test(
+    "does not follow links, and opens no file as a folder",
+    arguments: ["..", ".", "real", "/tmp", "../outside"])
   func links(target: String) throws {
     try temporary.folder("outside")
     let link = temporary.path("in/link")
@@ -40,7 +42,7 @@ struct ContainedFolderTests {
     #expect(temporary.names() == ["in", "outside"])
   }
 
-  @Test("takes paths that are longer than the kernel takes in one call")
+  @Test("opens paths that are longer than the kernel accepts in one call")
   func long() throws {
     let path = Array(repeating: String(repeating: "n", count: 200), count: 30).joined(separator: "/")
     #expect(opens(path, creating: true) && opens(path))
@@ -49,7 +51,7 @@ struct ContainedFolderTests {
     #expect(folder.madeFolders.nodes.count == 32)
   }
 
-  @Test("goes through no link behind such a path either")
+  @Test("does not follow a link at the end of such a long path")
   func linksFarDown() throws {
     let path = Array(repeating: String(repeating: "n", count: 200), count: 30).joined(separator: "/")
     let last = try folder.open(Array(path.utf8)[...], creating: true)

@@ -18,7 +18,7 @@ struct DeferredStepsTests {
     return order
   }
 
-  @Test("come back as they were put in", arguments: ["a/b", "./a/b", "/a/b", "b", "a/./b", "a/b/c"])
+  @Test("are read back as they were stored", arguments: ["a/b", "./a/b", "/a/b", "b", "a/./b", "a/b/c"])
   func same(path: PathBytes) throws {
     var steps = DeferredSteps()
     let given = [
@@ -36,7 +36,7 @@ struct DeferredStepsTests {
     #expect(steps.step(1)?.order.entry.linkTarget == "../x")
   }
 
-  @Test("those of a place, and links that lead to it, are taken out once")
+  @Test("for a place, and for links that lead to it, are removed once")
   func take() throws {
     var steps = DeferredSteps([
       DeferredStep(.folder, try order("a", .directory)),
@@ -54,7 +54,7 @@ struct DeferredStepsTests {
     #expect(rest == ["a"] && steps.step(0) == nil)
   }
 
-  @Test("take memory for names, and not for the paths of 2,000 folders in one another")
+  @Test("store each folder's name once, so that 2,000 nested folders need little memory")
   func memory() throws {
     var steps = DeferredSteps()
     var path = [UInt8]()

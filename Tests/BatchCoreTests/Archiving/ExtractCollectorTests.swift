@@ -4,7 +4,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("What is made of the results of an extraction")
+@Suite("The collector of an extraction")
 final class ExtractCollectorTests {
   private let temporary: TreeFixture
   private let problems = Recorder<String>()
@@ -42,7 +42,7 @@ final class ExtractCollectorTests {
     return (collector, MemberWriter(folder, options, names, run.cancellation), folder)
   }
 
-  /// A chunk of files as a worker makes them.
+  /// A chunk of files as a worker would return it.
   private func chunk(
     _ paths: [PathBytes], _ lane: MemberWriter, _ folder: ContainedFolder
   ) throws -> ExtractedChunk {
@@ -63,11 +63,11 @@ final class ExtractCollectorTests {
   }
 
   @Test(
-    "behind damage nothing stays, is counted or reported",
+    "keeps, counts and reports nothing that comes after damage",
     arguments: [Replacing.never, .always])
   func stop(overwriting: Replacing) throws {
     let (collector, lane, folder) = try collector(overwriting)
-    // What is made behind the damage is there before the damage is known.
+    // Files after the damage have been made before the damage is known.
     var first = try chunk(["a/1", "a/2"], lane, folder)
     var behind = [try chunk(["a/3", "b/4"], lane, folder)]
     let lost = BatchError(.malformed, "lost", path: "c/lost")
@@ -88,7 +88,7 @@ final class ExtractCollectorTests {
     #expect(temporary.names() == ["a", "empty"] && temporary.names(in: "a") == ["1", "2"])
   }
 
-  @Test("a file that another process put in the place of a new one stays")
+  @Test("keeps a file that another process put in the place of a new one")
   func replaced() throws {
     let (collector, lane, folder) = try collector(.never)
     let behind = try chunk(["f", "g"], lane, folder)
@@ -102,7 +102,7 @@ final class ExtractCollectorTests {
     #expect(temporary.text("f") == "not ours")
   }
 
-  @Test("staged files of a run that is stopped are removed, and what was there stays")
+  @Test("removes the staged files of a run that is stopped, and keeps the existing ones")
   func discarded() throws {
     try temporary.file("f", "old")
     try temporary.file("g", "old")

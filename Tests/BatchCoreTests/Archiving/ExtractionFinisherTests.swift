@@ -45,7 +45,7 @@ struct ExtractionFinisherTests {
     try finisher.describeFolders(DeferredSteps(steps), report: check)
   }
 
-  @Test("gives folders their metadata, whichever lane was the first to make them")
+  @Test("gives folders their metadata, no matter which lane made them first")
   func race() throws {
     let options = ExtractionOptions()
     let count = 3000
@@ -53,14 +53,14 @@ struct ExtractionFinisherTests {
     let files = try (0..<count).map { try order(PathBytes("d\($0)/f"), .file) }
     let steps = Mutex<[DeferredStep]>([])
     let arrived = Atomic(0)
-    // One thread makes the folders as members, the other on its way to files in them.
+    // One thread makes the folders as members, the other one makes them on the way to their files.
     DispatchQueue.concurrentPerform(iterations: 2) { thread in
       let lane = MemberWriter(folder, options, EarlyNames(by: CommitRight()), Cancellation())
       for number in 0..<count {
         let order = thread == 0 ? folders[number] : files[number]
         arrived.add(1, ordering: .acquiringAndReleasing)
         while arrived.load(ordering: .acquiring) < 2 * (number + 1) { sched_yield() }
-        // All distances between the two come.
+        // The rounds try each distance between the two threads.
         if thread == 0 { for _ in 0..<(number % 300) { _ = arrived.load(ordering: .relaxed) } }
         do throws(BatchError) {
           if thread == 0 {
@@ -81,7 +81,9 @@ struct ExtractionFinisherTests {
     }
   }
 
-  @Test("leaves folders alone that were there, unless they are to be overwritten", arguments: [false, true])
+  @Test(
+    "does not change folders that existed before, unless they are to be overwritten",
+    arguments: [false, true])
   func existing(overwrites: Bool) throws {
     try temporary.folder("old")
     let before = try status("old")
@@ -97,7 +99,7 @@ struct ExtractionFinisherTests {
     #expect(try status("").mode == root.mode)
   }
 
-  @Test("goes by the last of several descriptions of a folder, and gives plain modes to those that have none")
+  @Test("uses the last of several descriptions of a folder, and default modes for folders without one")
   func descriptions() throws {
     _ = try folder.open(Array("a/b".utf8)[...], creating: true)
     let steps = try [0o711, 0o755, 0o700].map { DeferredStep(.folder, try order("a", .directory, mode: $0)) }

@@ -25,7 +25,7 @@ struct FolderDescentTests {
     return tree
   }
 
-  /// What is visited, with the error number where the folder cannot be opened.
+  /// The visited folders, with the error number if a folder cannot be opened.
   private func visits(_ tree: FolderTree, holding open: Int) throws -> [String] {
     var visits = [String]()
     try FolderDescent(tree, below: folder.root, holding: open, opener: FolderOpener(calls: calls)).visit {
@@ -45,7 +45,7 @@ struct FolderDescentTests {
     return visits
   }
 
-  @Test("each comes after all that are in it", arguments: [0, 2, 3, 16])
+  @Test("visits each folder after all folders in it", arguments: [0, 2, 3, 16])
   func order(open: Int) throws {
     let tree = try tree(["a/b/c/d/e", "a/b/x/y", "z", "a/b/c/f"])
     #expect(
@@ -61,17 +61,17 @@ struct FolderDescentTests {
     let tree = try tree([path])
     #expect(try visits(tree, holding: open).count == 1001)
     #expect(calls.count(of: .open, "d") == 1000)
-    // Once up for each, and nothing from the root.
+    // Each folder is left once through `..`, and none is opened again from the root.
     #expect(calls.count(of: .open, "..") <= 1000 && calls.count(of: .open, ".") <= 1001)
   }
 
   @Test(
-    "a folder that was moved is opened from the target again, and another one in its place is not gone through"
+    "opens a folder that was moved from the target again, and does not enter another one in its place"
   )
   func moved() throws {
     let tree = try tree(["a/b/c/d"])
     let (inside, aside) = (temporary.path("a/b/c"), temporary.path("aside"))
-    // When the visit goes up from a folder, that is moved: its '..' is another folder from then on.
+    // A folder is moved just before the visit leaves it, so its `..` is another folder from then on.
     calls.on(
       .open, "..", turns: 1...1,
       .before {
@@ -80,7 +80,7 @@ struct FolderDescentTests {
     #expect(try visits(tree, holding: 2).suffix(4) == ["wrong", "a/b", "a", ""])
   }
 
-  @Test("a link in the place of a folder is refused, with all below it")
+  @Test("refuses a link in the place of a folder, with everything below it")
   func link() throws {
     let tree = try tree(["a/b/c"])
     try temporary.folder("elsewhere/c")

@@ -10,7 +10,7 @@ struct FolderTreeTests {
     tree.insert(Array(path.utf8)[...])
   }
 
-  @Test("give each path one number, whatever came before it, and give the path back")
+  @Test("each get one number, in any order of insertion, and are found by it")
   func numbers() {
     var numbers = SeededNumbers(seed: 7)
     var tree = FolderTree()
@@ -30,7 +30,7 @@ struct FolderTreeTests {
     #expect(Set(known.values).count == known.count)
   }
 
-  @Test("a slice of a longer path is a path")
+  @Test("can be given as a slice of a longer path")
   func slices() {
     var tree = FolderTree()
     let bytes = Array("x/one/two/three".utf8)
@@ -40,7 +40,7 @@ struct FolderTreeTests {
     #expect(tree.wayOfLast.map(\.end) == [3, 7])
   }
 
-  @Test("children come in groups, from the last name to the first")
+  @Test("give their children in groups, from the last name to the first")
   func children() {
     var tree = FolderTree()
     for path in ["b/x", "a", "c", "b/y/z", "b/w"] { _ = insert(path, in: &tree) }
@@ -54,7 +54,7 @@ struct FolderTreeTests {
     #expect(FolderTree().children().nodes.isEmpty)
   }
 
-  @Test("made folders are those whose ends were named")
+  @Test("count as made only at the ends that were named")
   func made() {
     var made = MadeFolders()
     made.insert(Array("a/b/c".utf8)[...], ends: [3, 5])

@@ -5,7 +5,8 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Scripts take the place of the process, and answer what an archive that has taken it over could make it answer.
+/// Scripts replace the reading process, and give the answers that it could give if an archive had taken
+/// control of it.
 @Suite("A process that reads an archive is trusted no more than the archive") struct ForeignReaderTests {
   private let t: TreeFixture
   private let file: ArchiveFile
@@ -15,7 +16,8 @@ import Testing
     file = try ArchiveFile(t.file("archive", "!<arch>\n"), in: SourceContext(RunContext()))
   }
 
-  /// - Parameter steps: of a script in Python; `take()` waits for a request, `give(kind, body)` answers.
+  /// - Parameter steps: the steps of a Python script; `take()` waits for a request, `give(kind, body)`
+  ///   answers.
   private func reader(_ steps: String) throws -> ForeignReader {
     let script = try t.file(
       "reader",
@@ -45,7 +47,7 @@ import Testing
     }
   }
 
-  @Test("what it answers is checked") func answers() throws {
+  @Test("its answers are validated") func answers() throws {
     let invalid = "damaged: its reader gave an invalid answer"
     #expect(
       try error("opened(); piece(5, b'content'); piece(12, b'x'); take(); give(5)", pieces: 3) == "none")
@@ -61,7 +63,7 @@ import Testing
     #expect(try error("opened(); piece(0, bytes(101)); take()") == "the content is larger than 100 bytes")
   }
 
-  @Test("that it ends is reported with the reason, also the second time") func endings() throws {
+  @Test("its end is reported with the reason, also the second time") func endings() throws {
     for (steps, text) in [
       ("pass", "damaged: its reader ended with status 0"),
       ("sys.exit(1)", "damaged, or its reader needs more than 1 MiB of memory"),
@@ -86,7 +88,7 @@ import Testing
     }
   }
 
-  @Test("where it cannot be started the error says what to do") func missing() throws {
+  @Test("the error says what to do when it cannot be started") func missing() throws {
     #expect {
       try ForeignReader(
         file, ForeignReaderProgram(t.path("nowhere"), memory: 1 << 20), upTo: nil, requiresMembers: false,

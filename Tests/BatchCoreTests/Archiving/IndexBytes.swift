@@ -1,7 +1,7 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// A member index as bytes, right or wrong on purpose.
+/// A member index as bytes, which a test can make invalid.
 struct IndexBytes {
   var version = 4
   struct Member {
@@ -16,16 +16,17 @@ struct IndexBytes {
   }
 
   var members = [Member(), Member(path: "g", frame: 0, offset: 1024), Member(path: "h", frame: 1, offset: 0)]
-  /// Compressed offset and size, plain offset and size; the check of each is its number.
+  /// Compressed offset, compressed size, plain offset and plain size of each frame; the check of a frame is
+  /// its number.
   var frames: [[UInt64]] = [[0, 100, 0, 2048], [100, 50, 2048, 1024]]
   var memberCount: UInt64?
   var frameCount: UInt64?
-  /// How many members the pages have.
+  /// The number of members in a page.
   var pageLength = 8192
-  /// What the head says of a page: stored and plain size, how many members and digests.
+  /// Replaces what the head says of each page: stored and plain size, number of members, number of digests.
   var pageRows: [(UInt64, UInt64, UInt32, UInt32)]?
 
-  /// - Parameter pages: as they are stored, and plain.
+  /// - Parameter pages: the stored and the plain size of each page.
   func head(_ pages: [(stored: Int, plain: Int)]) -> [UInt8] {
     var bytes = version == 3 ? Array("BPIDX003".utf8) : MemberIndex.magic
     bytes.appendLittleEndian(memberCount ?? UInt64(members.count))
@@ -50,7 +51,7 @@ struct IndexBytes {
     return bytes + Self.digest(of: checks)
   }
 
-  /// What the head says of the pages when it says what is right.
+  /// The correct rows of the head for the pages.
   var ownRows: [(UInt64, UInt64, UInt32, UInt32)] {
     let codec = try? ZstdContext(level: 1)
     return zip(pages, parts).map { page, part in
@@ -82,7 +83,7 @@ struct IndexBytes {
     return bytes + members.flatMap(\.path.bytes)
   }
 
-  /// All of it as it stands in an archive.
+  /// The whole index as an archive stores it.
   ///
   /// - Parameter changing: changes the pages and the head before they are stored.
   func stored(changing change: (inout [[UInt8]]) -> Void = { _ in }) throws(BatchError) -> [UInt8] {
@@ -105,16 +106,16 @@ struct IndexBytes {
     return bytes + checks + lengths + Self.digest(of: bytes + lengths)
   }
 
-  /// The index itself.
+  /// Reads the index.
   ///
   /// - Parameters:
-  ///   - size: of the archive.
-  ///   - memory: what it may take.
+  ///   - size: the size of the archive.
+  ///   - memory: how much memory the index may take.
   func index(size: UInt64, checks: Bool = false, memory: Int = 1 << 30) throws(BatchError) -> MemberIndex {
     try StoredIndex.read(IndexExtent(try stored()), checks: checks, size: size, memory: memory)
   }
 
-  /// The CRC-32 of each header is 77 and its number.
+  /// The CRC-32 of each header: 77 and the header's number.
   var checks: [UInt8] {
     members.indices.flatMap { [UInt8(77 + $0), 0, 0, 0] } + members.flatMap { $0.digest ?? [] }
   }
@@ -125,7 +126,7 @@ struct IndexBytes {
 }
 
 extension MemberIndex {
-  /// Any member, at the price of its page.
+  /// Any member, for which its page is decoded.
   subscript(number: Int) -> ArchivedMember {
     get throws {
       var cursor = IndexCursor(self)

@@ -11,7 +11,7 @@ struct IndexExtentTests {
 
   init() throws { folder = try TreeFixture() }
 
-  /// A file of holes with some bytes in it.
+  /// A sparse file with these bytes.
   private func file(_ pieces: [(UInt64, [UInt8])], size: UInt64) throws -> ArchiveFile {
     let path = try folder.file("large", [])
     let descriptor = path.withCString { open($0, O_RDWR) }
@@ -24,7 +24,7 @@ struct IndexExtentTests {
     return try ArchiveFile(path, in: SourceContext(RunContext()))
   }
 
-  @Test("are read across their pieces, of memory and of the file")
+  @Test("are read across pieces in memory and in the file")
   func pieces() throws {
     let content = Array(0..<200 as Range<UInt8>)
     let file = try file([(0, content)], size: 300)
@@ -41,7 +41,7 @@ struct IndexExtentTests {
     #expect(try IndexExtent(content[5..<50]).bytes(1..<3) == [6, 7])
   }
 
-  @Test("have the same digest in one piece and in many", arguments: [UInt64(0), .max])
+  @Test("have the same digest in one piece and in many pieces", arguments: [UInt64(0), .max])
   func digests(limit: UInt64) throws {
     let content = SampleContent.noise.bytes(3 << 20)
     let stream = try DigestStream(.sha256)
@@ -54,7 +54,7 @@ struct IndexExtentTests {
     #expect(try part.bytes(0..<4) == Array(content[1..<5]))
   }
 
-  @Test("may be more than fit into 32 bits")
+  @Test("may have more bytes than fit into 32 bits")
   func large() throws {
     let far: UInt64 = 5 << 30
     let file = try file([(far - 2, [1, 2, 3, 4])], size: far + 100)
@@ -63,7 +63,7 @@ struct IndexExtentTests {
     #expect(try extent.bytes((far - 2)..<(far + 2)) == [1, 2, 3, 4])
   }
 
-  @Test("of more than 2 GiB are found in a tar")
+  @Test("are found in a tar when they exceed 2 GiB")
   func largeTar() throws {
     let length: UInt64 = (3 << 30) + 77
     let block = TailBlock(indexLength: length)
@@ -76,7 +76,7 @@ struct IndexExtentTests {
     #expect(place.start == start && place.index?.count == length && place.remarks == [])
   }
 
-  @Test("of more than 2 GiB are found in skippable frames", arguments: ["tar.zst", "tar.lz4"])
+  @Test("are found in skippable frames when they exceed 2 GiB", arguments: ["tar.zst", "tar.lz4"])
   func largeFrames(format: String) throws {
     let room: UInt64 = 1 << 30
     let start: UInt64 = 32

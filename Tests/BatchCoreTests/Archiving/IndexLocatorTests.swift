@@ -20,7 +20,7 @@ struct IndexLocatorTests {
     var isDamaged: Bool { if case .damaged = self { true } else { false } }
   }
 
-  /// Looks for the index of a file; one that is found has to be that of the archive.
+  /// Searches the index in `bytes`; checks that an index that is found is that of the archive.
   private func find(_ archive: Archive, in bytes: [UInt8]) throws -> Answer {
     let file = try ArchiveFile(folder.file("archive", bytes), in: SourceContext(RunContext()))
     switch try IndexedArchive.find(in: file, checks: true, memory: 1 << 28, by: ReadingRight()) {
@@ -33,29 +33,29 @@ struct IndexLocatorTests {
     }
   }
 
-  @Test("finds it, whatever its size", arguments: formats, [1, 3000])
+  @Test("finds an index of any size", arguments: formats, [1, 3000])
   func found(format: String, members: Int) throws {
     let archive = try Archive(format, members: members)
     #expect(try find(archive, in: archive.bytes) == .found(remarks: 0))
   }
 
-  @Test("finds none where there is none", arguments: formats)
+  @Test("finds no index in a file without one", arguments: formats)
   func foreign(format: String) throws {
     let archive = try Archive(format)
     #expect(try find(archive, in: archive.frames) == .none)
     let start = archive.frames.prefix(64)
     for content in SampleContent.allCases {
-      // What begins in the format, goes on as something else, and ends there.
+      // A file that begins in the format and continues with other content.
       #expect(try find(archive, in: start + content.bytes(5000)) == .none)
       #expect(try find(archive, in: content.bytes(5000)) == .none)
     }
-    // The empty member that ends the files of bgzip has an extra field, too.
+    // The empty member at the end of a bgzip file has an extra field, too.
     let bgzip: [UInt8] =
       [31, 139, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 66, 67, 2, 0, 27, 0, 3, 0] + [UInt8](repeating: 0, count: 8)
     #expect(try find(archive, in: archive.frames + bgzip) == .none)
   }
 
-  @Test("takes no cut tail for a whole one", arguments: formats)
+  @Test("does not accept a cut tail as a complete one", arguments: formats)
   func cuts(format: String) throws {
     let archive = try Archive(format)
     for count in archive.frames.count..<archive.bytes.count {
@@ -64,7 +64,7 @@ struct IndexLocatorTests {
     }
   }
 
-  @Test("knows an index of gzip that was cut off between its slices")
+  @Test("reports a gzip index that was cut between its slices as damaged")
   func cutSlices() throws {
     let archive = try Archive("tar.gz", members: 3000)
     let slice = ArchiveTail.gzipSlice([]).count + ArchiveTail.largestGzipSlice
@@ -74,7 +74,9 @@ struct IndexLocatorTests {
     }
   }
 
-  @Test("finds an index in skippable frames also by going over them", arguments: ["tar.zst", "tar.lz4"])
+  @Test(
+    "finds an index in skippable frames by reading them one by one when the end is cut off",
+    arguments: ["tar.zst", "tar.lz4"])
   func scanned(format: String) throws {
     let archive = try Archive(format)
     let indexLength = 8 + Int(archive.tail[4]) + Int(archive.tail[5]) << 8
@@ -84,14 +86,14 @@ struct IndexLocatorTests {
     }
   }
 
-  @Test("notices every flipped bit", arguments: formats)
+  @Test("notices each flipped bit", arguments: formats)
   func flips(format: String) throws {
     let archive = try Archive(format)
     let whole = archive.bytes
     var unnoticed: [Int] = []
     var silent: [Int] = []
     for place in archive.frames.count..<whole.count {
-      // In its header zstd may find windows and dictionaries that nobody asked for.
+      // A bit in the header of the zstd data may change its window size or its dictionary number.
       let isHeader = archive.indexRange.prefix(12).contains(place)
       for bit in isHeader ? Array(0..<8) : [place % 8] {
         var bytes = whole
@@ -104,12 +106,12 @@ struct IndexLocatorTests {
       }
     }
     #expect(unnoticed == [])
-    // The checks of xz tell the reader.
+    // In an xz file, the checks of xz report the flipped bit.
     if format != "tar.xz" { #expect(silent == []) }
   }
 
   @Test(
-    "believes no absurd place of an index",
+    "refuses an index at an impossible place",
     arguments: [0, 1, 63, 1 << 20, 1 << 40, 1 << 62, .max] as [UInt64])
   func absurd(number: UInt64) throws {
     var bytes: [UInt8] = []
@@ -123,19 +125,19 @@ struct IndexLocatorTests {
     #expect(try find(gzip, in: with(gzip, at: gzip.bytes.count - 48)).isDamaged)
     let plain = try Archive("tar")
     #expect(try find(plain, in: with(plain, at: plain.bytes.count - 504)).isDamaged)
-    // These can be gone over from the beginning.
+    // In these formats, the frames can be read one by one from the beginning.
     let lz4 = try Archive("tar.lz4")
     #expect(try find(lz4, in: with(lz4, at: lz4.bytes.count - 16)) == .found(remarks: 1))
     let zstd = try Archive("tar.zst")
     #expect(try find(zstd, in: with(zstd, at: zstd.bytes.count - 9, 4)) == .found(remarks: 1))
-    // A stream of xz whose checks are right and whose content lies.
+    // An xz stream with correct checks whose content is wrong.
     let xz = try Archive("tar.xz")
     let lie = try CompressionFormat.xz.makeContext().compressed(
       xz.index + [UInt8](repeating: 0, count: 512) + TailBlock(indexLength: number).bytes)
     #expect(try find(xz, in: xz.frames + lie) == .damaged(from: xz.frames.count))
   }
 
-  @Test("takes no index for that of a file which is put together of two", arguments: formats)
+  @Test("refuses the index of one archive in a file that joins two", arguments: formats)
   func joined(format: String) throws {
     let archive = try Archive(format)
     let foreign = archive.frames
@@ -145,7 +147,7 @@ struct IndexLocatorTests {
     #expect(try find(archive, in: foreign + archive.bytes).isDamaged)
   }
 
-  @Test("sees that something was appended to a tar, although its index is whole")
+  @Test("notices that members were appended to a tar whose index is complete")
   func appended() throws {
     let archive = try Archive("tar")
     var bytes = archive.bytes
@@ -154,17 +156,17 @@ struct IndexLocatorTests {
   }
 }
 
-/// An archive with members that nobody reads: its frames, then its tail.
+/// An archive whose members are not read: its frames, then its tail.
 private struct Archive {
   let memberCount: Int
   private(set) var frames: [UInt8] = []
   private(set) var tail: [UInt8] = []
-  /// As it is stored.
+  /// The index as it is stored.
   let index: [UInt8]
 
   var bytes: [UInt8] { frames + tail }
 
-  /// Where the index is, if it stands there as it is.
+  /// The place of the index in the file, in formats that store it in one piece.
   var indexRange: Range<Int> {
     let start = tail.indices.first { tail[$0...].starts(with: index) } ?? 0
     return (frames.count + start)..<(frames.count + start + index.count)

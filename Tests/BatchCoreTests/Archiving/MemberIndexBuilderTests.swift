@@ -8,7 +8,7 @@ import Testing
   /// Reads numbers from the start of bytes.
   private struct Cursor {
     var rest: ArraySlice<UInt8>
-    /// As it was stored, in bytes.
+    /// The length of the stored frame in bytes.
     var stored = 0
 
     mutating func take(_ count: Int) -> [UInt8] {
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// What the next frame holds.
+  /// The content of the next frame.
   private func decompressed(_ frames: ArraySlice<UInt8>) throws -> Cursor {
     let bytes = Array(frames)
     let length = ZSTD_findFrameCompressedSize(bytes, bytes.count)
@@ -40,7 +40,7 @@ import Testing
       offset: number * 512, header: HeaderChecksum(size: 1536, check: UInt32(number)), digest: digest)
   }
 
-  @Test(arguments: [0, 1, 3, 40_000]) func holdsWhatWasAdded(count: Int) throws {
+  @Test(arguments: [0, 1, 3, 40_000]) func holdsTheAddedMembers(count: Int) throws {
     let stream = try DigestStream(.sha256)
     let builder = try MemberIndexBuilder()
     var digests: [Digest?] = []

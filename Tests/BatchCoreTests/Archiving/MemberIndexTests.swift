@@ -8,16 +8,16 @@ import Testing
 struct MemberIndexTests {
   private let size: UInt64 = 200
 
-  /// The least memory with which an index is read.
+  /// The least memory with which the index can be read.
   private func least(_ written: IndexBytes) throws -> Int {
     try #require((0..<20_000).first { (try? written.index(size: size, memory: $0)) != nil })
   }
 
-  @Test("gives back what was written", arguments: [3, 4], [1, 2, 8192])
+  @Test("is read back as it was written", arguments: [3, 4], [1, 2, 8192])
   func reads(version: Int, pageLength: Int) throws {
     var written = IndexBytes(version: version, pageLength: pageLength)
     if version == 4 { written.members[1].flags = 6 }
-    // With no memory for pages that are kept, each is decoded again.
+    // With the least memory no page is kept, so each is decoded again.
     for memory in [1 << 30, try least(written)] {
       let index = try written.index(size: size, memory: memory)
       #expect(index.pages.entries.allSatisfy { ($0.kept != nil) == (memory == 1 << 30) })
@@ -38,7 +38,7 @@ struct MemberIndexTests {
     }
   }
 
-  @Test("has checks where they are asked for", arguments: [3, 4], [1, 2, 8192])
+  @Test("has checks when they are requested", arguments: [3, 4], [1, 2, 8192])
   func checks(version: Int, pageLength: Int) throws {
     var written = IndexBytes(version: version, pageLength: pageLength)
     written.members[1].digest = nil
@@ -53,14 +53,14 @@ struct MemberIndexTests {
     }
   }
 
-  @Test("that needs more memory than there is is told from one that is damaged")
+  @Test("that needs too much memory is distinguished from a damaged one")
   func needsMemory() throws {
     var written = IndexBytes()
     written.members[1].path = PathBytes([UInt8](repeating: 0x61, count: 100_000))
     #expect(try written.index(size: size, memory: 1 << 20).count == 3)
     let error = #expect(throws: BatchError.self) { try written.index(size: size, memory: 200_000) }
     #expect(error?.code == .exhausted)
-    // What a page claims is looked at before it is decoded.
+    // The sizes that a page claims are checked before it is decoded.
     var claiming = IndexBytes()
     claiming.pageRows = [(claiming.ownRows[0].0, 1 << 60, 3, 3)]
     let other = #expect(throws: BatchError.self) { try claiming.index(size: size) }
@@ -77,16 +77,17 @@ struct MemberIndexTests {
     #expect(index.groups.map(\.frames) == [0..<1, 1..<3, 3..<4])
   }
 
-  @Test("without members is one")
+  @Test("is valid without members")
   func empty() throws {
     let index = try IndexBytes(members: [], frames: []).index(size: size)
     #expect(index.count == 0 && index.groups.isEmpty)
-    // Its frames have to be looked at for members that nobody names.
+    // The frames of an archive without members have to be read, since they may contain members that are not
+    // listed.
     let other = try IndexBytes(members: []).index(size: size)
     #expect(other.groups.map(\.frames) == [0..<2] && other.groups.map(\.members) == [0..<0])
   }
 
-  /// Changes that leave the digest right and the index wrong.
+  /// Changes after which the digest is right and the index is wrong.
   static let lies: [@Sendable (inout IndexBytes) -> Void] = [
     { $0.memberCount = .max },
     { $0.memberCount = 2 },
@@ -137,14 +138,14 @@ struct MemberIndexTests {
     },
   ]
 
-  @Test("that lies is refused although its digests are right", arguments: lies.indices)
+  @Test("that is wrong is refused although its digests are right", arguments: lies.indices)
   func refused(number: Int) {
     var written = IndexBytes()
     Self.lies[number](&written)
     #expect(throws: BatchError.self) { try written.index(size: size) }
   }
 
-  @Test("of random numbers behind a right digest is refused or read, and never more")
+  @Test("of random numbers with a right digest is refused or read, without a trap")
   func fuzz() throws {
     var random = SeededNumbers(seed: 11)
     let whole = IndexBytes()

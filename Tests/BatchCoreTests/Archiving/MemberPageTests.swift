@@ -22,7 +22,7 @@ struct MemberPageTests {
     return builder.take()
   }
 
-  @Test("gives back what was written", arguments: [1, 2, 333, 8192])
+  @Test("is read back as it was written", arguments: [1, 2, 333, 8192])
   func reads(count: Int) throws {
     let page = try #require(MemberPage(bytes(count)))
     #expect(page.count == count)
@@ -36,7 +36,7 @@ struct MemberPageTests {
     #expect(differences.isEmpty)
   }
 
-  @Test("is full at its length, and begins again when it was taken")
+  @Test("is full at its maximal length, and is empty after it was taken")
   func fills() {
     var builder = MemberPageBuilder()
     for number in 0..<MemberPage.length {
@@ -48,7 +48,7 @@ struct MemberPageTests {
     #expect(builder.count == 0 && !builder.isFull)
   }
 
-  @Test("is full when it has many bytes, and so never needs much memory")
+  @Test("is full when it has many bytes, so it never needs much memory")
   func fillsByBytes() {
     var builder = MemberPageBuilder()
     let long = ArchivedMember(
@@ -68,7 +68,7 @@ struct MemberPageTests {
     #expect(page.digestCount == 10 && page.digestCount(before: 5) == 2 && page.digestCount(before: 0) == 0)
   }
 
-  @Test("is refused when it was cut, is longer, or says another number of members")
+  @Test("is refused when it was cut, is longer, or states another number of members")
   func refused() {
     let whole = bytes(20)
     for count in whole.indices { #expect(MemberPage(Array(whole.prefix(count))) == nil) }
@@ -78,7 +78,7 @@ struct MemberPageTests {
     #expect(MemberPage([]) == nil)
   }
 
-  @Test("has no path with a NUL, no kind that tar has not, no second of more than its nanoseconds")
+  @Test("is refused when it has a path with a NUL, an unknown kind, or too many nanoseconds")
   func lies() {
     let whole = bytes(20)
     var wrong = whole

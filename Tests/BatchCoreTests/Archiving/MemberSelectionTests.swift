@@ -9,7 +9,7 @@ struct MemberSelectionTests {
     try MemberSelection(globs: [glob]).matches(try RelativePath(path), isDirectory: isDirectory) == [0]
   }
 
-  @Test("goes by name, by path, and by the folders that a member is in")
+  @Test("selects by name, by path, and by the folder that contains a member")
   func rules() throws {
     #expect(try takes("*.txt", "a/b.txt"))
     #expect(try takes("a/b", "a/b/c/d"))
@@ -28,7 +28,7 @@ struct MemberSelectionTests {
     #expect(try !takes(".a", "a"))
   }
 
-  @Test("wildcards match slashes, as those of tar --wildcards")
+  @Test("has wildcards that match slashes, like tar --wildcards")
   func wildcards() throws {
     for (glob, path) in [
       ("*/security.md", "p/docs/security.md"), ("p/*", "p/docs/x"), ("p/*.md", "p/docs/x.md"),
@@ -40,7 +40,7 @@ struct MemberSelectionTests {
     #expect(try !takes("*/y", "p/docs/x"))
   }
 
-  @Test("a pattern that nothing matched is answered with a path that ends so")
+  @Test("suggests a path with the same end for a pattern without a match")
   func suggestions() {
     var matches = GlobMatches(["src/y", "./docs/", "nothing", "seen", "sr"])
     matches.note([3])
@@ -54,7 +54,7 @@ struct MemberSelectionTests {
       ])
   }
 
-  @Test("tells which patterns matched")
+  @Test("says which patterns matched")
   func several() throws {
     let selection = try MemberSelection(globs: ["x", "a", "*b"])
     #expect(selection.matches(try RelativePath("a/b"), isDirectory: false) == [1, 2])

@@ -11,7 +11,7 @@ struct NameTransformTests {
   ]
 
   @Test(
-    "replaces what sed replaces, also where a match is empty",
+    "gives the same result as sed, also when a match is empty",
     arguments: [
       "s/x*/-/g", "s/x*/-/2", "s/a*/X/g", "s/a*/X/2", "s/a*/X/2g", "s/b*/<&>/g", "s/$/!/", "s/^/!/g",
       "s/X/_/12", "s/X/_/10g",

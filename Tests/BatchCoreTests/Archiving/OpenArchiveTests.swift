@@ -11,7 +11,7 @@ struct OpenArchiveTests {
 
   init() throws { folder = try TreeFixture() }
 
-  @Test("of a name in an open folder, whatever the path to it leads to by now")
+  @Test("is opened by its name in an open folder, after the path of the folder was changed")
   func belowFolder() throws {
     try folder.file("set/archive", "in the folder")
     let opened = try run.folders.open(folder.path("set"), followingLast: false)
@@ -28,7 +28,7 @@ struct OpenArchiveTests {
     }
   }
 
-  @Test("without an index it is read from its beginning, and nothing is odd about that")
+  @Test("without an index is read from its beginning, without a remark")
   func withoutIndex() throws {
     let file = try ArchiveFile(
       folder.file("archive", [UInt8](repeating: 0, count: 10_240)), in: SourceContext(run))

@@ -15,7 +15,7 @@ struct OwnerNumbersTests {
     return found.map { [$0.user, $0.group] }
   }
 
-  @Test("is the account of its name, where there is one")
+  @Test("is the account with its name, if there is one")
   func names() throws {
     let daemon = try #require(getpwnam("daemon")).pointee
     let group = try #require(getgrnam("daemon")).pointee
@@ -24,20 +24,20 @@ struct OwnerNumbersTests {
     #expect(owner(name, name, (70, 80), numeric: true) == [70, 80])
   }
 
-  @Test("is its number where the name is empty, unknown or holds a NUL")
+  @Test("is its number when the name is empty, unknown or contains a NUL")
   func numbers() {
     for name in [[], Array("no such account".utf8), Array("root\0".utf8)] as [[UInt8]] {
       #expect(owner(name, name, (70, 80)) == [70, 80])
     }
   }
 
-  @Test("is none for a number that means no change")
+  @Test("is ignored when its number is the one that means no change")
   func impossible() {
     #expect(owner([], [], (.max, 80)) == nil)
     #expect(owner([], [], (70, .max)) == nil)
   }
 
-  @Test("is looked up once, also for a name that is unknown")
+  @Test("is looked up once, also when the name is unknown")
   func again() {
     let numbers = OwnerNumbers()
     var entry = ArchiveEntry(path: "f", kind: .file, mode: 0o644)

@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  @Test("come back as they were sent")
+  @Test("are decoded as they were encoded")
   func roundTrip() throws {
     for message in Self.messages { #expect(try #require(decoded(message.bytes)).bytes == message.bytes) }
     guard case .entry(let entry, true)? = decoded(Self.messages[2].bytes) else {
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test("are invalid when they are cut off, have more bytes, or claim too many")
+  @Test("are invalid when they are cut off, have too many bytes, or claim too many")
   func lengths() {
     for message in Self.messages {
       let body = Array(message.bytes.dropFirst(ReaderMessage.headSize))
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  @Test("with random bytes are invalid or another message, and never trap")
+  @Test("with random bytes are invalid or another message, without a trap")
   func random() {
     var generator = ManifestFuzzTests.Generator(state: 14)
     let seeds = Self.messages.map(\.bytes)

@@ -3,7 +3,7 @@ import Testing
 @testable import BatchCore
 
 @Suite struct RepeatedNamesTests {
-  @Test func areThoseThatComeMoreThanOnce() {
+  @Test func areNamesThatOccurMoreThanOnce() {
     var names = RepeatedNames(upTo: 2)
     for name in ["a", "b", "a", "c", "b", "a", ""] { names.add(Array(name.utf8)) }
     let repeated = names.takeAll()

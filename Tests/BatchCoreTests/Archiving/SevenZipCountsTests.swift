@@ -13,7 +13,7 @@ struct SevenZipCountsTests {
 
   private static let folder: [UInt8] = [7, 11, 1, 0, 1, 1, 0x21, 12, 5]
 
-  @Test("are held by a header with properties and checks of each kind")
+  @Test("fit into a header with properties and checks of each kind")
   func held() {
     let packedWithChecks: [UInt8] = [6, 0, 1, 9, 5, 10, 1, 1, 2, 3, 4, 0]
     let packedWithSomeChecks: [UInt8] = [6, 0, 2, 9, 5, 5, 10, 0, 0x40, 1, 2, 3, 4, 0]
@@ -21,7 +21,7 @@ struct SevenZipCountsTests {
     for packed in [packedWithChecks, packedWithSomeChecks, [6, 0, 1, 0]] {
       #expect(SevenZipCounts.areHeld(by: header(packed: packed)[...]))
       #expect(SevenZipCounts.areHeld(by: header(packed: packed, unpacked: checkedFolder)[...]))
-      // Two contents in the folder, of which the second has no size of its own, with a check for one of them.
+      // A folder with two contents: the second has no stored size, and one of them has a check.
       let contents: [UInt8] = [8, 13, 2, 9, 3, 10, 0, 0x80, 1, 2, 3, 4, 0]
       #expect(
         SevenZipCounts.areHeld(
@@ -29,9 +29,9 @@ struct SevenZipCountsTests {
     }
   }
 
-  @Test("are not held where a count is larger than what is left of the header")
+  @Test("do not fit when a count exceeds the rest of the header")
   func excessive() {
-    // 0xC0 with two bytes is a number of more than 16,000.
+    // 0xC0 and two bytes encode a number above 16,000.
     let many: [UInt8] = [0xC0, 0xFF, 0xFF]
     for bytes in [
       header(packed: [6, 0] + many), header(packed: [6, 0, 1, 0], unpacked: [7, 11] + many),
@@ -43,7 +43,7 @@ struct SevenZipCountsTests {
     }
   }
 
-  @Test("of a header that is cut or of another form are left to libarchive")
+  @Test("are not judged when the header is cut or has another form; libarchive does that")
   func unknown() {
     let whole = header(packed: [6, 0, 2, 9, 5, 5, 10, 0, 0x40, 1, 2, 3, 4, 0], unpacked: Self.folder + [0])
     for count in 0..<10 { #expect(SevenZipCounts.areHeld(by: whole[..<count])) }
@@ -52,7 +52,7 @@ struct SevenZipCountsTests {
     }
   }
 
-  @Test("are numbers of one to nine bytes")
+  @Test("are encoded in one to nine bytes")
   func numbers() {
     for (bytes, value) in [
       ([0x7F], 0x7F), ([0x80, 0x80], 0x80), ([0xBF, 0xFF], 0x3FFF), ([0xC1, 2, 3], 0x10302),

@@ -19,7 +19,7 @@ import Testing
     return try withBytes(of: bytes) { (raw) throws(BatchError) in try stream.digest(of: raw) }
   }
 
-  @Test(arguments: [1, 7, 1000, 4096]) func isThatOfTheFileWithItsHoles(piece: Int) throws {
+  @Test(arguments: [1, 7, 1000, 4096]) func isTheDigestOfTheFileWithItsHoles(piece: Int) throws {
     var file = [UInt8](repeating: 0, count: 10_000)
     let map: [Range<UInt64>] = [100..<1100, 5000..<5001, 9000..<9500]
     var data: [UInt8] = []
@@ -33,13 +33,13 @@ import Testing
     #expect(try digest(file, map: nil, size: 10_000, piece: piece) == plainDigest(file))
   }
 
-  @Test func knowsAFileOfOneHole() throws {
+  @Test func hasADigestForAFileOfOneHole() throws {
     let zeros = [UInt8](repeating: 0, count: 3_000_000)
     #expect(try digest([], map: [], size: 3_000_000, piece: 1) == plainDigest(zeros))
     #expect(try digest([], map: nil, size: 0, piece: 1) == plainDigest([]))
   }
 
-  @Test func isLeftOutWhereHolesAreEndless() throws {
+  @Test func isLeftOutWhenHolesExceedTheLimit() throws {
     #expect(try digest([1], map: [0..<1], size: 1 << 40, piece: 1) == nil)
   }
 }

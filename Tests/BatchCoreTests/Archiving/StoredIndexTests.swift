@@ -3,7 +3,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("An index as it is stored")
+@Suite("A stored index")
 struct StoredIndexTests {
   private let size: UInt64 = 200
 
@@ -11,7 +11,7 @@ struct StoredIndexTests {
     try StoredIndex.read(IndexExtent(bytes), checks: checks, size: size, memory: 1 << 28)
   }
 
-  @Test("is read, with its checks where they are asked for")
+  @Test("is read, with its checks when they are requested")
   func reads() throws {
     let bytes = try IndexBytes().stored()
     let whole = try read(bytes)
@@ -22,12 +22,12 @@ struct StoredIndexTests {
     #expect(try plain.count == 3 && plain[2].digest == nil && plain[2].header == nil)
   }
 
-  @Test("without members is one")
+  @Test("is valid without members")
   func empty() throws {
     #expect(try read(IndexBytes(members: [], frames: []).stored()).count == 0)
   }
 
-  @Test("with any bit flipped is refused by a digest")
+  @Test("with any flipped bit is refused by a digest")
   func flipped() throws {
     let bytes = try IndexBytes().stored()
     for place in bytes.indices {
@@ -47,13 +47,13 @@ struct StoredIndexTests {
     }
   }
 
-  @Test("that is right and does not fit together is refused")
+  @Test("with right digests and contradictory content is refused")
   func lies() throws {
     var twice = IndexBytes()
     twice.members[1].offset = 0
     let bytes = try twice.stored()
     #expect(throws: BatchError.self) { try read(bytes) }
-    // Bytes between head and checks that nobody asked for.
+    // One extra byte between the head and the checks.
     let whole = try IndexBytes().stored()
     let checks = IndexBytes().checks.count + MemberIndex.trailerSize
     let longer = whole.dropLast(checks) + [0] + whole.suffix(checks)
@@ -61,9 +61,9 @@ struct StoredIndexTests {
     #expect(throws: BatchError.self) { try read(Array(longer), checks: false) }
   }
 
-  @Test("does not take the memory that a small frame claims", arguments: [3, 4])
+  @Test("does not allocate the memory that a small frame claims to need", arguments: [3, 4])
   func bombs(version: Int) throws {
-    // Some kilobytes that claim to hold names of gigabytes.
+    // A few kilobytes that claim to hold hundreds of megabytes of names.
     let zeros = [UInt8](repeating: 0x61, count: 400 << 20)
     var bytes = IndexBytes(version: version)
     bytes.members = []

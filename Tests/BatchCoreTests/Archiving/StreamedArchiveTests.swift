@@ -6,7 +6,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Runs over an archive in one stream with one long member.
+/// Runs over an archive that is one stream with one long member.
 @Suite("The decoding of a long member", .timeLimit(.minutes(3)))
 struct StreamedArchiveTests {
   enum Task: CaseIterable {
@@ -65,16 +65,17 @@ struct StreamedArchiveTests {
     }
   }
 
-  /// Runs once, and tells which of the readings of the next run is one within the member.
+  /// Runs once, and returns the number of a read call that will lie within the member in the next run.
   private func turnWithin(_ task: Task) throws -> Int {
     let summary = try run(task, context(2))
     #expect(summary.counts.done == 1 && summary.stopped == nil)
-    // The search for an index comes before, and takes fewer.
+    // The search for an index makes the first read calls, and fewer than the decoding.
     return calls.count(of: .read, archive) * 2 - 5
   }
 
   @Test(
-    "ends at once when the run is cancelled", arguments: Task.allCases, [(1, true), (1, false), (7, false)])
+    "ends immediately when the run is cancelled", arguments: Task.allCases,
+    [(1, true), (1, false), (7, false)])
   func cancelled(task: Task, way: (Int, Bool)) async throws {
     try await onThread { [self] in
       let turn = try turnWithin(task)
@@ -113,7 +114,7 @@ struct StreamedArchiveTests {
     }
   }
 
-  @Test("is counted as it goes on", arguments: [Task.verify, .print])
+  @Test("counts bytes before the member is complete", arguments: [Task.verify, .print])
   func counted(task: Task) async throws {
     try await onThread { [self] in
       let turn = try turnWithin(task)

@@ -15,13 +15,13 @@ import Testing
 
   private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-  @Test func isOneBlockWhereThatIsEnough() throws {
+  @Test func isOneBlockWhenThatIsEnough() throws {
     let bytes = try header(ArchiveEntry(path: "a/b", kind: .file, size: 5))[0]
     #expect(bytes.count == 512)
     #expect(bytes.starts(with: "a/b\0".utf8) && bytes[156] == UInt8(ascii: "0"))
   }
 
-  @Test func doesNotDependOnWhatCameBefore() throws {
+  @Test func doesNotDependOnEarlierHeaders() throws {
     let file = ArchiveEntry(
       path: "f", kind: .file, size: 3_000_000,
       modified: FileStatus.Time(seconds: 1, nanoseconds: 123_456_789),
@@ -50,7 +50,7 @@ import Testing
   @Test func marksNamesThatAreNotText() throws {
     let names: [PathBytes] = [
       "plain", "f\u{e9}vrier", PathBytes([0x61, 0xff]),
-      // A pair of surrogates, each as a character of its own: nearly UTF-8.
+      // Two surrogates, each encoded as a separate character: almost UTF-8.
       PathBytes([0xED, 0xA0, 0xBD, 0xED, 0xB8, 0x80]),
     ]
     for (index, name) in names.enumerated() {

@@ -20,7 +20,7 @@ import Testing
     return bytes
   }
 
-  /// Pieces of names that something might take for more than they are.
+  /// Parts of names that a parser might misread.
   private static let components = [
     "a", "x.txt", ".", "..", ".hidden", "ends.", "with space", "tab\tnewline\n", "PaxHeader", "back\\slash",
     "*",
@@ -58,7 +58,7 @@ import Testing
         ? PathBytes(String(repeating: "t/", count: .random(in: 0...49, using: &numbers)) + "t") : nil)
   }
 
-  @Test(arguments: 0..<8) func areTheBytesThatLibarchiveWrites(_ seed: Int) throws {
+  @Test(arguments: 0..<8) func haveTheBytesThatLibarchiveWrites(_ seed: Int) throws {
     var numbers = SeededNumbers(seed: UInt64(seed))
     var count = 0
     for _ in 0..<500 {
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  @Test func leavesTheRestToLibarchive() throws {
+  @Test func leaveOtherEntriesToLibarchive() throws {
     let plain = ArchiveEntry(path: "f", kind: .file)
     #expect(try own(plain) != nil)
     let changes: [(inout ArchiveEntry) -> Void] = [

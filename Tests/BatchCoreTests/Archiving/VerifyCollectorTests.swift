@@ -3,7 +3,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("What is made of the results of a verification")
+@Suite("The result of a verification")
 struct VerifyCollectorTests {
   private static let aspect = Difference.Aspect(.target, "first", "")
 
@@ -19,12 +19,12 @@ struct VerifyCollectorTests {
 
   private func collect(_ rows: [VerifyJob.Row]) throws -> Verification {
     let collector = VerifyJob { _ in }.makeCollector(in: CollectorContext(RunContext()))
-    // One by one, as they come when problems lie between them.
+    // Each row separately, as they arrive when problems lie between them.
     for row in rows { try collector.collect([row]) }
     return collector.finish()
   }
 
-  @Test("a hard link that became a file is compared with the member before it, and with no later one")
+  @Test("a hard link that became a file is compared with the member before it, not with a later one")
   func separateFile() throws {
     let same = try collect([
       .member("./first", try digest(1)), try separate(try digest(1)), .member("first", try digest(2)),
@@ -40,7 +40,7 @@ struct VerifyCollectorTests {
     #expect(unknown.count(of: .metadata) == 1)
   }
 
-  @Test("damage is listed once, and an archive with damage before its end is not called complete")
+  @Test("damage is listed once, and an archive with damage before its end is not complete")
   func damage() throws {
     let damaged = try collect([
       .note(.damage("b")), .note(.damage("a")), .note(.damage("b")), .note(.end(complete: "complete")),
@@ -50,7 +50,7 @@ struct VerifyCollectorTests {
     #expect(whole.facts == ["fact", "complete"] && !whole.isDifferent)
   }
 
-  @Test("members are counted by what is the matter with them")
+  @Test("members are counted by the kind of their fault")
   func counts() throws {
     var incomplete = VerifyJob.Finding(path: "incomplete", damage: nil)
     incomplete.flags = [.incomplete]

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchCore
 
-/// Days of a tree that changes, by a clock that the test sets: each snapshot restores exactly its day.
+/// A tree changes from day to day, by a clock that the test sets. Each snapshot restores exactly its day.
 @Suite(.timeLimit(.minutes(4))) struct BackupDaysTests {
   private let t: TreeFixture
   private var set: BackupSet { get throws { try BackupSet(in: t.path("set"), named: "days") } }
@@ -38,7 +38,7 @@ import Testing
     try backup.complete(content)
   }
 
-  /// Names, kinds, modes, owners, sizes, times, targets, names per file, and contents.
+  /// A text of names, kinds, modes, owners, sizes, times, link targets, link groups and contents.
   private func state(of folder: String) throws -> String {
     try Outcome(
       shell: """
@@ -84,7 +84,7 @@ import Testing
       default: script += "rm -rf \(file); mkdir \(file) && echo in >\(file)/in; mkfifo \(folder)/pipe\n"
       }
     }
-    // In place, with the size and the time as they were.
+    // Rewrites the file in place, and restores its size and time.
     script +=
       "f=$(find . -type f -name 'f*' | sort | head -n 1); [ -z \"$f\" ] || { touch -r \"$f\" ../ref; printf Z | dd of=\"$f\" conv=notrunc status=none; touch -r ../ref \"$f\"; }\n"
     if day == 0 {
@@ -115,12 +115,12 @@ import Testing
     }
   }
 
-  @Test("the two files are the same at every concurrency")
+  @Test("the archive and the manifest are the same at every concurrency")
   func concurrency() throws {
     var generator = SeededNumbers(seed: 5)
     for day in 0..<3 {
       try change(&generator, day: day)
-      // What is too recent is the same for all of them.
+      // The limit of what is too recent is the same in all runs.
       let now = FileStatus.Time.now
       for concurrency in [1, 2, 7, 32] {
         try backUp(

@@ -6,9 +6,9 @@ import Testing
 
 @testable import BatchCore
 
-/// Files that vanish, change or fail while they are backed up: what happens is put between two calls.
+/// Files that vanish, change or fail during a backup. Each event happens between two system calls.
 @Suite(.timeLimit(.minutes(2))) struct BackupEventTests {
-  /// What a backup came to, without what differs from tree to tree.
+  /// The result of a backup, without values that differ from tree to tree.
   private struct Report: Equatable {
     var rows: [String] = []
     var problems: [String] = []
@@ -28,7 +28,7 @@ import Testing
     var options = BackupOptions()
     options.isSynced = false
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
-    // A day later than the files.
+    // One day after the times of the files.
     options.fileClock = {
       FileStatus.Time(seconds: FileStatus.Time.now.seconds + 86_400, nanoseconds: 0)
     }
@@ -61,7 +61,7 @@ import Testing
     return t
   }
 
-  /// Each with a fresh tree, so that the same happens each time.
+  /// Compares runs with several concurrencies, each over a fresh tree.
   private func expectSame(
     _ faults: (TreeFixture, FaultyCalls) -> Void, _ check: (Report, TreeFixture) throws -> Void
   ) throws {
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  @Test("one that vanishes has no line, and the others are there")
+  @Test("a file that vanishes has no line, and the other files have theirs")
   func vanished() throws {
     try expectSame { t, calls in
       calls.on(.open, "f2", .before { try? t.remove("live/f2") })
@@ -90,10 +90,10 @@ import Testing
     }
   }
 
-  @Test("one that grows is archived as it was read, named, and archived again by the next run")
+  @Test("a file that grows is archived at its read length, named, and archived again by the next run")
   func grows() throws {
     try expectSame { t, calls in
-      // What moved once is read again, and then it stands still.
+      // A file that changed once is read again, and has not changed then.
       calls.on(.read, "f2", turns: 1...1, .after { try? t.append("more", to: "live/f2") })
       calls.on(.read, "f3", .after { try? t.append("more", to: "live/f3") })
     } _: { report, t in
@@ -107,7 +107,7 @@ import Testing
     }
   }
 
-  @Test("one that shrinks or cannot be read has no line, is named, and counts as failed")
+  @Test("a file that shrinks or cannot be read has no line, is named, and counts as failed")
   func failing() throws {
     try expectSame { t, calls in
       calls.on(.read, "f4", turns: 1...1, .after { try? t.append("more", to: "live/f4") })
@@ -118,7 +118,7 @@ import Testing
     } _: { report, t in
       #expect(report.rows.map { $0.prefix(3) } == ["f1 ", "f2 ", "f3 ", "f7 ", "f8 ", "f9 "], "\(report)")
       #expect(report.failed == 4 && report.problems.count == 4, "\(report)")
-      // They are there the next time.
+      // The next backup has them.
       let next = try backUp(t, day: 1, concurrency: 2)
       #expect(next.rows.count == 10 && next.failed == 0, "\(next)")
       #expect(next.rows.filter { report.rows.contains($0) } == report.rows, "\(next)")

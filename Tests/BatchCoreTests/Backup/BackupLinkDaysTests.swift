@@ -5,8 +5,8 @@ import Testing
 
 @testable import BatchCore
 
-/// Days on which names of files with several names and the folders that hold them change: each snapshot is exactly the
-/// tree of its day, restored by us and by stock tools.
+/// Names of hard-linked files, and the folders that hold them, change from day to day. Each snapshot restores
+/// exactly the tree of its day, by this program and by stock tools.
 @Suite(.timeLimit(.minutes(10))) struct BackupLinkDaysTests {
   private static let daysOfTour = Campaign.isFull ? 20 : 12
   private let t: TreeFixture
@@ -21,13 +21,13 @@ import Testing
     var options = BackupOptions()
     options.isSynced = false
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
-    // What changed today is settled: only what a row says decides whether it is archived again.
+    // The clock is late enough that all changes are settled, so only the rows decide what is archived again.
     options.fileClock = {
       let now = FileStatus.Time.now
       return FileStatus.Time(seconds: now.seconds + 1000, nanoseconds: 0)
     }
     options.patience = .none
-    // There are days on which nothing is left of the tree.
+    // On some days no file of the tree is left.
     options.allowsEmpty = true
     let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()
@@ -38,7 +38,7 @@ import Testing
     try backup.complete(content)
   }
 
-  /// Names, kinds, modes, sizes, times, contents, and which names belong to one file.
+  /// A text of names, kinds, modes, sizes, times, contents, and which names belong to one file.
   private func state(of folder: PathBytes, withFolderTimes: Bool = true) throws -> String {
     try Outcome(
       shell: """
@@ -69,7 +69,7 @@ import Testing
     #expect(!archive.isDamaged && !archive.isCutShort && outcome.summary.counts.failed == 0)
   }
 
-  /// The recipe of docs/backup.md.
+  /// Restores by the recipe of docs/backup.md.
   private func restoreByHand(_ snapshot: Snapshot, to folder: PathBytes) throws {
     let run = try Outcome(
       shell: """
@@ -84,8 +84,8 @@ import Testing
     #expect(run.text == "")
   }
 
-  /// Some changes of one day, in a tree of a few folders and names, so that names come back and meet often. What is changed
-  /// is one of the files and folders that are there.
+  /// Some changes of one day to existing files and folders. The tree has few folders and names, so that names
+  /// return and collide often.
   private func changes(_ generator: inout SeededNumbers) -> String {
     func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
     func folder() -> String { ["d\(pick(4))", "d\(pick(4))/s\(pick(2))", "."][pick(3)] }
@@ -119,7 +119,7 @@ import Testing
   func days(concurrency: Int) throws {
     var generator = SeededNumbers(
       seed: Campaign.isFull ? UInt64.random(in: 0...UInt64.max) : UInt64(concurrency))
-    // Half of the days at each concurrency.
+    // Half of the days are backed up at each concurrency.
     for tour in 0..<(Campaign.isFull ? 10 : 1) {
       _ = try Outcome(shell: "rm -rf live outside set; mkdir live outside", in: t)
       let set = try BackupSet(in: t.path("set"), named: "days")

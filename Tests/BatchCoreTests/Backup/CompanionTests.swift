@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite("the companion of an encrypted manifest") struct CompanionTests {
+@Suite("The companion of an encrypted manifest") struct CompanionTests {
   private let companion: Companion
 
   init() throws {
@@ -21,7 +21,7 @@ import Testing
     #expect(!companion.agrees(with: header, footer))
   }
 
-  @Test("says the same when it is read") func roundTrip() throws {
+  @Test("is read back as it was written") func roundTrip() throws {
     #expect(try Companion(companion.bytes()) == companion)
     let name = SnapshotName(set: "home", stamp: "20261120T020000Z", isEncrypted: true)
     #expect(companion.header(of: name).sequence == 9)
@@ -29,7 +29,7 @@ import Testing
     #expect(companion.footer.needs.count == 2)
   }
 
-  @Test("each flipped bit and each cut is found") func damage() throws {
+  @Test("is refused with any flipped bit or cut") func damage() throws {
     let bytes = try companion.bytes()
     for place in bytes.indices {
       for bit in 0..<8 {
@@ -42,7 +42,7 @@ import Testing
     #expect(throws: BatchError.self) { try Companion(bytes + bytes) }
   }
 
-  @Test("names of encrypted files belong to the same snapshot") func names() {
+  @Test("has the name of its snapshot, as the encrypted archive and manifest have") func names() {
     let name = SnapshotName(set: "a-b", stamp: "20261120T020000Z", isEncrypted: true)
     #expect(name.archive == "a-b-20261120T020000Z.tar.zst.age")
     #expect(name.manifest == "a-b-20261120T020000Z.manifest.age")

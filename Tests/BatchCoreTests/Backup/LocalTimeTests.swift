@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A moment in the local time zone")
 struct LocalTimeTests {
-  /// Days around the ends of years of each kind, by date(1): year, month, day, hour, and the ISO year and week.
+  /// Days around the end of different years, by date(1): year, month, day, hour, and the ISO year and week.
   @Test("has the periods that date(1) prints")
   func periods() throws {
     let moments = stride(from: Int64(0), to: 4_102_444_800, by: 86_400 * 3 + 7_777).filter {
@@ -30,9 +30,9 @@ struct LocalTimeTests {
     }
   }
 
-  @Test("less a span is the day of the calendar before it, also where a month is shorter")
+  @Test("minus a span is the earlier calendar day, also when that month is shorter")
   func spans() {
-    // Noon in UTC of 31 March 2024, which is that day in the zones from -11 to +11.
+    // Noon of 31 March 2024 in UTC, which is the same day in zones from -11 to +11.
     let noon: Int64 = 1_711_886_400
     func before(_ span: Retention.Span) -> String {
       LocalTime(LocalTime(noon).seconds(before: span)).period(of: .daily)

@@ -7,7 +7,7 @@ import Testing
 
 /// Files of a remote that are fetched in parts.
 @Suite struct RemoteFileTests {
-  /// A remote with one file, which counts what is fetched.
+  /// A remote with one file, which counts the fetched bytes.
   private final class OneFile: Remote {
     let place: PathBytes = "far:"
     let content: [UInt8]
@@ -36,7 +36,7 @@ import Testing
     return try RemoteFile("set/a.tar.zst", size: size, at: remote, temporary: folder)
   }
 
-  @Test("each unit is fetched once, and nothing behind the end")
+  @Test("each unit is fetched once, and nothing beyond the end")
   func units() throws {
     let remote = OneFile((0..<3_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) })
     let file = try open(remote, size: 3_500_000)
@@ -53,7 +53,7 @@ import Testing
     #expect(fetched.last?.upperBound == 3_500_000)
   }
 
-  @Test("a file that is shorter than was said, or longer than any file, is an error that names it")
+  @Test("a file that is shorter than its reported size, or impossibly large, is an error that names it")
   func sizes() throws {
     let remote = OneFile([1, 2, 3])
     let error = #expect(throws: BatchError.self) { try open(remote, size: 4).fetch(at: 0, count: 1) }

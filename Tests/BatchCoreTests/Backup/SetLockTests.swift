@@ -14,7 +14,7 @@ import Testing
 
   private func lock() throws -> SetLock { try SetLock(t.path("lock"), isWritable: true, calls: LinuxCalls()) }
 
-  @Test("one writes beside many that read, and removes only while nobody reads")
+  @Test("one writer and many readers may hold it, and removing needs the lock without readers")
   func modes() throws {
     let (writer, other, reader, second) = (try lock(), try lock(), try lock(), try lock())
     try writer.take(.writing, .none, run.cancellation)
@@ -31,7 +31,7 @@ import Testing
     try reader.take(.reading, .none, run.cancellation)
   }
 
-  @Test("it waits as long as it is told, by the clock that it is given")
+  @Test("it waits for the given time, by the given clock")
   func patience() throws {
     let holder = Mutex<SetLock?>(try lock())
     try holder.withLock { try $0?.take(.writing, .none, run.cancellation) }
@@ -52,7 +52,7 @@ import Testing
     #expect(abs(waited.withLock { $0 } + 400) < 1)
   }
 
-  @Test("the note is what was written last")
+  @Test("the note is the one that was written last")
   func note() throws {
     let first = try lock()
     #expect(first.pending == [])
@@ -64,7 +64,7 @@ import Testing
     #expect(try lock().pending == [])
   }
 
-  @Test("the holder is named, with the time of its start")
+  @Test("the error names the holder, with its start time")
   func holder() throws {
     let (writer, other) = (try lock(), try lock())
     try writer.take(.writing, .none, run.cancellation)

@@ -7,7 +7,7 @@ import Testing
 
 /// Names, rows and order of backup manifests.
 @Suite struct SnapshotFormatTests {
-  @Test("a stamp is a moment of UTC, and nothing else is one")
+  @Test("a stamp is a moment in UTC, and other texts are refused")
   func stamps() {
     for seconds: Int64 in [0, 951_782_399, 1_795_366_157, 4_102_444_800] {
       #expect(LocalTime.seconds(ofStamp: LocalTime.stamp(of: seconds).utf8) == seconds)
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  @Test("the name of a set may have dashes, and that of another one is not taken for it")
+  @Test("the name of a set may have dashes, and another set's name is not mistaken for it")
   func names() throws {
     let name = SnapshotName(set: "a-b", seconds: 1_795_366_157)
     #expect(name.archive == "a-b-20261122T164917Z.tar.zst")
@@ -48,7 +48,7 @@ import Testing
     return entry
   }
 
-  @Test("a row says all that it was made of, whatever bytes are in the name")
+  @Test("a row stores all fields, with any bytes in the name")
   func rows() throws {
     var generator = SeededNumbers(seed: 7)
     for _ in 0..<500 {
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test("what is read the fast way is what is read the other way")
+  @Test("the fast parser and the general parser give the same result")
   func parser() throws {
     var generator = SeededNumbers(seed: 9)
     var parser = SnapshotRowParser()
@@ -91,7 +91,7 @@ import Testing
     #expect(found > 200)
   }
 
-  @Test("what is no row is refused, and ends no process")
+  @Test("an invalid row is refused without a trap")
   func damagedRows() throws {
     var generator = SeededNumbers(seed: 8)
     let entry = try entry("a/b", &generator)
@@ -109,7 +109,7 @@ import Testing
     }
   }
 
-  @Test("the order is that of a walk")
+  @Test("the order of the rows is that of a walk")
   func order() throws {
     let t = try TreeFixture()
     var generator = SeededNumbers(seed: 9)

@@ -6,9 +6,9 @@ import Testing
 
 @testable import BatchCore
 
-/// Which snapshot a time means, in the zones of several places.
+/// Which snapshot a local time selects, in the time zones of several places.
 @Suite struct SnapshotPlaceTests {
-  /// A zone as Foundation knows it, which reads the same rules with its own code.
+  /// A time zone of Foundation, which interprets the same rules with separate code.
   private struct Model {
     let zone: TimeZone
 
@@ -18,12 +18,13 @@ import Testing
       Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))))
     }
 
-    /// All moments at which a clock in this zone shows a time, given as if it were of UTC.
+    /// All moments at which a clock in this zone shows a time, which is given as seconds as if the zone were
+    /// UTC.
     func moments(_ wall: Int64) -> [Int64] {
       (-60...60).map { wall - $0 * 900 }.filter { $0 + offset($0) == wall }.sorted()
     }
 
-    /// As `snapshots` lists a moment.
+    /// A moment in the form in which `snapshots` lists it.
     func text(_ seconds: Int64, hasSeconds: Bool = false) -> String {
       let formatter = DateFormatter()
       formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -48,7 +49,7 @@ import Testing
   }
 
   private enum Found: Equatable {
-    /// Begun in this second.
+    /// A snapshot that began in this second.
     case snapshot(Int64)
     case error(BatchError.Code)
   }
@@ -77,11 +78,11 @@ import Testing
 
   private static let zones = ["Europe/Berlin", "America/New_York", "Asia/Kathmandu"]
 
-  @Test("a local time means the newest snapshot that the list shows not later", arguments: zones)
+  @Test("a local time selects the newest snapshot whose listed time is not later", arguments: zones)
   func random(_ zone: String) throws {
     let model = try Model(zone)
     var numbers = SeededNumbers(seed: UInt64(zone.utf8.count))
-    // Days on which clocks are set, and any others.
+    // Days on which clocks are changed, and random days.
     let changes = try ["2026-03-29", "2026-10-25", "2026-03-08", "2026-11-01", "1986-01-01"].map {
       Int64(try Date("\($0)T00:00:00Z", strategy: .iso8601).timeIntervalSince1970)
     }
@@ -93,7 +94,7 @@ import Testing
         let started = Set((0..<4).map { _ in centre + Int64.random(in: -20_000...30_000, using: &numbers) })
         let content = Self.content(Array(started))
         let hasSeconds = number % 3 == 0
-        // A time of the list, or any other, also one that the clock never shows.
+        // A listed time, or any other one, which the clock of the zone may never show.
         let wall: Int64
         if number % 5 == 0, let listed = started.randomElement(using: &numbers) {
           wall = listed + model.offset(listed)
@@ -120,7 +121,7 @@ import Testing
         }
         let form = number % 2 == 0 ? text : text.replacing(" ", with: "T")
         #expect(Self.find(form, in: content) == expected, "\(zone): \(form) of \(started.sorted())")
-        // With the difference from UTC there is one answer.
+        // With the difference from UTC there is only one moment.
         for moment in moments {
           let found = started.filter { $0 <= moment }.max()
           let offset = LocalClock.text(ofOffset: model.offset(moment))
@@ -135,7 +136,7 @@ import Testing
     }
   }
 
-  @Test("what is listed is what comes back", arguments: zones) func listed(_ zone: String) throws {
+  @Test("each listed time selects its snapshot", arguments: zones) func listed(_ zone: String) throws {
     let model = try Model(zone)
     var numbers = SeededNumbers(seed: 7)
     try Self.within(zone) {
@@ -148,9 +149,9 @@ import Testing
     }
   }
 
-  @Test("a time that exists twice is accepted when one snapshot alone fits, else both are named")
+  @Test("a time that exists twice is accepted when only one snapshot fits, otherwise the error names both")
   func twice() throws {
-    // Clocks in Berlin showed 02:00 to 02:59 twice, from 00:00 and from 01:00 in UTC.
+    // Clocks in Berlin showed 02:00 to 02:59 twice, beginning at 00:00 and at 01:00 UTC.
     let change: Int64 = 1_792_890_000
     try Self.within("Europe/Berlin") {
       let both = Self.content([change - 1800, change + 1800])
@@ -173,7 +174,7 @@ import Testing
     }
   }
 
-  @Test("a time that the clock skipped means the moment when it was set forward")
+  @Test("a time that the clock skipped means the moment at which it was set forward")
   func skipped() throws {
     let change: Int64 = 1_774_746_000
     try Self.within("Europe/Berlin") {
@@ -186,7 +187,7 @@ import Testing
   }
 
   @Test(
-    "days mean their last moment, ages are counted back from now",
+    "a day means its last moment, and an age is counted back from now",
     arguments: [
       ("latest", 1_795_416_180), ("today", 1_795_416_180), ("yesterday", 1_795_384_800),
       ("2026-11-22", 1_795_384_800),
@@ -211,7 +212,7 @@ import Testing
   }
 
   @Test(
-    "what is no time is refused",
+    "an invalid time is refused",
     arguments: [
       "", "noon", "2", "-1", "2026-13-01", "2026-02-29", "2026-1-1", "2026-01-01T",
       "2026-01-01 24:00",
@@ -223,7 +224,7 @@ import Testing
     #expect(throws: BatchError.self) { try SnapshotPlace(PathBytes(text)) }
   }
 
-  @Test("where nothing fits the nearest ids are named")
+  @Test("an error without a fitting snapshot names the nearest ids")
   func nearest() throws {
     let content = Self.content([1_795_298_000, 1_795_384_800])
     func message(_ text: PathBytes) -> String? {

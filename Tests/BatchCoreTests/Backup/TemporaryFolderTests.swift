@@ -11,7 +11,7 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes folders within folders, with files in each.
+  /// Makes nested folders with files in each.
   private func nest(_ depth: Int, in folder: PathBytes) {
     let start = open(".", O_RDONLY | O_DIRECTORY)
     defer {
@@ -21,7 +21,7 @@ import Testing
     guard folder.withCString({ chdir($0) }) == 0 else { return }
     for level in 0..<depth {
       close(creat("f", 0o600))
-      // What has the name of a folder that is moved up must not be in its way.
+      // Names like those that the removal gives to moved folders must not be in its way.
       mkdir(".moved-\(level % 7)", 0o500)
       close(creat(".moved-\(level % 5 + 7)", 0))
       symlink("/", "link")
@@ -38,7 +38,7 @@ import Testing
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     let before = limit
-    // Other tests may have left gaps among the numbers.
+    // Other tests may have left gaps among the descriptor numbers.
     let free = (0..<4).map { _ in open("/dev/null", O_RDONLY) }
     for number in free { close(number) }
     limit.rlim_cur = rlim_t(try #require(free.max())) + 1

@@ -10,7 +10,7 @@ struct PlanRecordTests {
 
   private static let file = "F33188 12 1 0 0 5 4096 -7 5 1700000000 999999999 0 - 0 "
 
-  @Test("what a walk yields is read back as it was, any byte in a name included")
+  @Test("are read back as a walk gave them, with any byte in a name")
   func roundTrip() throws {
     let t = try TreeFixture()
     try t.file("t/one", "1")
@@ -50,7 +50,7 @@ struct PlanRecordTests {
     #expect(read.map(\.status.modified) == walked.map(\.status.modified))
   }
 
-  @Test("the lines of manifests are read back as they were")
+  @Test("of manifest lines are read back as they were written")
   func lines() throws {
     let digest = try #require(Digest(.md5, hex: Array("d41d8cd98f00b204e9800998ecf8427e".utf8)[...]))
     let other = try #require(Digest(.crc32, hex: Array("0000000f".utf8)[...]))
@@ -69,17 +69,17 @@ struct PlanRecordTests {
     }
     let records = try bytes.split(separator: 0).map { try PlanRecord($0) }
     guard case .manifest("a b.md5")? = records.first else {
-      Issue.record("the manifest comes first")
+      Issue.record("the first record is not the manifest")
       return
     }
     let read = records.compactMap { if case .line(let item) = $0 { item } else { nil } }
     #expect(read == items && manifests == 1)
   }
 
-  @Test("a file keeps numbers below zero")
+  @Test("of files keep negative numbers")
   func numbers() throws {
     guard case .entry(let entry, let name) = try Self.record(Self.file + "x") else {
-      Issue.record("is an entry")
+      Issue.record("the record is not an entry")
       return
     }
     #expect(entry.status.modified == FileStatus.Time(seconds: -7, nanoseconds: 5))
@@ -87,7 +87,7 @@ struct PlanRecordTests {
   }
 
   @Test(
-    "what could lead out of the tree, or is no number, is refused",
+    "are refused when a path leads out of the tree or a number is invalid",
     arguments: [
       "", "X", "F", file, file + "a/b", file + "..", file + ".", "D1 2 0 2 - - t", "D1 2 0 9 - - t/",
       "D1 2 0 2 - - t/../", "D1 2 1 2 - - t/./", "D1 2 1 2 - - t/a//b/", "D1 - 1 2 - - t/a/",
@@ -130,7 +130,7 @@ struct ShardPlanTests {
     #expect(plan.imbalance == 1)
   }
 
-  @Test("is refused where its digest is right and its numbers are not")
+  @Test("is refused when its digest is right and its numbers are wrong")
   func refused() throws {
     let wrong: [(from: String, to: String)] = [
       (#""offset":10"#, #""offset":11"#), (#""index":1"#, #""index":2"#), (#""shards":3"#, #""shards":4"#),
@@ -147,7 +147,7 @@ struct ShardPlanTests {
     }
   }
 
-  @Test("keeps a second range of a shard, which stands behind the first ranges of all")
+  @Test("stores a second range of a shard after the first ranges of all shards")
   func further() throws {
     let digest = try DigestStream(.sha256).finish()
     var shard = ShardPlan.Shard(
@@ -169,7 +169,8 @@ struct ShardPlanTests {
     }
   }
 
-  @Test("names the folder where it is missing, and its file where it is damaged or of another version")
+  @Test(
+    "is named in the error: its folder when it is missing, its file when it is damaged or of another version")
   func errors() throws {
     let t = try TreeFixture()
     let folder = try PlanFolder(t.path(""), calls: LinuxCalls())
@@ -196,7 +197,7 @@ struct ShardPlanTests {
     #expect { try ShardPlan(misplaced) } throws: { "\($0)".contains("has a misplaced line") }
   }
 
-  @Test("is refused when a byte of it is another one, or is missing")
+  @Test("is refused with any changed or missing byte")
   func damaged() throws {
     let content = try Self.lines()
     for position in stride(from: 0, to: content.count, by: 7) {
@@ -207,7 +208,7 @@ struct ShardPlanTests {
     }
   }
 
-  @Test("names the files of shards so that they stand in their order")
+  @Test("gives the files of shards names that sort by number")
   func names() {
     #expect(ShardPlan.name(7, "result") == "shard-0007.result")
     #expect(ShardPlan.name(12_345, "lock") == "shard-12345.lock")
@@ -216,7 +217,7 @@ struct ShardPlanTests {
 
 @Suite("Writing a plan")
 struct PlanMakerTests {
-  @Test("ranges are even, and each entry takes less than 200 bytes, however many there are")
+  @Test("gives even ranges, and needs less than 200 bytes for each entry")
   func even() throws {
     let t = try TreeFixture()
     let run = RunContext(calls: LinuxCalls())
@@ -250,7 +251,7 @@ struct PlanMakerTests {
 
 @Suite("Cuts into even ranges")
 struct EvenCutsTests {
-  @Test("make the dearest range as cheap as it can be")
+  @Test("minimise the cost of the most expensive range")
   func cuts() {
     #expect(EvenCuts.places([1, 2, 3, 4, 5], count: 4) == [1, 3, 4])
     #expect(EvenCuts.places([5, 6, 7, 12], count: 2) == [1, 3])
@@ -258,7 +259,7 @@ struct EvenCutsTests {
     #expect(EvenCuts.places([], count: 7) == [])
   }
 
-  @Test("give a piece that is dearer than all others a range of its own")
+  @Test("give a piece that costs more than all others a separate range")
   func dear() {
     #expect(EvenCuts.places([1, 101, 102, 103], count: 3) == [0, 1, 3])
   }
@@ -266,7 +267,7 @@ struct EvenCutsTests {
 
 @Suite("The borders of chunks")
 struct ChunkBorderTests {
-  @Test("are where the planner of a run cuts")
+  @Test("are those of a run's planner")
   func borders() {
     var borders = ChunkBorders(.segments(count: 3, byteCount: 100))
     var found: [String] = []

@@ -73,7 +73,7 @@ struct ShardResultTests {
     try ShardResultReader.open(shard, of: plan ?? self.plan, in: folder)
   }
 
-  @Test("is read as it was written")
+  @Test("is read back as it was written")
   func roundTrip() throws {
     #expect(try open() == nil)
     try write()
@@ -94,7 +94,7 @@ struct ShardResultTests {
     #expect(rest[0].1 == Array("one\ntwo\n".utf8) && rest[1].1 == [1, 2, 3] && rest[2].1.count == 3 << 20)
   }
 
-  @Test("is refused for another plan, another shard and other entries")
+  @Test("of another plan, another shard or other entries is refused")
   func others() throws {
     try write()
     let other = try Self.plan(of: "check")
@@ -140,7 +140,7 @@ struct ShardResultTests {
     return bytes + content
   }
 
-  /// What is wrong with the result, in the order in which a merge reads it.
+  /// The error of reading the result in the order in which a merge reads it.
   private func fault() throws -> String {
     do {
       let result = try #require(try open())
@@ -155,7 +155,7 @@ struct ShardResultTests {
     }
   }
 
-  @Test("with pieces that are not valid is refused although its digest is right")
+  @Test("with invalid pieces is refused although its digest is right")
   func pieces() throws {
     let rows = ShardPiece.rows.rawValue
     let invalid = "has a piece that is not valid"
@@ -203,7 +203,7 @@ struct ShardResultTests {
     }
   }
 
-  @Test("that is cut, or has another byte anywhere, is refused")
+  @Test("with a missing or changed byte is refused")
   func damaged() throws {
     let whole = try made(piece(ShardPiece.rows.rawValue, 3, [1, 2, 3]))
     for position in whole.indices {
@@ -219,7 +219,7 @@ struct ShardResultTests {
     #expect(try fault() == "is not a regular file")
   }
 
-  @Test("a sum of two stays within its numbers")
+  @Test("never overflows when two counts are added")
   func sums() {
     var sum = Self.outcome
     sum.findings["MD5"] = .max - 1

@@ -5,7 +5,7 @@ import Testing
 @testable import BatchEngine
 @testable import BatchOutputs
 
-@Suite("A record that is compared with a folder")
+@Suite("The comparison of a record with a folder")
 struct LiveComparisonTests {
   private let fixture: TreeFixture
   private let run = RunContext()
@@ -19,7 +19,7 @@ struct LiveComparisonTests {
     live = try LiveTree(fixture.root, options: WalkOptions(), in: SourceContext(run))
   }
 
-  /// What a record of the moment holds of a path.
+  /// A record of a path as it is now.
   private func record(_ path: PathBytes, _ algorithm: DigestAlgorithm = .sha256) throws -> RecordedPath {
     let found = try #require(try live.look(at: RelativePath(path), withAttributes: true))
     var record = RecordedPath(path, found.status.kind)
@@ -48,14 +48,14 @@ struct LiveComparisonTests {
     return difference
   }
 
-  @Test("is the same where nothing changed", arguments: [DigestAlgorithm.sha256, .md5, .xxh128])
+  @Test("finds no difference when nothing changed", arguments: [DigestAlgorithm.sha256, .md5, .xxh128])
   func same(algorithm: DigestAlgorithm) throws {
     for path in ["dir/file", "./dir//file", "dir", "link", ""] as [PathBytes] {
       #expect(try compare(try record(path, algorithm)) == nil, "\(path)")
     }
   }
 
-  @Test("is missing where nothing has the name, or a link leads to it")
+  @Test("reports a path as missing when it does not exist or lies behind a link")
   func missing() throws {
     let file = try record("dir/file")
     for path in ["gone", "gone/file", "way/file", "dir/file/x"] as [PathBytes] {
@@ -65,7 +65,7 @@ struct LiveComparisonTests {
     }
   }
 
-  @Test("other bytes of the recorded size and time are rot where that is asked for")
+  @Test("reports other bytes with the recorded size and time as rot when asked to")
   func rot() throws {
     try fixture.setModified("dir/file", seconds: 1000)
     let file = try record("dir/file")
@@ -75,11 +75,11 @@ struct LiveComparisonTests {
     let rot = try #require(try compare(file, reportsRot: true))
     #expect(plain.kind == .modified && rot.kind == .rot)
     #expect(rot.aspects.map(\.name) == [.content])
-    // A record without a time cannot tell rot from a change.
+    // Without a recorded time, rot and a change cannot be distinguished.
     var timeless = file
     timeless.modified = nil
     #expect(try compare(timeless, reportsRot: true)?.kind == .modified)
-    // Neither is a file of another time or size rot.
+    // A file with another time or size was changed, so it is not rot.
     try fixture.setModified("dir/file", seconds: 2000)
     #expect(try compare(file, reportsRot: true)?.aspects.map(\.name) == [.content, .mtime])
     try fixture.file("dir/file", "longer content")
@@ -87,7 +87,7 @@ struct LiveComparisonTests {
     #expect(try compare(file, reportsRot: true)?.kind == .modified)
   }
 
-  @Test("what differs beside the bytes is a touch or metadata, and what is not recorded is not compared")
+  @Test("distinguishes a touch from a change of metadata, and compares only recorded fields")
   func metadata() throws {
     let (file, folder, link) = (try record("dir/file"), try record("dir"), try record("link"))
     try fixture.setModified("dir/file", seconds: 1000)
@@ -107,7 +107,7 @@ struct LiveComparisonTests {
     #expect(try compare(RecordedPath("dir", .regular))?.kind == .type)
   }
 
-  @Test("a further name of a file that became one of its own comes with its digest")
+  @Test("reports a further name that became a separate file with its digest")
   func separate() throws {
     try fixture.file("first", "content")
     try fixture.hardLink("further", to: "first")
@@ -122,7 +122,7 @@ struct LiveComparisonTests {
       case .separate(let aspect, let target, let content) = try LiveComparison(live).compare(
         link, in: context)
     else {
-      Issue.record("not separate")
+      Issue.record("the file is not reported as separate")
       return
     }
     #expect(aspect.name == .target && target.bytes == Array("first".utf8))
@@ -133,7 +133,7 @@ struct LiveComparisonTests {
     #expect(try compare(link) == Difference(.missing))
   }
 
-  @Test("what is new is found in recorded directories alone")
+  @Test("finds new paths in recorded directories only")
   func newPaths() throws {
     try fixture.file("dir/sub/new", "new")
     try fixture.file("other/new", "new")

@@ -3,7 +3,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("What a record holds of a path")
+@Suite("A recorded path")
 struct RecordedPathTests {
   private func member(
     seconds: Int64, nanoseconds: Int32, attributes: [ExtendedAttribute] = []
@@ -19,14 +19,14 @@ struct RecordedPathTests {
       ArchivedMember(path: "f", kind: .file, size: 0, modified: time), entry)
   }
 
-  /// The time of a file, and whether an archive without and one with an index has it.
+  /// The time of a file, and whether a record without and with an index has it.
   private static let times: [(archived: Int32, live: Int32, isSame: Bool, isSameByIndex: Bool)] = [
     (0, 0, true, true), (5, 5, true, true), (0, 123_456_789, true, false),
     (123_456_700, 123_456_789, true, false), (123_456_000, 123_456_789, false, false),
     (123_456_788, 123_456_789, false, false), (123_456_789, 123_456_700, false, false),
   ]
 
-  @Test("has a time in the precision of its archive", arguments: times.indices)
+  @Test("has a time with the precision of its archive", arguments: times.indices)
   func precision(number: Int) {
     let time = Self.times[number]
     let live = FileStatus.Time(seconds: 9, nanoseconds: time.live)
@@ -36,14 +36,14 @@ struct RecordedPathTests {
     #expect(!indexed(seconds: 10, nanoseconds: time.archived).hasTime(live))
   }
 
-  @Test("has no fraction of the last second before 1970")
+  @Test("has no fraction in the last second before 1970")
   func lastSecond() {
     let live = FileStatus.Time(seconds: -1, nanoseconds: 500_000_000)
     #expect(indexed(seconds: -1, nanoseconds: 0).hasTime(live))
     #expect(!indexed(seconds: -2, nanoseconds: 0).hasTime(live))
   }
 
-  @Test("tells of attributes where it has some, or an index")
+  @Test("has attributes when the member has some, or when there is an index")
   func attributes() {
     #expect(member(seconds: 0, nanoseconds: 0).attributes == nil)
     let note = ExtendedAttribute(name: Array("user.note".utf8), value: [])

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("Blocks joined to one file")
 struct BlockJoinerTests {
-  @Test("hold every content at the edges of blocks", arguments: CompressionFormat.writable)
+  @Test("give back a content of any size near the edges of blocks", arguments: CompressionFormat.writable)
   func edges(format: CompressionFormat) throws {
-    // The lowest level of xz and the first of others have the smallest blocks.
+    // The lowest levels have the smallest blocks.
     let level = format.levels.lowerBound
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
     let all = SampleContent.mixed.bytes(2 * block)
@@ -23,7 +23,7 @@ struct BlockJoinerTests {
   }
 
   @Test(
-    "hold text, noise and zeros from streams of unknown size", arguments: CompressionFormat.writable,
+    "give back text, noise and zeros from streams of unknown size", arguments: CompressionFormat.writable,
     [SampleContent.text, .noise, .zeros])
   func contents(format: CompressionFormat, content: SampleContent) throws {
     let level = format == .xz ? 0 : format.defaultLevel
@@ -36,7 +36,7 @@ struct BlockJoinerTests {
     #expect(try format.decompressed(output, piece: 1 << 20).equals(bytes))
   }
 
-  @Test("are one gzip member for gunzip, zcat and Python", arguments: [0, 1, 6, 9, 12])
+  @Test("are one gzip member that gunzip, zcat and Python read", arguments: [0, 1, 6, 9, 12])
   func oneMember(level: Int) throws {
     let bytes = SampleContent.mixed.bytes(2_500_000)
     let output = try CompressionFormat.gz.compressedInBlocks(bytes, level: level)
@@ -68,7 +68,7 @@ struct BlockJoinerTests {
     #expect(zstd.text.contains("Check: XXH64"))
   }
 
-  @Test("are the same bytes from contexts old and new", arguments: CompressionFormat.writable)
+  @Test("are the same bytes from new and from used contexts", arguments: CompressionFormat.writable)
   func determinism(format: CompressionFormat) throws {
     let level = format == .xz ? 0 : format.defaultLevel
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
@@ -81,7 +81,7 @@ struct BlockJoinerTests {
   }
 
   @Test(
-    "are at most 1 % larger than the stock tool's file",
+    "are at most 1 % larger than the file of the stock tool",
     arguments: [
       (CompressionFormat.gz, 6), (.gz, 1), (.gz, 9), (.zst, 3), (.zst, 1), (.xz, 0), (.lz4, 1), (.lz4, 9),
     ])
@@ -93,7 +93,7 @@ struct BlockJoinerTests {
     #expect(output.count <= stock.output.count * 101 / 100)
   }
 
-  @Test("out of order are refused")
+  @Test("are refused when they are out of order")
   func order() throws {
     let plan = try BlockPlan(.gz, fileSize: 3_000_000)
     let joiner = try BlockJoiner(plan)
@@ -105,7 +105,7 @@ struct BlockJoinerTests {
     #expect(throws: BatchError.self) { try joiner.append(context.compress(block: block, index: 2)) }
   }
 
-  @Test("of a file that grew or shrank are refused", arguments: CompressionFormat.writable)
+  @Test("are refused when the file grew or shrank", arguments: CompressionFormat.writable)
   func changed(format: CompressionFormat) throws {
     let joiner = try BlockJoiner(BlockPlan(format, fileSize: 10))
     try joiner.append(format.makeContext().compress(block: [1, 2, 3], index: 0))
@@ -113,7 +113,7 @@ struct BlockJoinerTests {
     #expect(error?.code == .changed)
   }
 
-  @Test("cover the file, whatever its size")
+  @Test("cover a file of any size")
   func ranges() throws {
     let plan = try BlockPlan(.gz, fileSize: 2_500_000)
     #expect(plan.blockCount == 3)

@@ -9,7 +9,7 @@ struct CodecContextTests {
   static let sizes = [0, 1, 2, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097, 65_535, 65_536, 65_537, 300_000]
 
   @Test(
-    "gives back every content at every size", arguments: CompressionFormat.writable, SampleContent.allCases)
+    "gives back a content of any size", arguments: CompressionFormat.writable, SampleContent.allCases)
   func roundTrip(format: CompressionFormat, content: SampleContent) throws {
     let context = try format.makeContext()
     let decoder = try format.makeDecoder()
@@ -25,7 +25,7 @@ struct CodecContextTests {
     }
   }
 
-  @Test("gives back content at every level", arguments: CompressionFormat.writable)
+  @Test("gives back a content at each level", arguments: CompressionFormat.writable)
   func levels(format: CompressionFormat) throws {
     let bytes = SampleContent.mixed.bytes(100_000)
     for level in format.levels {
@@ -53,7 +53,7 @@ struct CodecContextTests {
     #expect(python.output.equals(bytes))
   }
 
-  @Test("appends, and depends on nothing it did before", arguments: CompressionFormat.writable)
+  @Test("appends its output, which does not depend on earlier calls", arguments: CompressionFormat.writable)
   func independence(format: CompressionFormat) throws {
     let bytes = SampleContent.text.bytes(50_000)
     let fresh = try format.compressed(bytes)
@@ -65,10 +65,10 @@ struct CodecContextTests {
     #expect(output == [7, 7] + fresh)
   }
 
-  @Test("is at most 1 % larger than the stock tool", arguments: CompressionFormat.writable)
+  @Test("writes at most 1 % more than the stock tool", arguments: CompressionFormat.writable)
   func size(format: CompressionFormat) throws {
     let bytes = SampleContent.mixed.bytes(1_000_000)
-    // gzip has no level that stores.
+    // gzip has no level that only stores.
     let levels = [format == .gz ? 1 : format.levels.lowerBound, format.defaultLevel, 9]
     for level in levels where format.levels.contains(level) {
       let stock = try Outcome(shell: "\(format.toolName) -c -\(level)", input: bytes)
@@ -78,7 +78,7 @@ struct CodecContextTests {
   }
 
   @Test(
-    "asks again and again whether to go on where that takes long, and can be used after it did not",
+    "asks for cancellation several times during a long block, and can be used after it was stopped",
     arguments: [(CompressionFormat.xz, 0), (.xz, 6), (.zst, 6)])
   func interruption(format: CompressionFormat, level: Int) throws {
     let bytes = SampleContent.mixed.bytes(600_000)
@@ -103,7 +103,7 @@ struct CodecContextTests {
     }
   }
 
-  @Test("tells the sizes of xz blocks in their headers, so that stock tools decode them in parallel")
+  @Test("stores the sizes of xz blocks in their headers, so that stock tools decode them in parallel")
   func xzSizes() throws {
     let folder = try TreeFixture()
     let bytes = SampleContent.mixed.bytes(5_000_000)
@@ -114,7 +114,7 @@ struct CodecContextTests {
     #expect(list.text == "cu\ncu\ncu\n", "\(list.text)")
   }
 
-  @Test("puts neither time nor name into a gzip member")
+  @Test("stores neither time nor name in a gzip member")
   func gzipHeader() throws {
     let output = try CompressionFormat.gz.compressed([1, 2, 3])
     #expect(Array(output.prefix(10)) == [0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 255])

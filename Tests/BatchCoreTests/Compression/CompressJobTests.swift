@@ -11,7 +11,7 @@ struct CompressJobTests {
 
   init() throws { fixture = try TreeFixture() }
 
-  /// Smaller than any file of its format; all there is, with a large one where that is wanted.
+  /// Files that compress well, some that do not, and, if requested, a large one.
   private func writeTree(hasLarge: Bool = true) throws {
     try fixture.file("a", SampleContent.text.bytes(5000))
     try fixture.file("d/noise", SampleContent.noise.bytes(4000))
@@ -32,7 +32,7 @@ struct CompressJobTests {
   ]
 
   @Test(
-    "writes what becomes smaller, tells of each file in tree order, and counts all",
+    "writes outputs that are smaller, reports each file in tree order, and counts all files",
     arguments: CompressionFormat.writable)
   func writes(format: CompressionFormat) throws {
     try writeTree()
@@ -52,7 +52,7 @@ struct CompressJobTests {
     #expect(again.reports.filter { $0.hasSuffix("up to date") } == ["a up to date", "e/large up to date"])
   }
 
-  @Test("writes everything when that is asked for, down to the empty file")
+  @Test("writes all outputs when asked to, also that of the empty file")
   func all() throws {
     try writeTree(hasLarge: false)
     let run = try TransformRun.compress(fixture) { options, _ in options.compressesAll = true }
@@ -62,7 +62,7 @@ struct CompressJobTests {
     }
   }
 
-  @Test("removes sources that are proved, and no others", arguments: [1, 7])
+  @Test("removes only sources whose output is proved", arguments: [1, 7])
   func removes(concurrency: Int) throws {
     try writeTree()
     let run = try TransformRun.compress(fixture, concurrency: concurrency) { options, _ in
@@ -114,7 +114,7 @@ struct CompressJobTests {
     }
   }
 
-  @Test("finds a place for all outputs where few may be open", arguments: [1, 2], [1, 8])
+  @Test("writes all outputs when few may be open", arguments: [1, 2], [1, 8])
   func fewOpen(staged: Int, concurrency: Int) throws {
     for number in 0..<50 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
     try fixture.file("large", SampleContent.text.bytes(2_200_000))
@@ -125,7 +125,7 @@ struct CompressJobTests {
     #expect(run.counts.done == 51 && run.problems.isEmpty)
   }
 
-  @Test("compresses a file with several names once, and links its outputs", arguments: [false, true])
+  @Test("compresses a file with several names once, and links its further outputs", arguments: [false, true])
   func links(removes: Bool) throws {
     for (name, size) in [("small", 5000), ("large", 2_200_000)] {
       try fixture.file(PathBytes("\(name)1"), SampleContent.text.bytes(size))
@@ -148,7 +148,7 @@ struct CompressJobTests {
     #expect(fixture.status("large1.gz")?.identity == fixture.status("d/large2.gz")?.identity)
   }
 
-  @Test("keeps a source that changes, and tells once of a large one", arguments: [5000, 2_200_000], [1, 8])
+  @Test("keeps a source that changes, and reports a large one once", arguments: [5000, 2_200_000], [1, 8])
   func changes(size: Int, concurrency: Int) throws {
     try fixture.file("victim", SampleContent.text.bytes(size))
     try fixture.file("other", SampleContent.text.bytes(900))
@@ -166,7 +166,7 @@ struct CompressJobTests {
     #expect(fixture.exists("victim.gz") == (size == 5000))
   }
 
-  @Test("leaves no output of a file that cannot be read to its end", arguments: [5000, 2_200_000])
+  @Test("leaves no output of a file whose reading fails", arguments: [5000, 2_200_000])
   func unreadable(size: Int) throws {
     try fixture.file("victim", SampleContent.text.bytes(size))
     let calls = FaultyCalls()
@@ -177,7 +177,7 @@ struct CompressJobTests {
     #expect(fixture.files() == ["victim"])
   }
 
-  @Test("stops where the report ends the run, and leaves nothing half", arguments: [1, 7])
+  @Test("leaves no partial output when the report ends the run", arguments: [1, 7])
   func stops(concurrency: Int) throws {
     for number in 0..<30 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
     try fixture.file("large", SampleContent.text.bytes(2_200_000))
@@ -199,7 +199,7 @@ struct CompressJobTests {
     }
     #expect(runner.run(job, over: source).stopped?.code == .closedOutput)
     #expect(reports.count == 5)
-    // What got its name is whole, and nothing else is left.
+    // Each named output is complete, and no other file is left.
     for name in fixture.files() {
       guard name.hasSuffix(".gz") else { continue }
       #expect(try CompressionFormat.gz.damage(of: fixture.content(PathBytes(name)) ?? []) == nil)

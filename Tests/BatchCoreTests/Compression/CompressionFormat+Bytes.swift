@@ -3,7 +3,7 @@ import TestSupport
 @testable import BatchCore
 @testable import BatchEngine
 
-/// The codecs for tests that hold everything in arrays.
+/// The codecs, for tests that keep all content in arrays.
 extension CompressionFormat {
   func compressed(_ bytes: [UInt8], level: Int? = nil) throws -> [UInt8] {
     var output: [UInt8] = []
@@ -11,7 +11,7 @@ extension CompressionFormat {
     return output
   }
 
-  /// The file that blocks come to, each by a context of its own unless one is given.
+  /// The file of joined blocks; without `context`, each block gets a new context.
   func compressedInBlocks(
     _ bytes: [UInt8], level: Int? = nil, isSizeKnown: Bool = true, context: (any CodecContext)? = nil
   ) throws -> [UInt8] {
@@ -38,7 +38,7 @@ extension CompressionFormat {
     try makeDecoder(options).decompressed(bytes, piece: piece)
   }
 
-  /// The damage that decoding finds, and what came before it.
+  /// The damage that the decoder finds, and the content before it.
   func damage(
     of bytes: [UInt8], piece: Int? = nil, _ options: DecoderOptions = DecoderOptions()
   ) throws -> CompressionDamage? {
@@ -50,7 +50,7 @@ extension CompressionFormat {
     }
   }
 
-  /// Reads the stock tool's word on a file that comes by its stdin.
+  /// Tests a file with the stock tool, which gets it on stdin.
   func stockTest(_ bytes: [UInt8]) throws -> Outcome {
     try Outcome(shell: "\(toolName) -t", input: bytes)
   }
@@ -89,7 +89,7 @@ extension StreamDecoder {
 }
 
 extension [UInt8] {
-  /// The same as `+=`, which goes byte by byte where nothing is optimised.
+  /// The same as `+=`, which is slow without optimisation, since it then copies byte by byte.
   fileprivate mutating func append(copyOf piece: UnsafeRawBufferPointer) {
     append(addingCapacity: piece.count) { span in
       span.withUnsafeMutableBufferPointer { room, count in

@@ -7,7 +7,7 @@ import Testing
 @Suite("Compression formats")
 struct CompressionFormatTests {
   @Test(
-    "are named by suffix and by tool",
+    "are found by suffix and by tool",
     arguments: [
       ("gz", CompressionFormat.gz), ("gzip", .gz), ("ZST", .zst), ("zstd", .zst), ("xz", .xz), ("lz4", .lz4),
     ])
@@ -15,14 +15,14 @@ struct CompressionFormatTests {
     #expect(try CompressionFormat(named: name) == format)
   }
 
-  @Test("with another name are refused")
+  @Test("are refused under another name")
   func unknownName() {
     let error = #expect(throws: BatchError.self) { try CompressionFormat(named: "bz2") }
     #expect(error?.code == .invalid)
     #expect(error?.remedy == "use one of gz, zst, xz, lz4")
   }
 
-  @Test("take the levels of their tools and no others", arguments: CompressionFormat.writable)
+  @Test("have the levels of their tools", arguments: CompressionFormat.writable)
   func levels(format: CompressionFormat) throws {
     #expect(try format.checkedLevel(nil) == format.defaultLevel)
     #expect(try format.checkedLevel(format.levels.lowerBound) == format.levels.lowerBound)
@@ -42,7 +42,7 @@ struct CompressionFormatTests {
     #expect(CompressionFormat.isCompressed(start: stock.output))
   }
 
-  @Test("behind a skippable frame are the format of the next frame")
+  @Test("are detected after a skippable frame by the next frame")
   func skippable() throws {
     let skippable: [UInt8] = [0x5A, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3]
     #expect(CompressionFormat.detect(skippable + [0x04, 0x22, 0x4D, 0x18]) == .lz4)
@@ -52,14 +52,14 @@ struct CompressionFormatTests {
   }
 
   @Test(
-    "are not seen in other content",
+    "are not detected in other content",
     arguments: ["", "\u{1F}", "plain text", "BZh91AYsSY", "BZh0", "PK\u{3}\u{4}", "%PDF-1.7"])
   func noFormat(text: String) {
     #expect(CompressionFormat.detect(Array(text.utf8)) == nil)
   }
 
   @Test(
-    "that others use are known as compressed",
+    "of other programs are recognised as compressed",
     arguments: [
       Array("BZh91AY&SY".utf8), Array("PK\u{3}\u{4}".utf8), [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C],
       Array("Rar!".utf8) + [0x1A, 0x07, 0x01, 0x00], [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A],
@@ -73,7 +73,7 @@ struct CompressionFormatTests {
   }
 
   @Test(
-    "are not seen in content that shrinks",
+    "are not recognised in content that can be compressed",
     arguments: [
       Array("%PDF-1.7".utf8), Array("\u{7F}ELF".utf8), Array("RIFF    WAVEfmt ".utf8), Array("BM".utf8),
       [0xFF, 0xFE, 0x61, 0x00], [0xFF, 0xFF, 0xFF, 0xFF], [], [0, 0, 0, 0],

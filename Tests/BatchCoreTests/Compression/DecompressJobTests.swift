@@ -16,7 +16,7 @@ struct DecompressJobTests {
     #expect(fixture.content(name)?.equals(content) == true, "\(name)")
   }
 
-  @Test("writes what each file holds, with its time and mode", arguments: CompressionFormat.writable)
+  @Test("writes the content of each file, with its time and mode", arguments: CompressionFormat.writable)
   func writes(format: CompressionFormat) throws {
     try fixture.file("a.gz", format.compressed(text))
     try fixture.setModified("a.gz", seconds: 1000)
@@ -35,7 +35,7 @@ struct DecompressJobTests {
   }
 
   @Test(
-    "decodes large files, by parts where the format has them", arguments: [CompressionFormat.zst, .xz, .gz])
+    "decodes large files, in parts when the format has them", arguments: [CompressionFormat.zst, .xz, .gz])
   func large(format: CompressionFormat) throws {
     let content = SampleContent.noise.bytes(9_000_000) + SampleContent.zeros.bytes(2_000_000) + text
     try fixture.file("x.gz", format.compressedInBlocks(content, level: 1))
@@ -46,7 +46,8 @@ struct DecompressJobTests {
   }
 
   @Test(
-    "leaves nothing of a damaged file, and its source", arguments: CompressionFormat.writable, [false, true])
+    "leaves no output of a damaged file, and keeps its source", arguments: CompressionFormat.writable,
+    [false, true])
   func damaged(format: CompressionFormat, isLarge: Bool) throws {
     let content = isLarge ? SampleContent.noise.bytes(8_600_000) : text
     let whole = try format.compressedInBlocks(content, level: 1)
@@ -64,7 +65,7 @@ struct DecompressJobTests {
     #expect(run.counts.done == 1 && run.counts.failed == 4)
   }
 
-  @Test("passes garbage behind gzip data over, and keeps the source", arguments: CompressionFormat.writable)
+  @Test("ignores garbage after gzip data, and keeps the source", arguments: CompressionFormat.writable)
   func garbage(format: CompressionFormat) throws {
     try fixture.file("x.txz", format.compressed(text) + Array("garbage".utf8))
     let run = try TransformRun.decompress(fixture) { options, _ in options.removesSource = true }
@@ -72,7 +73,7 @@ struct DecompressJobTests {
     #expect(fixture.files() == (format == .gz ? ["x.tar", "x.txz"] : ["x.txz"]))
   }
 
-  @Test("keeps to the limit of its output")
+  @Test("stops at the limit of its output")
   func limit() throws {
     try fixture.file("zeros.gz", CompressionFormat.gz.compressed([UInt8](repeating: 0, count: 1_000_001)))
     try fixture.file("text.gz", CompressionFormat.gz.compressed(text))
@@ -91,7 +92,7 @@ struct DecompressJobTests {
     expect("y", Array(content.dropFirst()))
   }
 
-  @Test("removes sources that are proved, all names of them", arguments: [1, 7])
+  @Test("removes all names of sources that are proved", arguments: [1, 7])
   func removes(concurrency: Int) throws {
     try fixture.file("a.gz", CompressionFormat.gz.compressed(text))
     try fixture.folder("d")
@@ -105,7 +106,7 @@ struct DecompressJobTests {
     #expect(fixture.status("a")?.identity == fixture.status("d/b.tar")?.identity)
   }
 
-  @Test("refuses rivals, also for a further name")
+  @Test("refuses two sources with one output, also for a further name")
   func rivals() throws {
     for name in ["a.gz", "a.zst", "b.gz"] as [PathBytes] {
       try fixture.file(name, CompressionFormat.gz.compressed(text))
@@ -117,7 +118,7 @@ struct DecompressJobTests {
     #expect(fixture.files().contains("b") && !fixture.exists("a") && !fixture.exists("c"))
   }
 
-  @Test("reads a file that changes again, and keeps it", arguments: [1, 7])
+  @Test("reads a file that changes again, and keeps the source", arguments: [1, 7])
   func changes(concurrency: Int) throws {
     try fixture.file("x.gz", CompressionFormat.gz.compressed(text))
     try fixture.file("y.gz", CompressionFormat.gz.compressed(text))
@@ -133,7 +134,7 @@ struct DecompressJobTests {
   }
 
   @Test(
-    "takes back what compressing made, at every concurrency, over trees of any shape",
+    "restores the compressed files, at every concurrency, over trees of any shape",
     arguments: [1] as [UInt64])
   func roundTrip(seed: UInt64) throws {
     var numbers = SeededNumbers(seed: seed)

@@ -8,7 +8,7 @@ import Testing
 @Suite("The name of a decompressed output")
 struct DecompressedNameTests {
   @Test(
-    "is without the suffix",
+    "is the name without the suffix",
     arguments: [
       ("a.gz", "a"), ("a.zst", "a"), ("a.xz", "a"), ("a.lz4", "a"), ("a.z", "a"), ("a.gzip", "a"),
       ("d/a.tgz", "d/a.tar"), ("a.taz", "a.tar"), ("a.tzst", "a.tar"), ("a.txz", "a.tar"),
@@ -19,13 +19,13 @@ struct DecompressedNameTests {
   }
 
   @Test(
-    "is none without a suffix that is known",
+    "does not exist for an unknown suffix",
     arguments: ["a", "a.lzo", "a.GZ", "a.br", ".gz", "d/.gz", ".tgz", "gz", "agz", "a.gz~", "d.gz/a"])
   func unknown(source: PathBytes) {
     #expect(OutputNaming(.decompressing, directory: nil).target(of: source) == nil)
   }
 
-  @Test("taken off again is the name of the source, for every suffix and folder")
+  @Test("is the name of the source before it was compressed, for each suffix and folder")
   func roundTrip() {
     var numbers = SeededNumbers(seed: 7)
     let letters = Array("ab./\u{fc}".utf8)

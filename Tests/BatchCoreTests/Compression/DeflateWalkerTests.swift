@@ -10,7 +10,7 @@ import Testing
 struct DeflateWalkerTests {
   private let walker = DeflateWalker()
 
-  @Test("finds the last block where zlib finds it", arguments: SampleContent.allCases, 1...12)
+  @Test("finds the last block at the place where zlib finds it", arguments: SampleContent.allCases, 1...12)
   func libdeflate(content: SampleContent, level: Int) throws {
     for size in [0, 1, 3, 100, 5000, 20_000, 70_000, 400_000] {
       let stream = try deflated(content.bytes(size), level: level)
@@ -18,7 +18,7 @@ struct DeflateWalkerTests {
     }
   }
 
-  @Test("knows blocks of every kind that zlib writes", arguments: 0...9)
+  @Test("recognises each kind of block that zlib writes", arguments: 0...9)
   func zlib(level: Int) throws {
     for (content, size) in [(SampleContent.mixed, 300_000), (.text, 40), (.noise, 200_000), (.zeros, 70_000)]
     {
@@ -33,7 +33,7 @@ struct DeflateWalkerTests {
     }
   }
 
-  @Test("refuses what is cut off or damaged, or walks as zlib does", arguments: 0..<300)
+  @Test("refuses a cut or damaged stream, or finds the same blocks as zlib", arguments: 0..<300)
   func damage(seed: UInt64) throws {
     var chance = SeededNumbers(seed: seed)
     var stream = try deflated(SampleContent.mixed.bytes(30_000, seed: seed % 10), level: 6)
@@ -44,7 +44,7 @@ struct DeflateWalkerTests {
         stream[Int(chance.next() % UInt64(stream.count))] ^= 1 << UInt8(chance.next() % 8)
       }
     }
-    // zlib also looks at distances before the start and at unused codes: it may refuse more.
+    // zlib also checks for distances before the start and for unused codes, so it may refuse more streams.
     if let expected = lastBlockByZlib(stream) {
       let found = walk(stream)
       #expect(found?.header == expected.header)
@@ -79,7 +79,7 @@ struct DeflateWalkerTests {
     }
   }
 
-  /// What `inflate` with `Z_BLOCK` says; nil when it does not end with the bytes.
+  /// The place of the last block by `inflate` with `Z_BLOCK`; nil if the stream does not end with the bytes.
   private func lastBlockByZlib(_ stream: [UInt8]) -> (header: Int, end: Int)? {
     let state = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     state.initialize(to: z_stream())

@@ -6,7 +6,7 @@ import Testing
 @testable import BatchEngine
 @testable import BatchOutputs
 
-/// Somebody exchanges folders, links and files of the tree between two calls of a run.
+/// Another process exchanges folders, links and files of the tree between two calls of a run.
 @Suite("Names that are exchanged during a run", .timeLimit(.minutes(1)))
 struct ExchangedNameTests {
   private let fixture: TreeFixture
@@ -29,7 +29,7 @@ struct ExchangedNameTests {
   }
 
   @Test(
-    "an output goes to the folder that its source was read from, not to where its name leads now",
+    "an output is written to the folder from which its source was read, after another folder took its name",
     arguments: [1, 2, 7, 32], [false, true])
   func output(concurrency: Int, removes: Bool) throws {
     calls.on(.read, "a", turns: 1...1, .before(exchange("t/d", "t/link")))
@@ -42,18 +42,18 @@ struct ExchangedNameTests {
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test("a large file's output does too")
+  @Test("a large file whose folder is replaced by a link before its first block is done gets no output")
   func largeOutput() throws {
     try fixture.file("t/d/a", SampleContent.text.bytes(2_200_000))
-    // The first read looks whether it is compressed already.
+    // The first read checks whether the file is already compressed.
     calls.on(.read, "a", turns: 2...2, .after(exchange("t/d", "t/link")))
     let run = try TransformRun.compress(fixture, ["t"], concurrency: 1, calls: calls)
-    // Its folder is opened anew when its first block is there, and a link is in the place of it.
+    // The folder is opened again when the first block is ready, and a link has taken its place.
     #expect(run.counts.failed == 1 && run.problems.contains("failure changed a"))
     #expect(fixture.files() == ["t/link/a"])
   }
 
-  @Test("a large file that is exchanged after the first look is reported, and gets no output")
+  @Test("a large file that is exchanged after the first read is reported, and gets no output")
   func largeSource() throws {
     try fixture.file("t/d/a", SampleContent.text.bytes(2_200_000))
     calls.on(.read, "a", turns: 1...1, .after(exchange("t/d", "t/link")))
@@ -63,7 +63,7 @@ struct ExchangedNameTests {
     #expect(fixture.files() == ["t/link/a"])
   }
 
-  @Test("so does that of decompressing", arguments: [1, 7])
+  @Test("a decompressed output is written to the folder from which its source was read", arguments: [1, 7])
   func decompressed(concurrency: Int) throws {
     try fixture.remove("t/d/a")
     try packed("t/d/b.gz", 5000, mode: 0o644)
@@ -73,17 +73,17 @@ struct ExchangedNameTests {
     #expect(fixture.files() == ["t/link/b", "t/link/b.gz"])
   }
 
-  @Test("a folder in whose place is another one is not read, and its files count as failed")
+  @Test("a folder that was replaced by another one is not read, and its files count as failed")
   func replacedFolder() throws {
     try fixture.file("v/a", SampleContent.text.bytes(3000))
-    // The walk looks at the file by its folder; then the folder is opened for its output.
+    // The walk reads the status of the file in its folder, and then the folder is opened for its output.
     calls.on(.entry, "a", turns: 1...1, .after(exchange("t/d", "v")))
     let run = try TransformRun.compress(fixture, ["t"], concurrency: 1, calls: calls)
     #expect(run.counts.failed == 1 && run.problems.contains("failure changed a"))
     #expect(!fixture.files().contains { $0.hasSuffix(".gz") })
   }
 
-  @Test("what a decompressed file is allowed comes from the file that was read, and the exchange is reported")
+  @Test("a decompressed file has the mode of the file that was read, and the exchange is reported")
   func metadata() throws {
     try packed("t/d/open.gz", 4000, mode: 0o644)
     try packed("t/d/secret.gz", 6000, mode: 0o600)
@@ -98,7 +98,7 @@ struct ExchangedNameTests {
       ])
   }
 
-  @Test("a mode that changes after the walk is that of the output", arguments: [5000, 2_200_000])
+  @Test("an output has the mode that its source got after the walk", arguments: [5000, 2_200_000])
   func modeAfterTheWalk(size: Int) throws {
     try fixture.file("t/d/a", SampleContent.text.bytes(size))
     let fixture = fixture
@@ -108,7 +108,7 @@ struct ExchangedNameTests {
     #expect(fixture.status("t/d/a.gz").map { $0.mode & 0o777 } == 0o600)
   }
 
-  @Test("in a mirrored tree a link is not passed, and neither is another folder taken for one of the run")
+  @Test("in a mirrored tree no link is followed, and another folder does not replace one of the run")
   func mirrored() throws {
     try fixture.file("t/e/b", SampleContent.text.bytes(5000))
     try fixture.folder("o/t")
@@ -116,7 +116,7 @@ struct ExchangedNameTests {
     let run = try TransformRun.compress(fixture, ["t"], concurrency: 1, into: fixture.path("o")) { _, batch in
       batch.stride = .fixed(1)
     }
-    // The path of the operand, which is absolute, is mirrored as a whole.
+    // The absolute path of the operand is mirrored as a whole.
     #expect(run.counts.done == 2 && fixture.files().filter { $0.hasPrefix("v/") }.isEmpty)
     let below = PathBytes("o" + fixture.root.description)
     let again = try TreeFixture()
@@ -129,18 +129,18 @@ struct ExchangedNameTests {
     #expect(fixture.exists(below.appending("t/d/a.gz".utf8)))
   }
 
-  @Test("folders are opened once for a stride of their files, not once for each")
+  @Test("a folder is opened once for a stride of its files")
   func folderCalls() throws {
     for number in 0..<90 { try fixture.file(PathBytes("t/d/f\(number)"), SampleContent.text.bytes(900)) }
     let run = try TransformRun.compress(fixture, ["t"], concurrency: 1, calls: calls) { _, batch in
       batch.stride = .fixed(100)
     }
     #expect(run.counts.done == 91)
-    // The walk, and the lane.
+    // One call of the walk and one of the lane.
     #expect(calls.count(of: .open, "d") == 2)
   }
 
-  @Test("without openat2 the way is taken name by name, and is as strict")
+  @Test("without openat2 the path is opened name by name, and links are still refused")
   func withoutOpenBeneath() throws {
     try fixture.file("t/d/e/b", SampleContent.text.bytes(5000))
     calls.on(.openBeneath, nil, .fail(ENOSYS))

@@ -5,7 +5,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// The table of blocks in the header of a large .gz, and files that are read by it.
+/// The table of blocks in the header of a large .gz file, and files that are decoded with it.
 @Suite(.timeLimit(.minutes(5))) struct GzipBlockTableTests {
   private final class Content: ResultStream {
     private let total = Mutex<(check: UInt32, count: Int)>((0, 0))
@@ -28,7 +28,7 @@ import Testing
     let lines = Recorder<String>()
 
     func met(_ problem: Problem, severity: Severity) {
-      // The place where garbage begins is further on by the table.
+      // With the table, the place at which the garbage begins is further on.
       let message = problem.error.message.split(separator: ", at byte").first ?? ""
       lines.record("\(severity.rawValue) \(problem.event.rawValue) \(message)")
     }
@@ -40,7 +40,7 @@ import Testing
   }
 
   private let fixture: TreeFixture
-  /// Noise most of all, so that a file is large enough to be read by its table.
+  /// Most of the content is noise, so that the file is large enough to be decoded with its table.
   private let content = SampleContent.text.bytes(2_000_000) + SampleContent.noise.bytes(9_300_000)
 
   init() throws {
@@ -54,7 +54,7 @@ import Testing
     return try #require(fixture.content("f.gz"))
   }
 
-  /// What comes out, and whether the run calls it whole.
+  /// The content that is decoded, and whether the run reports it as complete.
   private func decode(_ name: PathBytes, width: Int) -> (content: Found, isWhole: Bool, problems: [String]) {
     let stream = Content()
     var options = BatchOptions()
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  @Test func aLargeFileTellsItsBlocksAndStockToolsReadIt() throws {
+  @Test func aLargeFileHasATableAndStockToolsReadIt() throws {
     let file = try compressed()
     let found = try #require(try parts(file))
     #expect(
@@ -106,7 +106,7 @@ import Testing
     #expect(try CompressionFormat.gz.compressedInBlocks(content)[3] == 0)
   }
 
-  @Test func groupsBecomeLargerWhereThereAreManyBlocks() throws {
+  @Test func groupsAreLargerWhenThereAreManyBlocks() throws {
     for (size, log) in [
       (UInt64(2 << 20), UInt8(20)), (15_000 << 20, 20), (15_000 << 20 | 1, 21), (1 << 44, 31),
     ] {
@@ -123,7 +123,7 @@ import Testing
     #expect(Array(field.suffix(4)) == [0xD0, 7, 0, 0])
   }
 
-  @Test func noFlipInTheTableGivesWrongBytesOrALossOfThem() throws {
+  @Test func aDamagedTableNeverChangesTheContent() throws {
     let file = try compressed()
     let expected = try found(content)
     let header = 12 + Int(file[10]) + Int(file[11]) << 8
@@ -138,7 +138,7 @@ import Testing
           other[place] = [0, 1, 255, other[place] &+ 1, other[place] &- 1].randomElement(using: &chance) ?? 0
         }
       }
-      // Two sizes that are changed against each other still fit.
+      // Two sizes that are changed in opposite directions still have the right sum.
       if number.isMultiple(of: 3) {
         other = file
         let one = 12 + 4 + 10 + 4 * Int.random(in: 0..<10, using: &chance)
@@ -167,7 +167,7 @@ import Testing
       default: other += number.isMultiple(of: 8) ? [1, 2, 3] : file[..<1000]
       }
       try fixture.file("x.gz", other)
-      // The same without a table, which one lane reads.
+      // The same file without a table, which one lane decodes.
       let header = 12 + Int(file[10]) + Int(file[11]) << 8
       try fixture.file("y.gz", [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255] + other[header...])
       let expected = decode("y.gz", width: 1)

@@ -4,9 +4,9 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// gzip files that are decoded at once by libdeflate, and piece by piece by ISA-L, against the same files by zlib.
+/// Decodes gzip files at once by libdeflate, and in pieces by ISA-L, and compares both with zlib.
 @Suite(.timeLimit(.minutes(3))) struct GzipWholeFileTests {
-  /// Content and damage.
+  /// The content and the damage of a file.
   private struct Result: Equatable {
     var content: [UInt8] = []
     var damage: CompressionDamage?
@@ -48,14 +48,14 @@ import Testing
     return result
   }
 
-  /// Lends the bytes to code that throws one type.
+  /// Passes the bytes to a closure with a typed throw.
   private func withAll(
     _ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(DecodingError) -> Void
   ) throws(DecodingError) {
     try bytes.withUnsafeBytes { raw in Swift.Result { () throws(DecodingError) in try body(raw) } }.get()
   }
 
-  /// A member with other headers.
+  /// The member with other header fields.
   private func member(_ member: [UInt8], flags: UInt8, fields: [UInt8], checkFlip: UInt16? = nil) throws
     -> [UInt8]
   {
@@ -71,7 +71,7 @@ import Testing
     return header + member[10...]
   }
 
-  @Test func allHeadersAreTakenInBothWays() throws {
+  @Test func allHeadersAreReadInBothWays() throws {
     let plain = members[2]
     let content = SampleContent.text.bytes(700)
     let name = Array("name.txt".utf8) + [0]
@@ -100,7 +100,8 @@ import Testing
     }
   }
 
-  /// ISA-L accepts what zlib accepts. What it says of damage is looked at again where that can be.
+  /// ISA-L must accept the files that zlib accepts. Damage that it reports is checked again by zlib when
+  /// possible.
   private func compareInHaste(_ file: [UInt8], with expected: Result, piece: Int) throws {
     let found = try decode(file, piece: piece, isHasty: true)
     guard let damage = expected.damage else {
@@ -112,7 +113,7 @@ import Testing
     }
   }
 
-  @Test func contentThatWasHandedOutIsLeftOut() throws {
+  @Test func contentThatWasWrittenBeforeIsLeftOut() throws {
     let content = SampleContent.mixed.bytes(60_000)
     for count in [0, 1, 59_999, 60_000, 70_000] {
       var rest: [UInt8] = []
@@ -126,7 +127,7 @@ import Testing
     }
   }
 
-  @Test func flippedAndCutAndJoinedFilesAreTheSameInBothWays() throws {
+  @Test func damagedAndJoinedFilesGiveTheSameResultInBothWays() throws {
     var chance = SeededNumbers(seed: 1952)
     var (whole, damaged) = (0, 0)
     for _ in 0..<Campaign.cases(20_000) {
@@ -141,7 +142,7 @@ import Testing
         let start = Int.random(in: 0..<file.count, using: &chance)
         file.removeSubrange(start..<Int.random(in: start...file.count, using: &chance))
       default:
-        // Near the ends more often: there are the headers and the checks.
+        // Changes near the ends are more frequent, since the headers and the checks are there.
         for _ in 0..<Int.random(in: 1...2, using: &chance) {
           let reach = Bool.random(using: &chance) ? file.count : min(file.count, 24)
           let place = Int.random(in: 0..<reach, using: &chance)

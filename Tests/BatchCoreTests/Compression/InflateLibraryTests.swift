@@ -4,15 +4,15 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// ISA-L, and groups of blocks that it or zlib inflates.
+/// ISA-L, and groups of blocks that it or zlib decodes.
 @Suite struct InflateLibraryTests {
-  @Test func theLibraryIsThereForTheTestsAndPassesItsSelfTest() throws {
+  @Test func theLibraryIsInstalledAndPassesItsSelfTest() throws {
     #if arch(x86_64)
       try InflateTrial.check(InflateLibrary())
     #endif
   }
 
-  @Test func withoutTheLibraryDoctorSaysWhy() {
+  @Test func doctorSaysWhyTheLibraryIsNotUsed() {
     let absent = OptionalLibrary(threshold: 0) { () throws(BatchError) in
       try InflateLibrary(in: ["/var/empty"])
     }
@@ -33,7 +33,7 @@ import Testing
     return isInflated ? Array(room[..<count]) : nil
   }
 
-  @Test("blocks are inflated that end where another one begins, and no others", arguments: [false, true])
+  @Test("blocks are decoded only up to the place where another one begins", arguments: [false, true])
   func segments(byZlib: Bool) throws {
     for (kind, count) in [
       (SampleContent.text, 1), (.text, 700), (.noise, 100_000), (.zeros, 300_000), (.mixed, 1_000_000),

@@ -21,7 +21,7 @@ struct LinkLedgerTests {
     second = try fixture.record("d/b")
   }
 
-  /// A run that writes outputs, of which rows come by hand.
+  /// A run that writes outputs; the test passes its rows to the collector.
   private struct Links {
     let run: RunContext
     let outputs: RunOutputs
@@ -44,7 +44,7 @@ struct LinkLedgerTests {
 
     var counts: Counters.Snapshot { run.counters.snapshot }
 
-    /// Gives the first name its output.
+    /// Commits the output of the first name.
     func commit(_ first: FileRecord, isProved: Bool = true) throws {
       try outputs.reserve()
       let file = try AtomicFile(at: fixture.path("a.gz"), replacing: true)
@@ -75,7 +75,7 @@ struct LinkLedgerTests {
     Links(fixture, problems, calls, change)
   }
 
-  /// All of a run, with a change of the tree after the first name has its output.
+  /// A whole run, in which `meanwhile` changes the tree after the first name has its output.
   private func run(_ links: Links, isProved: Bool = true, meanwhile: () throws -> Void = {}) throws {
     try links.commit(first, isProved: isProved)
     try meanwhile()
@@ -87,7 +87,7 @@ struct LinkLedgerTests {
     fixture.status("a.gz") != nil && fixture.status("a.gz")?.identity == fixture.status("d/b.gz")?.identity
   }
 
-  @Test("are made of a further name, then the folder is synced, then all names are removed")
+  @Test("are made for a further name, then the folder is synced, then all names are removed")
   func order() throws {
     let calls = FaultyCommitCalls()
     let links = links(calls) { $0.removesSource = true }
@@ -99,7 +99,7 @@ struct LinkLedgerTests {
     #expect(links.reports.values.last == .linked(target: fixture.path("d/b.gz")))
   }
 
-  @Test("are synced without removal too, and not where it is not asked for", arguments: [true, false])
+  @Test("are synced also without removal, and only when asked to", arguments: [true, false])
   func syncs(isSynced: Bool) throws {
     let calls = FaultyCommitCalls()
     let links = links(calls) { $0.isSynced = isSynced }
@@ -108,7 +108,7 @@ struct LinkLedgerTests {
     #expect(calls.steps.values.contains("folder d") == isSynced)
   }
 
-  @Test("remove nothing when the folder of a link cannot be synced, and are reported as failed")
+  @Test("keep all names and are reported as failed when the folder of a link cannot be synced")
   func syncFails() throws {
     let links = links(FaultyCommitCalls(failing: ["folder d"])) { $0.removesSource = true }
     try run(links)
@@ -126,7 +126,7 @@ struct LinkLedgerTests {
     #expect(problems.lines.values == ["failure unreadable b"])
   }
 
-  @Test("lead to nothing but the output that was written, whatever has its name")
+  @Test("are made only to the output that was written, not to a file that took its name")
   func otherOutput() throws {
     let links = links { $0.removesSource = true }
     try run(links) {
@@ -137,7 +137,7 @@ struct LinkLedgerTests {
     #expect(links.counts.failed == 1)
   }
 
-  @Test("are not made in a folder that has taken the place of the one that was read")
+  @Test("are not made in a folder that replaced the one that was read")
   func otherFolder() throws {
     let links = links()
     try run(links) {
@@ -148,7 +148,7 @@ struct LinkLedgerTests {
     #expect(!fixture.exists("v/b.gz") && links.counts.failed == 1)
   }
 
-  @Test("do not remove further names of a file that changed after the first one was removed")
+  @Test("keep further names of a file that changed after the first name was removed")
   func changedBetweenNames() throws {
     let fixture = fixture
     let calls = FaultyCommitCalls(before: ["remove b": { try? fixture.setMode("d/b", 0o600) }])
@@ -158,7 +158,7 @@ struct LinkLedgerTests {
     #expect(problems.lines.values == ["failure unreadable b"])
   }
 
-  @Test("are not made where the first name failed", arguments: [true, false])
+  @Test("are not made when the first name failed", arguments: [true, false])
   func firstFailed(isStaged: Bool) throws {
     let links = links(FaultyCommitCalls(failing: ["publish a.gz"])) { $0.removesSource = true }
     if isStaged {
@@ -173,7 +173,7 @@ struct LinkLedgerTests {
     #expect(problems.lines.values == (isStaged ? ["failure unreadable a.gz"] : []))
   }
 
-  @Test("remove nothing when a name is elsewhere, or the output is not proved", arguments: [true, false])
+  @Test("keep all names when one is elsewhere or the output is not proved", arguments: [true, false])
   func incomplete(isProved: Bool) throws {
     let links = links { $0.removesSource = true }
     try links.commit(first, isProved: isProved)
@@ -183,7 +183,7 @@ struct LinkLedgerTests {
     #expect(problems.lines.values == (isProved ? ["warning unreadable a"] : []))
   }
 
-  @Test("do not count one name twice that came by two paths")
+  @Test("count a name that was reached by two paths once")
   func oneNameTwice() throws {
     let links = links { $0.removesSource = true }
     try fixture.symbolicLink("way", to: fixture.path("."))
@@ -195,7 +195,7 @@ struct LinkLedgerTests {
     #expect(fixture.exists("a") && fixture.exists("d/b"))
   }
 
-  @Test("replace an older output, and are done where they are made already")
+  @Test("replace an older output, and are up to date when they exist already")
   func again() throws {
     try fixture.file("d/b.gz", CompressionFormat.gz.compressed([9]))
     try fixture.setModified("d/b.gz", seconds: 1)
@@ -211,7 +211,7 @@ struct LinkLedgerTests {
     #expect(StaleTemporaries.remove(in: fixture.path("d")).removed.isEmpty)
   }
 
-  @Test("leave alone what is no output of its source", arguments: ["newer", "mine", "folder"])
+  @Test("do not replace a file that is not an output of the source", arguments: ["newer", "mine", "folder"])
   func inTheWay(kind: String) throws {
     if kind == "folder" { try fixture.folder("d/b.gz") } else { try fixture.file("d/b.gz", kind) }
     if kind == "mine" { try fixture.setModified("d/b.gz", seconds: 1) }

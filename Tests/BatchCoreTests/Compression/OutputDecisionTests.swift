@@ -5,7 +5,7 @@ import Testing
 @testable import BatchEngine
 @testable import BatchOutputs
 
-@Suite("Whether an output is written")
+@Suite("The decision about an output")
 struct OutputDecisionTests {
   private let fixture: TreeFixture
   private let source: FileRecord
@@ -32,14 +32,14 @@ struct OutputDecisionTests {
     if case .refused(let error) = decision { error.message } else { nil }
   }
 
-  @Test("where nothing has its name")
+  @Test("is to write when its name is free")
   func nothing() {
     #expect(decide() == .write(isReplacing: false))
     #expect(decide { $0.replacing = .always } == .write(isReplacing: false))
     #expect(decide(target: "a/b") == .write(isReplacing: false))
   }
 
-  @Test("where an output has the time of the source")
+  @Test("is that it is up to date when it has the time of the source")
   func sameTime() throws {
     try fixture.file("a.gz", "anything")
     try fixture.setModified("a.gz", seconds: 1000)
@@ -51,7 +51,7 @@ struct OutputDecisionTests {
     #expect(!decide().isReplacing)
   }
 
-  @Test("over an older output, and over nothing else that is older")
+  @Test("is to replace an older output, and to refuse any other older file")
   func older() throws {
     try fixture.file("a.gz", CompressionFormat.gz.compressed([1, 2]))
     try fixture.setModified("a.gz", seconds: 999)
@@ -61,12 +61,12 @@ struct OutputDecisionTests {
       try fixture.setModified("a.gz", seconds: 999)
       #expect(reason(decide()) == "is in the way of the output: it is not compressed")
       #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
-      // What comes of decompressing may be anything.
+      // A decompressed output may have any content.
       #expect(decide(.decompressing) == .write(isReplacing: true))
     }
   }
 
-  @Test("over a newer file only by force")
+  @Test("is to refuse a newer file, unless forced")
   func newer() throws {
     try fixture.file("a.gz", CompressionFormat.gz.compressed([1, 2]))
     try fixture.setModified("a.gz", seconds: 1001)
@@ -75,7 +75,7 @@ struct OutputDecisionTests {
     #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
   }
 
-  @Test("over what is not a regular file never without force")
+  @Test("is to refuse anything but a regular file, unless forced")
   func otherKinds() throws {
     try fixture.folder("folder")
     try fixture.fifo("fifo")
@@ -85,14 +85,14 @@ struct OutputDecisionTests {
     }
   }
 
-  @Test("over the source itself never")
+  @Test("is to refuse when the output is the source itself, also when forced")
   func itself() throws {
     try fixture.hardLink("a.gz", to: "a")
     #expect(reason(decide()) == "is its own output")
     #expect(reason(decide { $0.replacing = .always }) == "is its own output")
   }
 
-  @Test("by times to the nanosecond")
+  @Test("compares times to the nanosecond")
   func times() {
     let moments: [(Int64, Int32)] = [(-1, 999_999_999), (0, 0), (0, 1), (1, 0)]
     for (place, (seconds, nanoseconds)) in moments.enumerated() {

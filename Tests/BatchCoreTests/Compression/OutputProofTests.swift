@@ -24,13 +24,13 @@ struct OutputProofTests {
     try proof.prove(file, has: expected)
   }
 
-  @Test("holds for what decodes to the source", arguments: CompressionFormat.writable)
+  @Test("succeeds for a file that decodes to the source", arguments: CompressionFormat.writable)
   func holds(format: CompressionFormat) throws {
     try prove(format.compressed(content), format)
     try prove(format.compressedInBlocks(content), format)
   }
 
-  @Test("fails for everything else", arguments: CompressionFormat.writable)
+  @Test("fails for any other file", arguments: CompressionFormat.writable)
   func fails(format: CompressionFormat) throws {
     let right = try format.compressed(content)
     var flipped = right
@@ -47,7 +47,7 @@ struct OutputProofTests {
     #expect(fixture.files().isEmpty && fixture.openDescriptors == 0)
   }
 
-  @Test("ends with the run")
+  @Test("ends when the run is cancelled")
   func cancelled() throws {
     let cancellation = Cancellation()
     cancellation.cancel(BatchError(.cancelled, "stopped"))
@@ -58,7 +58,8 @@ struct OutputProofTests {
   }
 
   @Test(
-    "of what has the name already: the content of the source, compressed or not", arguments: [true, false])
+    "of an existing file succeeds if it has the content of the source, compressed or not",
+    arguments: [true, false])
   func existing(isCompressed: Bool) throws {
     let digest = try DigestStream(.xxh128)
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
@@ -68,7 +69,7 @@ struct OutputProofTests {
       try proof.proveExisting(
         fixture.path("have"), in: OpenFolder(of: fixture.path("have")), has: expected)
     }
-    // Nothing is there: nothing can be lost.
+    // No file exists, so none can be lost.
     try proveExisting()
     let right = isCompressed ? try CompressionFormat.zst.compressed(content) : content
     try fixture.file("have", right)

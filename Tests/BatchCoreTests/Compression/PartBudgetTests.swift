@@ -19,7 +19,7 @@ struct PartBudgetTests {
     #expect(budget.share(concurrency: concurrency) == 2 * concurrency)
   }
 
-  @Test("wait for one another beyond that", arguments: [1, 2])
+  @Test("wait for one another when there are more", arguments: [1, 2])
   func waits(concurrency: Int) async throws {
     let budget = PartBudget()
     let crowd = Crowd()

@@ -11,7 +11,7 @@ import Testing
     CompressedPart(compressed: index..<(index + 1), plain: (index * 10)..<(index * 10 + 10))
   }
 
-  @Test("come in order, and no more of them are in memory than may be", arguments: [1, 2, 5], [1, 3, 8])
+  @Test("arrive in order, and no more of them are in memory than allowed", arguments: [1, 2, 5], [1, 3, 8])
   func order(width: Int, ahead: Int) throws {
     let begun = Atomic<Int>(0)
     let delivered = Atomic<Int>(0)
@@ -30,11 +30,11 @@ import Testing
     }
     #expect(isWhole)
     #expect(numbers == (0..<40).map { UInt8($0) })
-    // One may have been handed over and not yet be counted.
+    // One part may have been delivered and not yet counted.
     #expect(most.load(ordering: .relaxed) <= ahead + 1)
   }
 
-  @Test("end before the one that is damaged, and by an error of their taker", arguments: [1, 3])
+  @Test("end before the damaged one, and when their receiver throws", arguments: [1, 3])
   func ends(width: Int) throws {
     let pipeline = PartPipeline(parts, width: width, ahead: 6, largest: 1000) { part, _, _ in
       part.compressed.lowerBound == 17 ? nil : .init(count: 0)
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func aLargePartWaitsUntilTheOthersAreGone() throws {
+  @Test func aLargePartWaitsUntilTheOthersAreReleased() throws {
     let decoding = Atomic<Int>(0)
     let most = Atomic<Int>(0)
     let pipeline = PartPipeline(parts, width: 4, ahead: 8, largest: 15) { _, _, _ in

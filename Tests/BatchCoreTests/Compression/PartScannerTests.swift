@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The parts of a compressed file")
 struct PartScannerTests {
-  @Test("decode one by one to the whole", arguments: [CompressionFormat.zst, .xz])
+  @Test("give the whole content when each is decoded separately", arguments: [CompressionFormat.zst, .xz])
   func parts(format: CompressionFormat) throws {
     let level = format.levels.lowerBound
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
@@ -18,7 +18,7 @@ struct PartScannerTests {
     #expect(try joined(parts, of: file, format).equals(content))
   }
 
-  @Test("are found in what stock tools write, in several streams with padding")
+  @Test("are found in xz files of stock tools, in several streams with padding")
   func stockXZ() throws {
     let content = SampleContent.text.bytes(300_000)
     let one = try Outcome(shell: "xz -c --block-size=100000 --check=sha256", input: content).output
@@ -27,11 +27,11 @@ struct PartScannerTests {
     let parts = try #require(try scan(.xz, file, smallest: 1))
     #expect(parts.count == 3 + 5)
     #expect(try joined(parts, of: file, .xz) == content + content)
-    // Parts are not joined over the end of a stream.
+    // Parts are not joined across the end of a stream.
     #expect(try scan(.xz, file, smallest: 1 << 20)?.count == 2)
   }
 
-  @Test("are found in zstd frames with skippable ones between them")
+  @Test("are found in zstd frames with skippable frames between them")
   func stockZstd() throws {
     let content = SampleContent.mixed.bytes(400_000)
     let folder = try TreeFixture()
@@ -45,7 +45,7 @@ struct PartScannerTests {
     #expect(try joined(parts, of: file, .zst) == content + content)
   }
 
-  @Test("are none where a frame does not tell its size, and in one frame")
+  @Test("are not found when a frame does not state its size, or when there is only one frame")
   func none() throws {
     let content = SampleContent.text.bytes(10_000)
     let unsized = try Outcome(shell: "zstd -qc", input: content).output
@@ -55,7 +55,8 @@ struct PartScannerTests {
     }
   }
 
-  @Test("of damaged files are none, or fail where they are decoded", arguments: [CompressionFormat.zst, .xz])
+  @Test(
+    "of damaged files are not found, or fail when they are decoded", arguments: [CompressionFormat.zst, .xz])
   func damage(format: CompressionFormat) throws {
     let content = SampleContent.mixed.bytes(60_000)
     let level = format.levels.lowerBound
@@ -78,7 +79,7 @@ struct PartScannerTests {
     }
   }
 
-  @Test("cannot be larger than numbers go", arguments: [CompressionFormat.zst])
+  @Test("are refused when their size overflows", arguments: [CompressionFormat.zst])
   func overflow(format: CompressionFormat) throws {
     // A frame of one empty block that claims the largest content.
     let frame: [UInt8] =

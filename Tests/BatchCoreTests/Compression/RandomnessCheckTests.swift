@@ -12,17 +12,17 @@ import Testing
 
   private func isNoise(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { RandomnessCheck.fills($0) } }
 
-  @Test("random bytes are noise at every length", arguments: [1024, 1025, 4095, 4099, 70_000, 1 << 20])
+  @Test("random bytes of any length are noise", arguments: [1024, 1025, 4095, 4099, 70_000, 1 << 20])
   func randomBytes(count: Int) {
     for seed in 1...20 as ClosedRange<UInt64> where count < 1 << 20 || seed == 1 {
       #expect(isNoise(random(count, seed: seed)), "seed \(seed)")
     }
   }
 
-  @Test("few bytes are not told", arguments: [0, 1, 8, 1023])
+  @Test("few bytes are not judged", arguments: [0, 1, 8, 1023])
   func fewBytes(count: Int) { #expect(!isNoise(random(count))) }
 
-  @Test("what can be made smaller is no noise")
+  @Test("content that can be compressed is not noise")
   func compressible() {
     let noise = random(64 << 10)
     let text = Array(String(repeating: "the quick brown fox jumps over the lazy dog\n", count: 2000).utf8)
@@ -36,7 +36,7 @@ import Testing
     #expect(!isNoise([UInt8](repeating: 0, count: 10_000)))
   }
 
-  @Test("noise that comes again within the window is not noise", arguments: [50, 1000, 20_000])
+  @Test("noise that repeats within the window is not noise", arguments: [50, 1000, 20_000])
   func repeated(length: Int) {
     let noise = random(64 << 10)
     for offset in [0, 1, 31, 777] {
@@ -46,7 +46,7 @@ import Testing
     #expect(isNoise(noise + random(length, seed: 9)))
   }
 
-  @Test("text behind noise is seen")
+  @Test("text after noise is noticed")
   func mixed() {
     let text = Array(String(repeating: "name,place,time\n", count: 2000).utf8)
     #expect(!isNoise(random(64 << 10) + text))

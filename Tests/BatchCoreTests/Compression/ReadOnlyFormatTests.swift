@@ -4,7 +4,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Formats that are decoded and never written, held against the tools that write them.
+/// Formats that are decoded and never written, compared with the tools that write them.
 @Suite("Formats that are only read", .timeLimit(.minutes(3)))
 struct ReadOnlyFormatTests {
   struct Writer: Sendable, CustomTestStringConvertible {
@@ -23,7 +23,7 @@ struct ReadOnlyFormatTests {
       Writer(format: .bz2, command: "bzip2 -c", decoding: "bzip2 -dc"),
     ]
 
-  @Test("give back what the stock tool was given", arguments: writers, SampleContent.allCases)
+  @Test("are decoded to the content that the stock tool encoded", arguments: writers, SampleContent.allCases)
   func content(writer: Writer, content: SampleContent) throws {
     for count in [1, 2, 300, 5000, 400_000] {
       let bytes = content.bytes(count)
@@ -37,7 +37,7 @@ struct ReadOnlyFormatTests {
     }
   }
 
-  @Test("give back nothing", arguments: writers)
+  @Test("are decoded when they are empty", arguments: writers)
   func empty(writer: Writer) throws {
     let stock = try Outcome(shell: writer.command, input: [])
     let file = writer.format == .lzw ? [0x1F, 0x9D, 0x90] : stock.output
@@ -45,7 +45,7 @@ struct ReadOnlyFormatTests {
     #expect(CompressionFormat.detect(file) == (writer.format == .lzma ? nil : writer.format))
   }
 
-  @Test("never give other bytes than the stock tool for a damaged file", arguments: writers)
+  @Test("give the same bytes as the stock tool for a damaged file, or an error", arguments: writers)
   func damage(writer: Writer) throws {
     let bytes = SampleContent.mixed.bytes(20_000)
     let whole = try Outcome(shell: writer.command, input: bytes).output
@@ -65,18 +65,18 @@ struct ReadOnlyFormatTests {
       let stock = try Outcome(shell: writer.decoding, input: file)
       #expect(stock.status == 0 && content.equals(stock.output), "\(round)")
     }
-    // Codes of compress(1) have no check: most damage gives other content, there as here.
+    // The codes of compress(1) have no check, so most damage changes the content, for the stock tool as well.
     #expect(refused >= (writer.format == .lzw ? 0 : 25), "\(refused)")
   }
 
-  @Test("name a cut file as truncated where the format tells its end", arguments: writers)
+  @Test("report a cut file as truncated when the format marks its end", arguments: writers)
   func truncated(writer: Writer) throws {
     let file = try Outcome(shell: writer.command, input: SampleContent.text.bytes(900))
       .output
     for count in 1..<file.count {
       let damage = try writer.format.damage(of: Array(file[..<count]), piece: 64)
       if writer.format == .lzw, count > 2 {
-        // The bits that are left over may be those that fill up the last byte.
+        // The remaining bits may be the padding of the last byte.
         #expect(damage == nil || damage?.kind == .truncated, "\(count)")
       } else {
         #expect(damage?.kind == .truncated, "\(count)")
@@ -84,13 +84,13 @@ struct ReadOnlyFormatTests {
     }
   }
 
-  @Test("refuse headers that no tool writes")
+  @Test("refuse invalid headers")
   func headers() throws {
     for flags: UInt8 in [0x88, 0x91, 0x9F, 0xB0, 0xD0] {
       #expect(CompressionFormat.detect([0x1F, 0x9D, flags, 0x41, 0, 0]) == nil)
       #expect(try CompressionFormat.lzw.damage(of: [0x1F, 0x9D, flags, 0x41, 0, 0])?.kind == .corrupt)
     }
-    // A first code that is no byte, and one that is not known yet.
+    // A first code that is not a byte, and a code that is not yet defined.
     #expect(try CompressionFormat.lzw.damage(of: [0x1F, 0x9D, 0x90, 0xFF, 0xFF, 0])?.kind == .corrupt)
     #expect(try CompressionFormat.lzw.damage(of: [0x1F, 0x9D, 0x90, 0x41, 0xFE, 0xFF])?.kind == .corrupt)
     let header: [UInt8] = [0x5D, 0, 0, 0x80, 0] + [UInt8](repeating: 0xFF, count: 8)
@@ -100,7 +100,7 @@ struct ReadOnlyFormatTests {
       #expect(try CompressionFormat.lzma.damage(of: other)?.kind == .notCompressed, "\(place)")
     }
     #expect(try CompressionFormat.lzma.damage(of: header)?.kind == .truncated)
-    // A dictionary of 3 GiB is more than a decoder may take.
+    // A decoder may not use a dictionary of 3 GiB.
     #expect(throws: DecodingError.self) {
       try CompressionFormat.lzma.decompressed(
         [0x5D, 0, 0, 0, 0xC0] + [UInt8](repeating: 0xFF, count: 8) + [0, 0, 0])

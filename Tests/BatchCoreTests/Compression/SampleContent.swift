@@ -1,14 +1,14 @@
 import Synchronization
 import TestSupport
 
-/// Content made from a seed: the same bytes in every run.
+/// Content made from a seed, so that its bytes are the same in every run.
 enum SampleContent: String, CaseIterable, Sendable {
   case text, noise, zeros
-  /// Text and noise by turns, so that compressors store some blocks and pack others.
+  /// Alternating text and noise, so that compressors store some blocks and compress others.
   case mixed
 
   func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
-    // Long contents are made once.
+    // Long contents are made only once.
     guard count > 1 << 20 else { return make(count, seed: seed) }
     let name = "\(self) \(count) \(seed)"
     if let bytes = Self.made.withLock({ $0[name] }) { return bytes }
@@ -43,7 +43,7 @@ enum SampleContent: String, CaseIterable, Sendable {
     return bytes
   }
 
-  // Whole lines, since tests are not optimised and bytes one by one would take them minutes.
+  // Whole lines are copied, since tests without optimisation would take minutes to make single bytes.
   private static let lines: [[UInt8]] = {
     var chance = SeededNumbers(seed: 42)
     let words = (0..<1000).map { "word\($0 * $0) " }

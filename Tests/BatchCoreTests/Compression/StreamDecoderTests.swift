@@ -8,7 +8,7 @@ import Testing
 struct StreamDecoderTests {
   private let text = SampleContent.text.bytes(100_000)
 
-  @Test("reads what stock tools write", arguments: CompressionFormat.writable, [1, 7, 1000, 1 << 20])
+  @Test("reads the files of stock tools", arguments: CompressionFormat.writable, [1, 7, 1000, 1 << 20])
   func stockWrites(format: CompressionFormat, piece: Int) throws {
     for bytes in [[], [1], text] {
       let stock = try Outcome(shell: "\(format.toolName) -c", input: bytes)
@@ -17,7 +17,7 @@ struct StreamDecoderTests {
     }
   }
 
-  @Test("reads files put one behind the other", arguments: CompressionFormat.writable, [1, 4096])
+  @Test("reads concatenated files", arguments: CompressionFormat.writable, [1, 4096])
   func concatenated(format: CompressionFormat, piece: Int) throws {
     let file = try format.compressed(text) + format.compressed([]) + format.compressed([1, 2])
     let decoder = try format.makeDecoder()
@@ -36,7 +36,7 @@ struct StreamDecoderTests {
     #expect(try decoder.decompressed(file).equals(text))
   }
 
-  @Test("hands out as much as is asked for", arguments: CompressionFormat.writable, [1, 3000, 1 << 20])
+  @Test("returns as many bytes as requested", arguments: CompressionFormat.writable, [1, 3000, 1 << 20])
   func steps(format: CompressionFormat, piece: Int) throws {
     let file = try format.compressed(text) + format.compressed([]) + format.compressed([1, 2])
     let decoder = try format.makeDecoder()
@@ -65,9 +65,9 @@ struct StreamDecoderTests {
     #expect(try CompressionFormat.gz.decompressed(stock.output, piece: 3).equals(text))
   }
 
-  @Test("finds a zstd frame that ends before the size in its header", arguments: [nil, 1])
+  @Test("reports a zstd frame that ends before the size in its header as damaged", arguments: [nil, 1])
   func zstdSize(piece: Int?) throws {
-    // A content of 20 bytes or none without a checksum, and the last block, which is empty.
+    // A content size of 20 bytes or of none, no checksum, and an empty last block.
     let cases: [(UInt8, CompressionDamage.Kind?)] = [(20, .corrupt), (0, nil)]
     for (size, kind) in cases {
       let frame: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x20, size, 1, 0, 0]
@@ -77,9 +77,9 @@ struct StreamDecoderTests {
   }
 
   @Test(
-    "refuses a compressed block of zstd without bytes, and takes an empty raw one", arguments: [nil, 1, 12])
+    "refuses an empty compressed block of zstd, and accepts an empty raw block", arguments: [nil, 1, 12])
   func zstdEmptyBlock(piece: Int?) throws {
-    // The block, and a last one with three bytes; with the size in the header, and with a window in its place.
+    // The block and a last one with three bytes, once with the size in the header and once with a window.
     for start: [UInt8] in [[0x20, 3], [0, 0x58]] {
       for (block, isRight) in [([4, 0, 0], false), ([0, 0, 0], true)] as [([UInt8], Bool)] {
         let frame = [0x28, 0xb5, 0x2f, 0xfd] + start + block + [0x19, 0, 0, 97, 98, 99]
@@ -88,14 +88,14 @@ struct StreamDecoderTests {
     }
   }
 
-  @Test("passes skippable frames of zstd in pieces of any size", arguments: [nil, 1, 3, 7])
+  @Test("skips skippable frames of zstd in pieces of any size", arguments: [nil, 1, 3, 7])
   func zstdSkippable(piece: Int?) throws {
     let skippable: [UInt8] = [0x50, 0x2a, 0x4d, 0x18, 5, 0, 0, 0, 4, 0, 0, 4, 0]
     let file = try skippable + CompressionFormat.zst.compressed([1, 2]) + skippable
     #expect(try CompressionFormat.zst.damage(of: file, piece: piece) == nil)
   }
 
-  @Test("takes zeros behind gzip members, as from tapes, and nothing behind them")
+  @Test("accepts zeros after gzip members, as tapes have them, and no data after the zeros")
   func gzipPadding() throws {
     let file = try CompressionFormat.gz.compressed(text)
     let zeros = [UInt8](repeating: 0, count: 512)
@@ -106,11 +106,11 @@ struct StreamDecoderTests {
     #expect(try Outcome(shell: "gzip -t", input: file + zeros + file).status == 2)
   }
 
-  @Test("judges what stands behind a gzip member as gzip does", arguments: [nil, 1, 1000])
+  @Test("judges the bytes after a gzip member as gzip does", arguments: [nil, 1, 1000])
   func behindGzip(piece: Int?) throws {
     let file = try CompressionFormat.gz.compressed(text)
     let zeros = [UInt8](repeating: 0, count: 512)
-    // Any cut of a second member, from the first byte of its magic number to the last but one of its length.
+    // Cuts of a second member, from its first byte to the last byte but one.
     let cuts = (1..<file.count).filter { $0 < 40 || file.count - $0 < 40 }.map { Array(file[..<$0]) }
     let tails: [(bytes: [UInt8], kind: CompressionDamage.Kind?)] =
       cuts.map { ($0, .truncated) } + [
@@ -130,7 +130,7 @@ struct StreamDecoderTests {
     }
   }
 
-  @Test("takes zeros by fours behind and between xz streams", arguments: [1, 64])
+  @Test("accepts zeros in groups of four after and between xz streams", arguments: [1, 64])
   func xzPadding(piece: Int) throws {
     let file = try CompressionFormat.xz.compressed(text)
     let zeros: [UInt8] = [0, 0, 0, 0]
@@ -141,7 +141,7 @@ struct StreamDecoderTests {
     }
   }
 
-  @Test("passes over skippable frames", arguments: [CompressionFormat.zst, .lz4], [1, 64])
+  @Test("skips skippable frames", arguments: [CompressionFormat.zst, .lz4], [1, 64])
   func skippable(format: CompressionFormat, piece: Int) throws {
     let skippable: [UInt8] = [0x53, 0x2A, 0x4D, 0x18, 5, 0, 0, 0, 1, 2, 3, 4, 5]
     let file = try skippable + format.compressed(text) + skippable
@@ -150,7 +150,7 @@ struct StreamDecoderTests {
     #expect(try format.stockTest(file).status == 0)
   }
 
-  @Test("names garbage behind the end, with all good bytes", arguments: CompressionFormat.writable)
+  @Test("reports garbage after the end, with all content before it", arguments: CompressionFormat.writable)
   func garbage(format: CompressionFormat) throws {
     let file = try format.compressed(text)
     for piece in [nil, 1, 1000] {
@@ -161,19 +161,19 @@ struct StreamDecoderTests {
     }
   }
 
-  @Test("names a file without any byte as truncated", arguments: CompressionFormat.writable)
+  @Test("reports an empty file as truncated", arguments: CompressionFormat.writable)
   func empty(format: CompressionFormat) throws {
     #expect(try format.damage(of: [])?.kind == .truncated)
     #expect(try format.damage(of: [], piece: 1)?.kind == .truncated)
   }
 
-  @Test("names content of another kind", arguments: CompressionFormat.writable)
+  @Test("reports content of another kind", arguments: CompressionFormat.writable)
   func notCompressed(format: CompressionFormat) throws {
     #expect(try format.damage(of: Array("plain text".utf8))?.kind == .notCompressed)
     #expect(try format.damage(of: [0])?.kind == .notCompressed)
   }
 
-  @Test("names a file that is cut anywhere as truncated", arguments: CompressionFormat.writable)
+  @Test("reports a file that is cut at any place as truncated", arguments: CompressionFormat.writable)
   func truncated(format: CompressionFormat) throws {
     let file = try format.compressed(SampleContent.text.bytes(3000))
     for count in 1..<file.count {
@@ -182,16 +182,16 @@ struct StreamDecoderTests {
     }
   }
 
-  @Test("names wrong checks", arguments: CompressionFormat.writable)
+  @Test("reports wrong checks", arguments: CompressionFormat.writable)
   func checksum(format: CompressionFormat) throws {
     var file = try format.compressed(text)
-    // Behind the check of gz is the length, behind that of xz an index of 16 bytes and the footer.
+    // The check of gz is followed by the length, that of xz by an index of 16 bytes and the footer.
     file[file.count - (format == .gz ? 8 : format == .xz ? 29 : 1)] ^= 1
     #expect(try format.damage(of: file)?.kind == .checksum)
     #expect(try format.damage(of: file, piece: 100)?.kind == .checksum)
   }
 
-  @Test("names a wrong gzip length")
+  @Test("reports a wrong gzip length")
   func gzipLength() throws {
     var file = try CompressionFormat.gz.compressed(text)
     file[file.count - 4] ^= 1
@@ -209,7 +209,7 @@ struct StreamDecoderTests {
     }
   }
 
-  @Test("needs leave for the windows of zstd --long")
+  @Test("refuses the windows of zstd --long without permission")
   func longWindow() throws {
     let bytes = SampleContent.text.bytes(2_000_000)
     let frame = try Outcome(shell: "zstd -q --long=28 -c", input: bytes).output
@@ -225,7 +225,7 @@ struct StreamDecoderTests {
     #expect(throws: BatchError.self) { try CompressionFormat.zst.makeDecoder(DecoderOptions(windowLog: 32)) }
   }
 
-  @Test("keeps to its memory for xz")
+  @Test("limits its memory for xz")
   func memory() throws {
     let file = try Outcome(shell: "xz -9 -c", input: text).output
     #expect(try CompressionFormat.xz.decompressed(file).equals(text))
@@ -238,7 +238,7 @@ struct StreamDecoderTests {
     #expect(cause.code == .exhausted)
   }
 
-  @Test("lets the error of the taker through", arguments: CompressionFormat.writable)
+  @Test("rethrows the error of its receiver", arguments: CompressionFormat.writable)
   func takerFails(format: CompressionFormat) throws {
     let file = try format.compressed(text)
     let full = BatchError(.unwritable, "cannot write")
@@ -254,7 +254,7 @@ struct StreamDecoderTests {
     #expect(error == .failed(full))
   }
 
-  @Test("never takes damaged bytes for whole ones", arguments: CompressionFormat.writable, 0..<200)
+  @Test("never accepts damaged content as complete", arguments: CompressionFormat.writable, 0..<200)
   func flippedBits(format: CompressionFormat, seed: UInt64) throws {
     var chance = SeededNumbers(seed: seed)
     let level = format.levels.lowerBound
@@ -272,7 +272,7 @@ struct StreamDecoderTests {
     }
     for piece in [nil, 997] {
       do {
-        // Bits that mean nothing to the content, such as the time in gzip's header, may be any.
+        // Bits that do not affect the content, such as those of the time in gzip's header, may be changed.
         let decoded = try format.decompressed(file, piece: piece)
         #expect(decoded == content && !isCut)
       } catch is DecodingError {

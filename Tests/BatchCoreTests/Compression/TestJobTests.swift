@@ -44,7 +44,8 @@ struct TestJobTests {
     return (findings.values, summary.counts)
   }
 
-  @Test("says of each compressed file what it is, in order, at every concurrency", arguments: [1, 2, 7, 32])
+  @Test(
+    "reports the state of each compressed file, in order, at every concurrency", arguments: [1, 2, 7, 32])
   func findings(concurrency: Int) {
     let result = run([""], concurrency: concurrency)
     #expect(
@@ -56,12 +57,12 @@ struct TestJobTests {
     #expect(result.counts.done == 7 && result.counts.skipped == 3 && result.counts.seen == 10)
   }
 
-  @Test("passes nothing over that was named")
+  @Test("reports each operand")
   func operands() {
     #expect(run(["plain", "empty"]).findings == ["plain notCompressed", "empty truncated"])
   }
 
-  @Test("tells of what cannot be read as the policies say, and not as damage")
+  @Test("reports an unreadable file as the policies say, and not as damaged")
   func unreadable() {
     let calls = FaultyCalls()
     calls.on(.open, "a.gz", .fail(13))

@@ -5,13 +5,13 @@ import Testing
 @testable import BatchEngine
 @testable import BatchOutputs
 
-@Suite("What a run that writes outputs reports", .timeLimit(.minutes(2)))
+@Suite("The report of a run that writes outputs", .timeLimit(.minutes(2)))
 struct TransformCollectorTests {
   private let fixture: TreeFixture
 
   init() throws { fixture = try TreeFixture() }
 
-  /// Everything that the runs at several concurrencies came to, in the order in which it was reported.
+  /// All events, counts and results of the runs at several concurrencies, each in the order of its report.
   private func told(
     staged: Int,
     _ run: (Int, PathBytes, @escaping (inout OutputOptions, inout BatchOptions) -> Void) throws
@@ -37,7 +37,7 @@ struct TransformCollectorTests {
   ]
 
   @Test(
-    "is the same in the same order at every concurrency, also where commits fail", arguments: [3, 16, 1000])
+    "is the same in the same order at every concurrency, also when commits fail", arguments: [3, 16, 1000])
   func order(staged: Int) throws {
     for number in 0..<40 {
       let name = number < 10 ? "0\(number)" : "\(number)"
@@ -56,7 +56,7 @@ struct TransformCollectorTests {
         commits: FaultyCommitCalls(failing: Self.failing), change)
     }
     #expect(told.allSatisfy { $0 == told[0] })
-    // Names and problems by the order of the tree: files, then the further names behind them.
+    // Problems are in the order of the tree: files, then their further names.
     let names = told[0].filter { $0.hasPrefix("failure unreadable") }
     #expect(
       names == ["f03.gz", "f04.gz", "f17.gz", "f20", "large.gz"].map { "failure unreadable \($0)" })
@@ -64,7 +64,7 @@ struct TransformCollectorTests {
     #expect(told[0].contains { $0.contains("g11 linked") })
   }
 
-  @Test("is the same for files that are decoded, damaged ones among them")
+  @Test("is the same for files that are decoded, including damaged ones")
   func decoded() throws {
     for number in 0..<30 {
       let name = number < 10 ? "0\(number)" : "\(number)"
@@ -86,7 +86,7 @@ struct TransformCollectorTests {
   }
 
   @Test(
-    "a run that is stopped counts and reports the outputs that it leaves, and leaves no others",
+    "of a stopped run lists and counts exactly the outputs that exist",
     arguments: [1, 2, 7, 32], [true, false])
   func stopped(concurrency: Int, isSynced: Bool) throws {
     for number in 10..<60 { try fixture.file(PathBytes("t/f\(number)"), SampleContent.text.bytes(900)) }
@@ -120,13 +120,13 @@ struct TransformCollectorTests {
       #expect(told.values.sorted() == made, "\(stop)")
       #expect(summary.counts.done == made.count)
       #expect(fixture.files().allSatisfy { !$0.contains(".tmp") })
-      // At -j 1 what comes before is done, all of it.
+      // At -j 1 all files before the stop are done.
       if concurrency == 1 { #expect(made.count >= stop - 10) }
       for name in made { try fixture.remove(PathBytes(name)) }
     }
   }
 
-  @Test("is told of an output when it has its name, and of no other")
+  @Test("lists an output after it has its name")
   func safe() throws {
     for number in 0..<20 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
     let fixture = fixture
@@ -147,7 +147,7 @@ struct TransformCollectorTests {
     #expect(outcome.result?.written == 20 && missing.values.isEmpty)
   }
 
-  @Test("leaves nothing to be done by who runs the job", arguments: [1, 2, 7, 32])
+  @Test("is complete when the run ends, and so are the outputs", arguments: [1, 2, 7, 32])
   func complete(concurrency: Int) throws {
     for number in 0..<30 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
     try fixture.hardLink("g", to: "f3")
@@ -168,14 +168,13 @@ struct TransformCollectorTests {
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test("waits for a large file at the head, and the names of the others do not")
+  @Test("waits for a large file at the head, and the names of other outputs do not wait")
   func largeHead() throws {
     try fixture.file("a-large", SampleContent.text.bytes(4_400_000))
     for number in 0..<40 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
     let gate = Gate()
     let commits = FaultyCommitCalls(before: ["publish f0.gz": { gate.open() }])
-    // Five blocks, after a look at the start by each lane that comes before the first one is done: the read of the
-    // last block waits until a small output gets its name.
+    // The large file has five blocks. The read of the last block waits until a small output gets its name.
     let calls = FaultyCalls()
     calls.on(.read, "a-large", .beforeBehind(4_100_000) { gate.pass() })
     let run = try TransformRun.compress(fixture, concurrency: 4, calls: calls, commits: commits) {

@@ -6,7 +6,7 @@ import Testing
 @Suite("Formats that are not read")
 struct UnsupportedFormatTests {
   @Test(
-    "are called by their names",
+    "are recognised and named",
     arguments: [
       ("lzop", 0, [0x89, 0x4C, 0x5A, 0x4F, 0, 0x0D, 0x0A, 0x1A, 0x0A]),
       ("legacy lz4", 0, [2, 0x21, 0x4C, 0x18]),
@@ -23,12 +23,12 @@ struct UnsupportedFormatTests {
     #expect(CompressionFormat.detect(start) == nil)
   }
 
-  @Test("are none that are read", arguments: CompressionFormat.writable)
+  @Test("are none of the supported formats", arguments: CompressionFormat.writable)
   func supported(format: CompressionFormat) throws {
     #expect(UnsupportedFormat.detect(try format.compressed([1, 2, 3])) == nil)
   }
 
-  @Test("are claimed by a name where there is no magic number")
+  @Test("are recognised by the file name when they have no magic number")
   func names() {
     #expect(UnsupportedFormat.claimed(by: "d/x.br")?.name == "Brotli")
     #expect(UnsupportedFormat.claimed(by: "x.brr") == nil && UnsupportedFormat.claimed(by: "x.gz") == nil)

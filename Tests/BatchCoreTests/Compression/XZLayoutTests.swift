@@ -7,10 +7,10 @@ import Testing
 
 @Suite("The layout of an xz stream")
 struct XZLayoutTests {
-  // LZMA_IGNORE_CHECK, a macro with a cast.
+  // LZMA_IGNORE_CHECK is a macro with a cast, which Swift does not import.
   private static let ignoreCheck: UInt32 = 0x10
 
-  /// Whether liblzma decodes all of a stream, whatever its checks say.
+  /// Whether liblzma decodes the whole stream when checks are ignored.
   private static func decodesWithoutChecks(_ file: [UInt8]) -> Bool {
     var limit = UInt64.max
     var output = [UInt8](repeating: 0, count: 200_000)
@@ -22,7 +22,7 @@ struct XZLayoutTests {
   }
 
   @Test(
-    "tells checks that are wrong from data that cannot be decoded, whatever bit is wrong",
+    "distinguishes wrong checks from data that cannot be decoded, for each flipped bit",
     arguments: [
       "--check=crc64", "--check=crc32", "--check=sha256", "--check=none", "-0 --block-size=500",
       "--x86 --lzma2=preset=1", "--delta=dist=4 --lzma2=lc=0,pb=0",
@@ -38,7 +38,7 @@ struct XZLayoutTests {
       file[bit / 8] ^= 1 << UInt8(bit % 8)
       do {
         _ = try decoder.decompressed(file, piece: 61)
-        // Without a check the content may be any.
+        // Without a check the content may be changed.
         #expect(options.contains("none"), "\(bit)")
       } catch DecodingError.damaged(let damage) {
         found[damage.kind, default: 0] += 1
@@ -51,10 +51,10 @@ struct XZLayoutTests {
     #expect(found[.corrupt, default: 0] > 100, "\(found)")
   }
 
-  @Test("is the same in pieces of any size", arguments: [1, 2, 3, 7, 1000])
+  @Test("is the same when it is read in pieces of any size", arguments: [1, 2, 3, 7, 1000])
   func pieces(size: Int) throws {
     var file = try CompressionFormat.xz.compressed(SampleContent.mixed.bytes(150_000))
-    // The footer of 12 bytes tells the length of the index before it.
+    // The footer of 12 bytes contains the length of the index before it.
     let place = file.count - 12 - (Int(file[file.count - 8]) + 1) * 4 - 1
     file[place] ^= 1
     #expect(try CompressionFormat.xz.damage(of: file, piece: size)?.kind == .checksum)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchCore
 
-@Suite("files of age") struct AgeFileTests {
+@Suite("Files in the age format") struct AgeFileTests {
   private let identity: AgeIdentity
   private let keys: AgeKeys
   private let lock: AgeLock
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(
-    "what is encrypted is read as it was, at any width",
+    "are decrypted to the encrypted content, at any width",
     arguments: [0, 1, 65_535, 65_536, 65_537, 131_072, 3_000_001], [1, 3])
   func roundTrip(size: Int, width: Int) throws {
     let plain = TreeFixture.content(size)
@@ -26,7 +26,7 @@ import Testing
     #expect(try sealed.streamed(keys, step: 4093) == plain)
   }
 
-  @Test("each of twenty recipients opens it, and nobody else")
+  @Test("are decrypted by each of twenty recipients, and by no other key")
   func recipients() throws {
     let identities = try (0..<20).map { _ in try AgeIdentity() }
     let sealed = try MemoryFile.sealed(Array("text".utf8), for: .recipients(identities.map(\.recipient)))
@@ -37,7 +37,7 @@ import Testing
     #expect(error?.code == .unsupported)
   }
 
-  @Test("a passphrase opens what was encrypted with it, another one does not, and its memory is counted")
+  @Test("are decrypted with their passphrase only, within the memory limit")
   func passphrase() throws {
     let right = try SecretBytes(copying: Array("right".utf8))
     let wrong = try SecretBytes(copying: Array("wrong".utf8))
@@ -51,7 +51,7 @@ import Testing
     #expect(error?.code == .exhausted)
   }
 
-  @Test("any part of it can be read by itself")
+  @Test("can be decrypted in any part")
   func parts() throws {
     let plain = TreeFixture.content(400_000)
     let sealed = try MemoryFile.sealed(plain, for: lock)
@@ -67,7 +67,7 @@ import Testing
     #expect(try file.bytes(500_000..<500_010).isEmpty)
   }
 
-  @Test("each flipped bit is found, and what was opened with it is not given out")
+  @Test("with a flipped bit are refused")
   func flips() throws {
     let plain = TreeFixture.content(200_000)
     let sealed = try MemoryFile.sealed(plain, for: lock)
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("each cut is found before a byte is given out, also between two chunks")
+  @Test("that were cut anywhere are refused, also between two chunks")
   func cuts() throws {
     let sealed = try MemoryFile.sealed(TreeFixture.content(200_000), for: lock)
     let header = sealed.count - 200_000 - 4 * 16
@@ -103,7 +103,7 @@ import Testing
     #expect(throws: BatchError.self) { try (sealed + [0]).streamed(keys) }
   }
 
-  @Test("a call for parts that hold damage fails, and the parts beside it can be read")
+  @Test("with damage in one part give an error for it, and the content of the other parts")
   func besideDamage() throws {
     let plain = TreeFixture.content(300_000)
     var sealed = try MemoryFile.sealed(plain, for: lock)
@@ -116,7 +116,7 @@ import Testing
     #expect(error?.message.contains("bytes \(header + 65_552) to \(header + 2 * 65_552)") == true)
   }
 
-  @Test("what was written is read back by the key that is still known, and another header is found")
+  @Test("are read back with the key in memory, and refused when their header was changed")
   func readBack() throws {
     let file = MemoryFile()
     let output = try EncryptedOutput(file, for: lock, digested: true)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import BatchCore
 
-/// The test vectors of age (C2SP/CCTV), which are no part of this project: a directory that has them is named in the variable
-/// `BATCHPROC_AGE_TESTKIT`.
+/// The test vectors of age (C2SP/CCTV), which are not part of this project. The variable
+/// `BATCHPROC_AGE_TESTKIT` names a directory with them.
 @Suite(
-  "test vectors of age",
+  "Test vectors of age",
   .enabled(if: Vectors.folder != nil, "BATCHPROC_AGE_TESTKIT does not name a directory with them"))
 struct AgeVectorTests {
   private struct Vector {
@@ -33,7 +33,7 @@ struct AgeVectorTests {
     }
   }
 
-  @Test("succeed and fail as they say", arguments: Vectors.names)
+  @Test("give the result that they state", arguments: Vectors.names)
   func vector(name: String) throws {
     let path = URL(fileURLWithPath: try #require(Vectors.folder)).appendingPathComponent(name)
     let vector = try Vector([UInt8](Data(contentsOf: path)))
@@ -65,7 +65,7 @@ struct AgeVectorTests {
       } catch let error as BatchError {
         switch error.code {
         case .malformed: #expect(expected.hasSuffix("failure"))
-        // For a recipient of a kind that is not known.
+        // The file is for a recipient of an unknown kind.
         case .unsupported: #expect(expected == "no match" || hasUnknown)
         default: Issue.record("\(error)")
         }

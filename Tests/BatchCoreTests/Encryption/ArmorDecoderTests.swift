@@ -7,10 +7,10 @@ import Testing
 struct ArmorDecoderTests {
   private static let header = String(decoding: ArmorDecoder.header, as: UTF8.self)
   private static let footer = "-----END AGE ENCRYPTED FILE-----"
-  /// 64 characters, which are 48 bytes.
+  /// A full line of 64 characters, which encode 48 bytes.
   private static let whole = String(repeating: "QUJD", count: 16)
 
-  /// - Returns: nil where the armor is refused.
+  /// - Returns: nil if the armor is refused.
   private func content(_ text: String, piece: Int = .max) -> String? {
     var decoder = ArmorDecoder()
     var plain: [UInt8] = []
@@ -27,7 +27,7 @@ struct ArmorDecoderTests {
     return String(decoding: plain, as: UTF8.self)
   }
 
-  @Test("is removed, with ends of lines of either kind, and blanks around it", arguments: ["\n", "\r\n"])
+  @Test("is removed, with both kinds of line ends, and with blanks around it", arguments: ["\n", "\r\n"])
   func lines(end: String) {
     let abc = String(repeating: "ABC", count: 16)
     for (body, expected) in [
@@ -45,7 +45,7 @@ struct ArmorDecoderTests {
   }
 
   @Test(
-    "is refused where it is not strict",
+    "is refused when it does not have the strict form",
     arguments: [
       "", "\(header)\n", "\(header)\nQUJD\n", "x\n\(header)\nQUJD\n\(footer)\n",
       "\(header) \nQUJD\n\(footer)\n",

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import BatchCore
 
-/// A file in memory that encrypted output is written to.
+/// A file in memory to which encrypted output is written.
 final class MemoryFile: ResultStream {
   private let content = Mutex<[UInt8]>([])
 
@@ -13,7 +13,7 @@ final class MemoryFile: ResultStream {
 
   func finish() throws(BatchError) {}
 
-  /// Bytes encrypted for somebody, written in pieces.
+  /// Bytes encrypted with a lock, written in pieces.
   static func sealed(
     _ plain: [UInt8], for lock: AgeLock, width: Int = 1, piece: Int = 100_000
   ) throws -> [UInt8] {
@@ -28,7 +28,7 @@ final class MemoryFile: ResultStream {
 }
 
 extension [UInt8] {
-  /// As a file that can be read at any place.
+  /// Reads at any place of the file.
   var reading: AgeFile.Reading {
     { (offset, room) throws(BatchError) in
       let start = Int(Swift.min(UInt64(self.count), offset))
@@ -38,13 +38,13 @@ extension [UInt8] {
     }
   }
 
-  /// The plain bytes by the reader of files.
+  /// The content, decrypted by the reader of files.
   func opened(_ keys: AgeKeys, width: Int = 1) throws -> [UInt8] {
     let file = try AgeFile(size: UInt64(count), keys: keys, width: width, reading: reading)
     return try file.bytes(0..<Int(file.size))
   }
 
-  /// The plain bytes by the reader of streams, which gets a few bytes at a time.
+  /// The content, decrypted by the reader of streams, which gets `step` bytes at a time.
   func streamed(_ keys: AgeKeys, step: Int = 100_000) throws -> [UInt8] {
     var position = 0
     let stream = AgeStream { (room) throws(BatchError) in

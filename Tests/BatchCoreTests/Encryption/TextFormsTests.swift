@@ -3,8 +3,8 @@ import Testing
 
 @testable import BatchCore
 
-@Suite("text forms of the age format") struct TextFormsTests {
-  @Test("base64 without padding goes both ways, whatever the length", arguments: 0...66)
+@Suite("Text forms of the age format") struct TextFormsTests {
+  @Test("base64 without padding is encoded and decoded for any length", arguments: 0...66)
   func base64(count: Int) {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37 + 251) }
     let text = CanonicalBase64.encode(bytes)
@@ -13,15 +13,15 @@ import Testing
   }
 
   @Test(
-    "what is not canonical base64 is refused",
+    "base64 that is not canonical is refused",
     arguments: ["A", "AAAAA", "AB", "AAB", "AA==", "AA A", "AA\n", "A-_A", "AAé"])
   func nonCanonical(text: String) {
     #expect(CanonicalBase64.decode(Array(text.utf8)) == nil)
   }
 
-  @Test("an identity has the text form of age, and the recipient that belongs to it")
+  @Test("an identity has the text form of age, and the right recipient")
   func identity() throws {
-    // That of most test vectors of age.
+    // The identity of most test vectors of age.
     let text = "AGE-SECRET-KEY-1EGTZVFFV20835NWYV6270LXYVK2VKNX2MMDKWYKLMGR48UAWX40Q2P2LM0"
     let identity = try #require(try AgeIdentity(Array(text.utf8)))
     #expect(String(decoding: try identity.text(), as: UTF8.self) == text)
@@ -31,7 +31,7 @@ import Testing
     #expect(new.recipient != identity.recipient)
   }
 
-  @Test("a character that is wrong, the other case and another prefix are refused")
+  @Test("a wrong character, the other case and another prefix are refused")
   func wrongText() throws {
     let identity = try AgeIdentity()
     let text = Array(identity.recipient.text.utf8)
@@ -47,7 +47,7 @@ import Testing
     #expect(AgeRecipient([UInt8](repeating: UInt8(ascii: "a"), count: 100_000)) == nil)
   }
 
-  @Test("lists of recipients have comments, and name the line that is wrong")
+  @Test("a list of recipients may have comments, and its error names the line")
   func recipients() throws {
     let one = try AgeIdentity().recipient
     let text = "# mine\n\n\(one.text)\r\n"
@@ -58,7 +58,7 @@ import Testing
     #expect(error?.message.contains("line 4") == true)
   }
 
-  @Test("a file of identities that is itself encrypted, or has a line of another kind, is refused")
+  @Test("a file of identities that is encrypted, or has a line of another kind, is refused")
   func identities() throws {
     func list(_ text: String) throws -> Int {
       try withBytes(of: Array(text.utf8)) { (raw) throws(BatchError) in try AgeIdentity.list(raw, "k").count }

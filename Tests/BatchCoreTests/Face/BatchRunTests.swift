@@ -5,9 +5,9 @@ import Testing
 
 @testable import BatchCore
 
-/// How calls go on beside each other, how they are cancelled, and what they leave.
+/// How calls run concurrently, how they are cancelled, and what they leave behind.
 @Suite(.timeLimit(.minutes(3))) struct BatchRunTests {
-  /// Files of some kilobytes each.
+  /// A tree of `count` files of 8,000 bytes.
   private static func tree(_ count: Int) throws -> TreeFixture {
     let t = try TreeFixture()
     for number in 0..<count { try t.file(PathBytes("d/\(number % 10)/f\(number)"), size: 8000) }
@@ -39,7 +39,7 @@ import Testing
     #expect(found.count == 1)
   }
 
-  @Test func progressEndsWithTheCallAndWithAllThatThereIs() async throws {
+  @Test func progressEndsWithTheCallAndCountsAllFiles() async throws {
     let t = try Self.tree(50)
     let progress = Batch.Progress(every: .milliseconds(1))
     async let report = Batch.compress([t.path("d")], Self.compressing(2), progress: progress)
@@ -51,7 +51,9 @@ import Testing
     #expect(states.allSatisfy { ($0.totalFiles ?? 50) == 50 && ($0.totalBytes ?? 400_000) == 400_000 })
   }
 
-  @Test(arguments: [1, 3]) func atACheckpointAllOutputsSoFarHaveTheirNames(concurrency: Int) async throws {
+  @Test(arguments: [1, 3]) func atACheckpointAllOutputsOfSafeFilesHaveTheirNames(concurrency: Int)
+    async throws
+  {
     let t = try Self.tree(60)
     var options = Self.compressing(concurrency)
     options.settings.stride = 5
@@ -62,7 +64,8 @@ import Testing
     var last = Batch.Progress.Snapshot()
     for await state in progress {
       last = state
-      // Two operations of five files each; a folder of the tree ends an operation nowhere.
+      // A checkpoint comes after two operations of five files each; an operation may contain files of several
+      // folders.
       #expect(state.safeFiles % 10 == 0 && state.safeFiles <= state.files)
       let outputs = (0..<10).reduce(0) {
         $0 + t.names(in: PathBytes("d/\($1)")).count { $0.bytes.last == UInt8(ascii: "z") }
@@ -73,7 +76,7 @@ import Testing
     #expect(last.safeFiles == 60)
   }
 
-  @Test func progressEndsWhereACallCannotBegin() async throws {
+  @Test func progressEndsWhenACallCannotBegin() async throws {
     let progress = Batch.Progress()
     var options = Batch.CompressOptions()
     options.level = 99
@@ -88,7 +91,7 @@ import Testing
     }
   }
 
-  @Test func nobodyHasToTakeTheProgress() async throws {
+  @Test func aCallRunsWhenItsProgressIsNotRead() async throws {
     let t = try Self.tree(30)
     let progress = Batch.Progress(every: .milliseconds(1))
     let report = try await Batch.compress([t.path("d")], Self.compressing(2), progress: progress)
@@ -98,8 +101,8 @@ import Testing
     #expect(states.map(\.files) == [30], "the newest state is kept, and no other")
   }
 
-  /// A run that would take a minute is cancelled when its first outputs have their names.
-  @Test func aCancelledRunKeepsWhatIsCompleteAndNothingElse() async throws {
+  /// A run that would take a minute is cancelled when its first outputs have their final names.
+  @Test func aCancelledRunKeepsCompleteOutputsOnly() async throws {
     let t = try Self.tree(200)
     var options = Self.compressing(2)
     options.settings.bytesPerSecond = 26_000
@@ -129,12 +132,12 @@ import Testing
     }
     #expect(sources == 200 && others.isEmpty)
     #expect(outputs == Set(report.outputs.map(\.path)))
-    // Each of them is whole.
+    // Each of these outputs is complete.
     var back = Batch.DecompressOptions()
     back.outputDirectory = t.path("back")
     let decompressed = try await Batch.decompress(Array(outputs), back)
     #expect(decompressed.written == outputs.count && decompressed.failures.isEmpty)
-    // A further call does the rest.
+    // A second call compresses the remaining files.
     let rest = try await Batch.compress([d], Self.compressing(2))
     #expect(rest.written + report.written == 200)
   }
@@ -152,7 +155,7 @@ import Testing
     #expect(report.isCancelled && report.size == nil && t.names() == ["d"])
   }
 
-  @Test func aTaskThatIsCancelledBeforeBeginsNothing() async throws {
+  @Test func aTaskThatIsCancelledBeforeItsCallBeginsNothing() async throws {
     let t = try Self.tree(3)
     let (d, gate) = (t.path("d"), Gate())
     let task = Task {
@@ -171,7 +174,7 @@ import Testing
     #expect(t.names(in: "d/0") == ["f0"])
   }
 
-  @Test func callsGoOnBesideEachOther() async throws {
+  @Test func callsRunConcurrently() async throws {
     let (one, two) = (try Self.tree(40), try Self.tree(70))
     async let first = Batch.compress([one.path("d")], Self.compressing(2))
     async let second = Batch.compress([two.path("d")], Self.compressing(3))
@@ -179,7 +182,7 @@ import Testing
     #expect(try await second.written == 70)
   }
 
-  /// More calls than the pool of tasks has threads, all of which are held up in a handler.
+  /// There are more calls than the pool of tasks has threads, and all of them wait in a handler.
   @Test func noThreadOfATaskIsBlocked() async throws {
     let t = try Self.tree(2)
     let (d, gate, begun) = (t.path("d"), Gate(), Recorder<Int>())
@@ -193,7 +196,7 @@ import Testing
           }.counts.done
         }
       }
-      // A task that would get no thread if calls blocked those of the pool.
+      // This task would get no thread if the calls blocked the threads of the pool.
       while Set(begun.values).count < count { await Task.yield() }
       gate.open()
       for try await done in group { #expect(done == 2) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchCore
 
-/// What each call of the face does, and what it says of it.
+/// What each public call does and reports.
 @Suite(.timeLimit(.minutes(3))) struct BatchTests {
   private let t: TreeFixture
 
@@ -67,7 +67,7 @@ import Testing
     let expected = first.digests.map { "\($0.hex)  \(first.path)" }
     #expect(t.text("sums")?.split(separator: "\n").prefix(2).map(String.init) == expected)
 
-    // The rows are the same where nobody takes the files.
+    // The rows are the same when the files are not handed out.
     options.manifest = t.path("again")
     _ = try await Batch.hash([d], options)
     #expect(t.content("again") == t.content("sums"))
@@ -129,7 +129,7 @@ import Testing
     #expect(!none.isVerified && none.damage.count == 1)
   }
 
-  @Test func transformsByAClosure() async throws {
+  @Test func transformsWithAClosure() async throws {
     try t.file("d/bad.txt", "refused")
     var options = Batch.TransformOptions(suffix: ".up")
     options.sizeLimit = 4000
@@ -151,7 +151,7 @@ import Testing
     #expect(report.failures.map(\.error.path) == ["./-"])
   }
 
-  @Test func whatConcernsOnePathIsInTheReport() async throws {
+  @Test func aProblemOfOnePathIsInTheReport() async throws {
     var options = Batch.CompressOptions()
     options.settings.mostListed = 2
     let missing = (0..<5).map { t.path(PathBytes("none\($0)")) }
@@ -161,7 +161,7 @@ import Testing
     #expect(report.failures.map(\.error.path) == missing.prefix(2).map { $0 })
   }
 
-  @Test func whatEndsACallIsThrownWithItsType() async throws {
+  @Test func anErrorThatEndsACallIsThrownAsBatchError() async throws {
     func code(_ body: () async throws(BatchError) -> Void) async -> BatchError.Code? {
       do throws(BatchError) {
         try await body()
@@ -193,7 +193,7 @@ import Testing
       await code { () throws(BatchError) in _ = try await Batch.verify(t.path("none.tar")) } != nil)
   }
 
-  @Test func anArchiveOfNothingIsNotMade() async throws {
+  @Test func noArchiveIsMadeOfNothing() async throws {
     let report = try await Batch.archive([t.path("none")], to: t.path("x.tar"))
     #expect(report.size == nil && report.counts.missing == 1 && !t.exists("x.tar"))
     var options = Batch.HashOptions()

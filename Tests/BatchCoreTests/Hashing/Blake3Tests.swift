@@ -8,7 +8,7 @@ import Testing
 @testable import BatchOutputs
 
 @Suite struct Blake3Tests {
-  /// The official test vectors: the bytes 0, 1, … 250 over and over, and the first 32 bytes of the output.
+  /// The official test vectors: the bytes 0, 1, … 250 repeated, and the first 32 bytes of the output.
   private static let vectors: [(length: Int, digest: String)] = [
     (0, "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"),
     (1, "2d3adedff11b61f14c886e35afa036736dcd87a74d27b5c1510225d0f592e213"),
@@ -52,7 +52,7 @@ import Testing
   @Test(arguments: vectors) func computesTheOfficialVectors(length: Int, digest: String) throws {
     let message = Self.message(length)
     #expect(try Digest.of(message, .blake3).hex == digest)
-    // In pieces of odd sizes as well.
+    // Also in pieces of odd sizes.
     let hasher = Blake3Hasher()
     for piece in stride(from: 0, to: length, by: 777) {
       message[piece..<min(length, piece + 777)].withUnsafeBytes { hasher.update($0) }
@@ -62,7 +62,7 @@ import Testing
     #expect(hasher.finish().hex == Self.vectors[0].digest)
   }
 
-  @Test("Subtrees that are joined come to the digest of their bytes", arguments: [1024, 2048, 16_384])
+  @Test("Joined subtrees give the digest of their bytes", arguments: [1024, 2048, 16_384])
   func joinsSubtrees(size: Int) throws {
     let subtree = Blake3Subtree(byteCount: size)
     for count in 0...17 {
@@ -114,7 +114,8 @@ import Testing
     func took(_ times: [FileTime]) { for time in times { paths.record(time.path) } }
   }
 
-  @Test("A large file is timed, and its lanes are held again and again meanwhile", .timeLimit(.minutes(3)))
+  @Test(
+    "A large file has its digest and its time when its lanes are held repeatedly", .timeLimit(.minutes(3)))
   func heldWhileTimed() async throws {
     let t = try TreeFixture()
     let content = TreeFixture.content(40 << 20)
@@ -149,7 +150,8 @@ import Testing
     #expect(times.paths.values == [t.path("large")])
   }
 
-  @Test("A large file that changes while it is read is told as others are") func tellsOfChanges() throws {
+  @Test("A large file whose time changes while it is read counts once, with all its bytes")
+  func countsAChangedFileOnce() throws {
     let t = try TreeFixture()
     try t.file("big", [UInt8](repeating: 7, count: 9 << 20))
     let calls = FaultyCalls()

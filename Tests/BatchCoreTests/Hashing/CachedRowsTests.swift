@@ -8,16 +8,16 @@ import Testing
   private func value(_ number: UInt64) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 48) { room, count in
       for index in 0..<48 { room[index] = UInt8(truncatingIfNeeded: number &* 31 &+ UInt64(index)) }
-      // A size that is not negative, and nanoseconds of less than a second.
+      // Makes the sizes non-negative and the nanoseconds less than a second.
       for index in [7, 27, 31] { room[index] &= 0x1f }
       count = 48
     }
   }
 
-  @Test("each row is found by its inode, and nothing else is", arguments: [0, 1, 7, 8, 5000])
+  @Test("each row is found by its inode, and no row by another one", arguments: [0, 1, 7, 8, 5000])
   func rows(count: Int) throws {
     var numbers = SeededNumbers(seed: 3)
-    // Of some file systems they follow each other, of others they are hashes.
+    // Inodes are consecutive on some file systems and hashes on others.
     let inodes = (0..<count).map { $0 % 2 == 0 ? Int64($0) : Int64(bitPattern: numbers.next()) }.sorted()
     var rest = inodes[...]
     let rows = try #require(
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  @Test("a value of another size is no row")
+  @Test("a value of another size is not a row")
   func otherSize() throws {
     var rest = [Int64(1), 2][...]
     let rows = try #require(
@@ -51,7 +51,7 @@ import Testing
     #expect(rows.value(of: 1, near: &position) == nil && rows.value(of: 2, near: &position) != nil)
   }
 
-  @Test("no more rows are held than the limit, and none are read behind it", arguments: [0, 1])
+  @Test("no more rows than the limit are held, and none after it are read", arguments: [0, 1])
   func limit(more: Int) {
     var inode: Int64 = 0
     let bytes = value(1)

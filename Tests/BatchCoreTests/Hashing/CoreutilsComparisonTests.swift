@@ -4,7 +4,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Manifests that coreutils and our reader must judge alike, line by line.
+/// Manifests for which coreutils and our reader must give the same result, line by line.
 @Suite struct CoreutilsComparisonTests {
   static let h = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
   static let g = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -17,10 +17,10 @@ import Testing
     "  \(h)  f\n", "\t\(h)  f\n", "\(h)\t f\n", "\(h)\tf\n", "\(h)   f\n", "\(h)  f \n", "\(h)  \n",
     "\(h) \n",
     "\(h)\n", "\(h)   \n", "\(h)  *\n", "\(h) *\n", "\(h) **\n", "\(h)\u{b} f\n",
-    // Reversed forms, which the first line decides on.
+    // Reversed forms, which the first line selects.
     "\(h) f\n", "\(h) fg\n", "\(h) f\n\(g)  g\n", "\(h)  f\n\(g) g\n", "\(h) f\n\(g) *g\n", "\(h) (f) g\n",
     "SHA256 (f) = \(h)\n\(g) g\n\(h)  f\n",
-    // Digests that are none.
+    // Invalid digests.
     "\(h.dropLast())  f\n", "\(h.dropLast(2))  f\n", "\(h)0  f\n", "\(h)00  f\n", "\(h.dropLast())g  f\n",
     "\(h)f\n", "f\n", "0\n", "\(h)\\  f\n", "\(h)  f\nnonsense\n\n#\n\(g)  g\n",
     // Escapes.
@@ -39,7 +39,7 @@ import Testing
     "SHA256 (a\\nb) = \(h)\n",
     "SHA256 (f) =\n", "SHA256 (\n", "SHA256\n", "SHA256 (f)\n", "SHA257 (f) = \(h)\n",
     "SHA256 (f) = \(h) f\n",
-    // Names that reach elsewhere, or look like something else.
+    // Names that lead elsewhere or look like another form.
     "\(h)  ../f\n", "\(h)  /nowhere/f\n", "\(h)  a,b type=file\n", "\(h)  caf\u{e9}\n", "\(h)  %s%n\n",
     "\(h)  (f)\n",
     "SHA256 (a type=file) = \(h)\n", "{x\n\(h)  f\n", "%%%%\n\(h)  f\n",
@@ -52,7 +52,7 @@ import Testing
     try folder.file("manifest", input)
     let stock = try Outcome(shell: "sha256sum --warn -c manifest", in: folder)
 
-    // None of the files is there, so that coreutils repeats every name that it understood.
+    // No file exists, so coreutils prints each name that it recognises.
     let suffix = Array(": FAILED open or read".utf8)
     let lines = stock.output.split(separator: UInt8(ascii: "\n")).map(Array.init)
     let stockNames = lines.map { Array($0.dropLast(suffix.count)) }
@@ -62,7 +62,7 @@ import Testing
 
     let names = try ManifestReader.entries(in: input).map { entry in
       var name = [UInt8]()
-      // It prints names with a newline in them escaped, and no others.
+      // coreutils escapes only those names that contain a newline.
       let isEscaped = entry.path.bytes.contains(UInt8(ascii: "\n"))
       if isEscaped { name.append(EscapedName.mark) }
       EscapedName.append(entry.path.bytes, isEscaped: isEscaped, to: &name)
@@ -75,7 +75,7 @@ import Testing
   @Test(arguments: [
     "\(h)  f\0g\n", "\(h)  \0\n", "SHA256 (f\0) = \(h)\n", "\\\(h)  f\0\n", "\0\n", "\(h)\0  f\n",
   ])
-  func refusesNULWhereCoreutilsMayCutTheName(manifest: String) throws {
+  func refusesANULAtWhichCoreutilsMayCutTheName(manifest: String) throws {
     #expect(try ManifestReader.faults(in: Array(manifest.utf8)) == [1])
     #expect(try ManifestReader.entries(in: Array(manifest.utf8)).isEmpty)
   }

@@ -11,7 +11,7 @@ import Testing
       ("CRC32", .crc32), ("BLAKE3", .blake3),
       ("Md5", .md5), ("sha-1", nil), ("", nil), ("sha", nil),
     ] as [(String, DigestAlgorithm?)])
-  func knowsTheNamesThatUsersType(name: String, algorithm: DigestAlgorithm?) {
+  func recognisesTheNamesThatUsersType(name: String, algorithm: DigestAlgorithm?) {
     #expect(DigestAlgorithm(name: name) == algorithm)
   }
 
@@ -22,12 +22,12 @@ import Testing
       (0, []),
       (62, []),
     ] as [(Int, [DigestAlgorithm])])
-  func tellsWhatALengthCanBe(length: Int, algorithms: [DigestAlgorithm]) {
+  func saysWhichAlgorithmsHaveALength(length: Int, algorithms: [DigestAlgorithm]) {
     #expect(DigestAlgorithm.candidates(hexLength: length) == algorithms)
   }
 
   @Test(arguments: DigestAlgorithm.allCases)
-  func findsEachAlgorithmByItsOwnNames(algorithm: DigestAlgorithm) {
+  func findsEachAlgorithmByItsNames(algorithm: DigestAlgorithm) {
     #expect(DigestAlgorithm(name: algorithm.rawValue.uppercased()) == algorithm)
     #expect(DigestAlgorithm(tag: Array(algorithm.bsdTag.utf8)[...]) == algorithm)
     #expect(DigestAlgorithm.candidates(hexLength: algorithm.byteCount * 2).contains(algorithm))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchCore
 
-/// Whose database is used, and for which files.
+/// Which cache database is used, and for which files.
 @Suite struct DigestCacheTests {
   private let t: TreeFixture
   private var caches: PathBytes { t.path("caches") }
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test("the folders are made, and a link of the user to the folder of caches is followed")
+  @Test("the folders are made, and a link to the folder of caches that belongs to the user is followed")
   func made() throws {
     try t.removeTree("caches")
     #expect(refusal() == nil)
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "what others may write to is not used",
+    "a database is not used when other users may write to it or its folders",
     arguments: ["", "caches", "caches/batchproc", "caches/batchproc/digests.sqlite"] as [PathBytes])
   func writable(name: PathBytes) throws {
     try #require(refusal() == nil)
@@ -47,7 +47,7 @@ import Testing
     #expect(refusal() == nil)
   }
 
-  @Test("a sticky folder above may be one that all write to, as /tmp is")
+  @Test("the folder above the caches may be writable for all users if it is sticky, like /tmp")
   func sticky() throws {
     try t.setMode("", 0o1777)
     #expect(refusal() == nil)
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(
-    "what belongs to another user is not used", .enabled(if: geteuid() == 0),
+    "a database is not used when it or its folders belong to another user", .enabled(if: geteuid() == 0),
     arguments: ["", "caches", "caches/batchproc", "caches/batchproc/digests.sqlite"] as [PathBytes])
   func foreign(name: PathBytes) throws {
     try #require(refusal() == nil)
@@ -66,7 +66,7 @@ import Testing
     #expect(refusal(TrustedFile(user: 4321, calls: LinuxCalls())) == nil)
   }
 
-  @Test("nothing is made where a link of somebody else leads", .enabled(if: geteuid() == 0))
+  @Test("a link that belongs to another user is not followed", .enabled(if: geteuid() == 0))
   func foreignLink() throws {
     try t.rename("caches", to: "elsewhere")
     try t.symbolicLink("caches", to: "elsewhere")
@@ -76,7 +76,7 @@ import Testing
   }
 
   @Test(
-    "nothing is made where links in the place of the folder or the files lead",
+    "a link in the place of the folder or of a database file is not followed",
     arguments: [
       "", "/digests.sqlite", "/digests.sqlite-wal", "/digests.sqlite-shm", "/digests.sqlite-journal",
     ])
@@ -95,7 +95,7 @@ import Testing
     #expect(t.names(in: "elsewhere").isEmpty)
   }
 
-  @Test("a value that no file can have is not taken")
+  @Test("a row with an impossible value is not used")
   func extremes() throws {
     let digest = try DigestStream(.xxh128).finish()
     let status = FileStatus(stat())

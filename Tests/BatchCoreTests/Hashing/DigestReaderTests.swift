@@ -5,7 +5,8 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Files that get their digests together: rows and problems are as if each had got its own at once.
+/// Files whose digests are computed together. Rows and problems must be the same as when each file is hashed
+/// separately.
 @Suite(.timeLimit(.minutes(3))) struct DigestReaderTests {
   private let t: TreeFixture
 
@@ -40,7 +41,7 @@ import Testing
     return calls
   }
 
-  /// Rows and problems in the order in which a run gives them.
+  /// Rows and problems in the order in which a run reports them.
   private func hash(_ algorithm: DigestAlgorithm, _ concurrency: Int) throws -> [String] {
     let lines = Recorder<String>()
     let job = HashJob(algorithms: [algorithm]) { (row, bytes) throws(BatchError) in
@@ -64,11 +65,11 @@ import Testing
   }
 
   @Test(arguments: [1, 3])
-  func rowsAndProblemsHaveTheirOrder(concurrency: Int) async throws {
+  func rowsAndProblemsKeepTheOrderOfTheTree(concurrency: Int) async throws {
     let (together, apart) = try await onThread {
       (try hash(.sha256, concurrency), try hash(.sha512, concurrency))
     }
-    // Another algorithm waits for nothing.
+    // With another algorithm each file is hashed separately.
     func withoutDigest(_ line: String) -> String {
       line.split(separator: " ").prefix(line.utf8.count > 60 ? 2 : 3).joined(separator: " ")
     }
@@ -87,12 +88,12 @@ import Testing
     #expect(rows == 54)
   }
 
-  @Test func aCheckFindsTheOnesThatDiffer() async throws {
+  @Test func aCheckFindsTheFilesThatDiffer() async throws {
     let names = t.names(in: "t").map(\.description)
     var rows = ""
     for name in names {
       let bytes = try #require(t.content(PathBytes("t/\(name)")))
-      // Also rows that do not say of which algorithm they are.
+      // Some rows do not name their algorithm.
       let algorithm: DigestAlgorithm = name.hasPrefix("a2") ? .blake3 : .sha256
       rows += try Digest.of(name == "g13" ? [1] : bytes, algorithm).hex + "  \(name)\n"
     }

@@ -19,7 +19,7 @@ import Testing
 
   @Test(arguments: DigestVectors.digests, [1, 3, 63, 64, 65, 127, 4097])
   func doesNotDependOnThePieces(vectors: (DigestAlgorithm, [String]), size: Int) throws {
-    // The million in pieces of one would take the debug build long: the beginning does as well.
+    // Single bytes of the whole million would take the debug build too long, so the test uses the beginning.
     let message = Array(DigestVectors.messages[2].prefix(size * 1000))
     let stream = try DigestStream(vectors.0)
     try message.withUnsafeBytes { bytes in
@@ -47,7 +47,7 @@ import Testing
     #expect(try stream.finish() == Digest.of([], algorithm))
   }
 
-  @Test func setGivesAllDigestsOfOneReadingInTheOrderAsked() throws {
+  @Test func setGivesAllDigestsInTheRequestedOrder() throws {
     let algorithms: [DigestAlgorithm] = [.crc32, .sha256, .xxh128, .sha256, .md5]
     let message = DigestVectors.messages[2]
     let expected = try algorithms.map { try Digest.of(message, $0) }
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test(
-    "Digests are computed on as many threads as the other lanes leave",
+    "Digests are computed on as many threads as the other lanes do not use",
     arguments: [(2, 1, 2), (2, 2, 1), (8, 1, 3), (8, 6, 3), (8, 7, 2), (1, 1, 1), (8, 8, 1)])
   func sharesTheThreads(concurrency: Int, running: Int, expected: Int) throws {
     let limit = ConcurrencyLimit(concurrency)
@@ -79,7 +79,7 @@ import Testing
     #expect(try set.finish() == algorithms.map { try Digest.of(piece, $0) })
   }
 
-  @Test func theThreadsOfAnItemAreNotGivenToAnother() {
+  @Test func threadsInUseAreNotGivenAgain() {
     let limit = ConcurrencyLimit(8)
     limit.note(running: 2)
     let found = limit.withThreads(upTo: 5) { first in
@@ -99,7 +99,7 @@ import Testing
     #expect(error?.message.contains("crc32") == true)
   }
 
-  /// The lengths around the blocks and internal buffers of the algorithms.
+  /// Lengths near the block and buffer sizes of the algorithms.
   static let lengths = [1, 16, 55, 56, 64, 111, 112, 128, 135, 136, 240, 241, 256, 1023, 1024, 1025, 65537]
 
   @Test(

@@ -1,9 +1,9 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Digests of the messages of FIPS 180, FIPS 202 and RFC 7693, of RFC 1321, and of xxHash and CRC-32.
+/// Digests from FIPS 180, FIPS 202, RFC 7693 and RFC 1321, and of xxHash and CRC-32.
 enum DigestVectors {
-  /// The empty message, `abc`, and a million times `a`.
+  /// The empty message, `abc`, and a million letters `a`.
   static let messages: [[UInt8]] = [
     [], Array("abc".utf8), [UInt8](repeating: UInt8(ascii: "a"), count: 1_000_000),
   ]

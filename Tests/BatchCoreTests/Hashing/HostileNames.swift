@@ -1,7 +1,7 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Names that any program that writes lists of names must survive.
+/// Names that each program that writes lists of names must handle.
 enum HostileNames {
   static let withoutNewline: [PathBytes] = [
     "plain", "cr\rinside", "cr at end\r", "\r", "back\\slash", "\\", "\\n literal", "end\\", "\u{1b}[31mred",
@@ -15,7 +15,7 @@ enum HostileNames {
 
   static let withNewline: [PathBytes] = ["new\nline", "\n", "\n\n", "a\\\nb", "\r\n", "x\n..y"]
 
-  /// Every name of one byte that can be one.
+  /// All valid names of one byte.
   static let single: [PathBytes] = (1...255).filter { $0 != 0x2e && $0 != 0x2f }.map { PathBytes([$0]) }
 
   static let all = Array(Set(withoutNewline + withNewline + single)).sorted()

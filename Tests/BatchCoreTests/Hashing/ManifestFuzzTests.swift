@@ -4,7 +4,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct ManifestFuzzTests {
-  /// A generator whose numbers are the same in every run (SplitMix64).
+  /// A generator with the same numbers in every run (SplitMix64).
   struct Generator: RandomNumberGenerator {
     var state: UInt64
 

@@ -2,7 +2,7 @@
 @testable import BatchEngine
 
 extension ManifestReader {
-  /// All findings in these bytes, which arrive in pieces of a given length.
+  /// All items that are found in these bytes, which are passed in pieces of a given length.
   static func items(
     in bytes: [UInt8], _ options: Options = Options(), pieces: Int = 1 << 16
   ) throws -> [ManifestItem] {
@@ -25,7 +25,7 @@ extension ManifestReader {
     try items(in: bytes, options).compactMap { if case .entry(let entry) = $0 { entry } else { nil } }
   }
 
-  /// The numbers of the lines that are not valid rows.
+  /// The numbers of the lines that are invalid rows.
   static func faults(in bytes: [UInt8], _ options: Options = Options()) throws -> [Int] {
     try items(in: bytes, options).compactMap { item in
       switch item {
@@ -37,7 +37,7 @@ extension ManifestReader {
 }
 
 extension Digest {
-  /// The digest of bytes at hand.
+  /// The digest of these bytes.
   static func of(_ bytes: [UInt8], _ algorithm: DigestAlgorithm) throws -> Digest {
     let stream = try DigestStream(algorithm)
     return try bytes.withUnsafeBytes { buffer throws(BatchError) in try stream.digest(of: buffer) }

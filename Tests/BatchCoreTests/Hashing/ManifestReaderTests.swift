@@ -8,7 +8,8 @@ import Testing
   private let md5 = "900150983cd24fb0d6963f7d28e17f72"
   private let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-  /// The names of a manifest, with a `!` and its number for each malformed row, a `#` for each other line.
+  /// The names of a manifest, with `!` and the line number for each malformed row, and `#` for each other
+  /// line.
   private func outline(_ manifest: String, _ options: ManifestReader.Options = .init()) throws -> [String] {
     try ManifestReader.items(in: Array(manifest.utf8), options).map { item in
       switch item {
@@ -21,18 +22,18 @@ import Testing
 
   // MARK: - Algorithms
 
-  @Test func takesTheLikeliestAlgorithmOfALengthAndSaysSo() throws {
+  @Test func assumesTheLikeliestAlgorithmOfALengthAndSaysSo() throws {
     let entries = try ManifestReader.entries(in: Array("\(md5)  a\n\(sha256)  b\nMD5 (c) = \(md5)\n".utf8))
     #expect(entries.map { $0.digests[0].algorithm } == [.md5, .sha256, .md5])
     #expect(entries.map(\.isAlgorithmGuessed) == [true, true, false])
     #expect(entries.map(\.line) == [1, 2, 3])
   }
 
-  @Test func takesARowWhoseNameEndsAsAnObjectForARow() throws {
+  @Test func readsARowWhoseNameEndsLikeAnObject() throws {
     #expect(try ManifestReader.entries(in: Array("\(md5)  a\":1}\n".utf8)).map(\.path) == ["a\":1}"])
   }
 
-  @Test func takesTheAlgorithmGivenWhereTheLengthFits() throws {
+  @Test func usesTheGivenAlgorithmWhenTheLengthFits() throws {
     let lines = Array("\(md5)  a\n\(sha256)  b\nMD5 (c) = \(md5)\n".utf8)
     let entries = try ManifestReader.entries(in: lines, .init(algorithm: .xxh128))
     #expect(entries.map { $0.digests[0].algorithm } == [.xxh128, .sha256, .md5])
@@ -65,13 +66,13 @@ import Testing
 
   // MARK: - Lines
 
-  @Test func takesNULEndsWhenTold() throws {
+  @Test func readsNULEndsWhenAsked() throws {
     let lines = "\(md5)  a\nb\0MD5 (c\r) = \(md5)\0\(md5)  \\d\r\0\\\(md5)  e\0"
     #expect(try outline(lines, .init(zero: true)) == ["a\nb", "c\r", "\\d\r", "!4"])
   }
 
   @Test(arguments: [1 << 20, (1 << 20) + 1, 100 << 20])
-  func passesOverALineThatIsTooLong(length: Int) throws {
+  func skipsALineThatIsTooLong(length: Int) throws {
     var lines = Array("\(md5)  a\n".utf8)
     lines += [UInt8](repeating: UInt8(ascii: "x"), count: length)
     lines += Array("\n\(md5)  b\n".utf8)
@@ -95,13 +96,13 @@ import Testing
     "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n3,M,a\n",
     "# comment\nM  a\n",
   ])
-  func passesOverAByteOrderMark(manifest: String) throws {
+  func skipsAByteOrderMark(manifest: String) throws {
     #expect(
       try outline("\u{feff}" + manifest.replacing("M", with: md5).replacing("\(md5)D5", with: "MD5")) == ["a"]
     )
   }
 
-  // MARK: - Rows that are not valid, and lines that are no rows
+  // MARK: - Invalid rows, and lines that are not rows
 
   @Test(arguments: [
     "63M  a", "63M *a", "g63M  a", "63Mg  a", "M  a\0b", "63M\0  a", " 63M\ta".replacing("\t", with: "  "),
@@ -110,7 +111,7 @@ import Testing
     "SHA256 (a) = ",
     "\\WHIRLPOOL (a\\n) = 00", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=  a",
   ])
-  func tellsWhatHasTheShapeOfARow(line: String) throws {
+  func recognisesTheShapeOfARow(line: String) throws {
     let row = line.replacing("63M", with: sha256.dropLast()).replacing("M", with: sha256)
     #expect(try outline("\(row)\n\(sha256)  b\n") == ["!1", "b"])
     #expect(try outline("\(sha256)  b\n\(row)\n") == ["b", "!2"])
@@ -122,12 +123,12 @@ import Testing
     "untrusted comment: signify public key", "RWQKNnSPPKeJU1vWp2rVLYWHV3c8VEEvvk3AAAA+/AAAAAAAAAAAAAAA== x",
     "0123abc  a", "size (x) = y (z) was", "\0", "a\0b",
   ])
-  func takesTextBeforeTheFirstRowForText(line: String) throws {
+  func treatsTextBeforeTheFirstRowAsText(line: String) throws {
     #expect(try outline("\(line)\n\(sha256)  b\n") == ["#1", "b"])
     #expect(try outline("\(sha256)  b\n\(line)\n") == ["b", "!2"])
   }
 
-  @Test func takesCommentsEmptyLinesAndHeadingsForWhatTheyAre() throws {
+  @Test func recognisesCommentsEmptyLinesAndHeadings() throws {
     let lines = "# x\n\nMD5:\n\(md5)  a\n\n#\(md5)  b\nSHA-256 of all files: \n\(sha256)  c\n\(md5)0  d:\n"
     #expect(try outline(lines + " \t\n  # x\n") == ["#3", "a", "#7", "c", "!9", "#10", "#11"])
   }
@@ -143,7 +144,7 @@ import Testing
     """
 
   @Test(arguments: ManifestFormat.allCases)
-  func takesArmourForText(format: ManifestFormat) throws {
+  func treatsArmourAsText(format: ManifestFormat) throws {
     let writer = try ManifestWriter(format, algorithms: [.md5])
     var rows = [UInt8]()
     writer.appendHeader(to: &rows)
@@ -156,12 +157,12 @@ import Testing
     let first = manifest.count { $0 == "\n" } + 1
     let armour = [first, first + 1, first + 3, first + 4, first + 5].map { "#\($0)" }
     #expect(try outline(manifest + Self.signature) == ["#1", "#2", "a", "b"] + armour)
-    // What stands between the lines of a signature and is a row is not hidden by them.
+    // A row between the lines of a signature is still read.
     let hidden = manifest + Self.signature.replacing("=aBcD", with: String(decoding: rows, as: UTF8.self))
     #expect(try outline(hidden).count { $0 == "a" || $0 == "b" } == 4)
   }
 
-  /// No cut and no changed byte behind the first row of a manifest leaves a row out without a word.
+  /// A cut or a changed byte after the first row of a manifest never drops a row without a message.
   @Test(arguments: ManifestFormat.allCases)
   func namesEachRowThatIsDamaged(format: ManifestFormat) throws {
     let writer = try ManifestWriter(format, algorithms: [.sha256])
@@ -179,7 +180,7 @@ import Testing
     }
     let ends = manifest.indices.filter { manifest[$0] == UInt8(ascii: "\n") }
     let start = try #require(ends.dropLast().last) + 1
-    // A row that is cut so short that nothing of it remains is no row.
+    // A cut that leaves nothing of a row is not a malformed row.
     for end in (start + 1)..<(manifest.count - 1) { try judge(Array(manifest[..<end]), "cut") }
     for position in header..<(manifest.count - 1) where manifest[position] != UInt8(ascii: "\n") {
       for byte in [
@@ -192,7 +193,7 @@ import Testing
     }
   }
 
-  @Test func passesOnAReadingError() throws {
+  @Test func rethrowsAReadingError() throws {
     var reader = ManifestReader()
     #expect(throws: BatchError(.unreadable, "cannot read")) {
       try reader.next { _ throws(BatchError) in throw BatchError(.unreadable, "cannot read") }
@@ -201,7 +202,7 @@ import Testing
 
   // MARK: - hashdeep
 
-  @Test func readsTheColumnsThatTheHeaderNames() throws {
+  @Test func readsTheColumnsNamedInTheHeader() throws {
     let lines = """
       %%%% HASHDEEP-1.0
       %%%% size,md5,tiger,sha256,filename
@@ -225,7 +226,7 @@ import Testing
     #expect(entries[2].digests.map(\.algorithm) == [.md5])
   }
 
-  @Test func takesCarriageReturnsOffHashdeepLinesOnlyWhereTheHeaderHasThem() throws {
+  @Test func removesCarriageReturnsOnlyWhenTheHashdeepHeaderHasThem() throws {
     let lines = "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n3,\(md5),a\r\n"
     #expect(try outline(lines) == ["a\r"])
     let windows = "%%%% HASHDEEP-1.0\r\n%%%% size,md5,filename\r\n## x\r\n\r\n3,\(md5),a\r\n"
@@ -296,7 +297,7 @@ import Testing
     ("a type=link link=x", ""),
     ("a type=file rmd160digest=00 md5=M", "a"),
   ])
-  func missesADigestWhereOtherFilesHaveOne(line: String, expected: String) throws {
+  func reportsAMissingDigestWhenOtherFilesHaveOne(line: String, expected: String) throws {
     #expect(try outline("#mtree\na type=file sha256dig\"st=\(sha256)\n") == ["!2"])
     let rows = "#mtree\nb md5=M\n\(line)\n".replacing("M", with: md5)
     #expect(try outline(rows) == ["b"] + (expected.isEmpty ? [] : [expected]))
@@ -320,7 +321,7 @@ import Testing
     #expect(try outline("#mtree\n\(line)\nb md5=\(md5)\n") == ["!2", "b"])
   }
 
-  @Test func keepsCountOfFoldersWithBadNames() throws {
+  @Test func tracksFoldersWithBadNames() throws {
     let lines =
       "#mtree\nx type=dir\n\\q type=dir\nin md5=\(md5)\ny type=dir\n..\n..\nout md5=\(md5)\n..\nup md5=\(md5)\n"
     #expect(try outline(lines) == ["!3", "!4", "!5", "x/out", "up"])
@@ -374,11 +375,11 @@ import Testing
     (#"{"path":"a","md5":"M",}"#, "!1"), (#"{"path":"a" "md5":"M"}"#, "!1"), (#"{""#, "!1"),
     (#"{"x":1}"#, "!1"),
   ])
-  func readsFlatObjectsAlone(line: String, expected: String) throws {
+  func readsFlatObjectsOnly(line: String, expected: String) throws {
     #expect(try outline(line.replacing("M", with: md5)) == [expected])
   }
 
-  @Test func passesOverTheEventsBesideRows() throws {
+  @Test func skipsTheEventsBetweenRows() throws {
     let lines = """
       {"type":"problem","schema":1,"seq":0,"event":"missing","path":"x"}
       {"type":"file","schema":1,"seq":1,"path":"a","size":3,"md5":"\(md5)"}
@@ -394,7 +395,7 @@ import Testing
   // MARK: - Any input
 
   @Test(arguments: [1, 2, 7, 4096, 1 << 16])
-  func doesNotDependOnHowTheBytesArrive(pieces: Int) throws {
+  func doesNotDependOnThePieces(pieces: Int) throws {
     for lines in try ManifestFuzzTests.seeds() {
       #expect(try ManifestReader.items(in: lines, pieces: pieces) == ManifestReader.items(in: lines))
     }

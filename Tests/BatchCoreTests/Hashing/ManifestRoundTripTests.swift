@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ManifestRoundTripTests {
   @Test(arguments: ManifestFormat.allCases, [false, true])
-  func everyNameComesBackAsItWas(format: ManifestFormat, zero: Bool) throws {
+  func everyNameIsReadBackAsItWas(format: ManifestFormat, zero: Bool) throws {
     guard !zero || format != .mtree else { return }
     let algorithms: [DigestAlgorithm] = [.sha256, .md5]
     let writer = try ManifestWriter(format, algorithms: algorithms, zero: zero)
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(arguments: DigestAlgorithm.allCases, [ManifestFormat.gnu, .bsd, .json])
-  func everyAlgorithmComesBack(algorithm: DigestAlgorithm, format: ManifestFormat) throws {
+  func everyAlgorithmIsReadBack(algorithm: DigestAlgorithm, format: ManifestFormat) throws {
     let digest = try Digest.of(Array("abc".utf8), algorithm)
     let row = ManifestRow(
       path: "abc", digests: [digest], size: 3, modified: FileStatus.Time(seconds: 0, nanoseconds: 0))

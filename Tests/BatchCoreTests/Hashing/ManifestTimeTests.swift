@@ -39,12 +39,12 @@ import Testing
   @Test(arguments: [
     "", "-", ".", "1.", "x", "1.x", "+1", "--1", "1e3", "9223372036854775808", "99999999999999999999",
   ])
-  func refusesWhatIsNoTime(text: String) {
+  func refusesInvalidTimes(text: String) {
     #expect(FileStatus.Time(fields: Array(text.utf8)[...]) == nil)
     #expect(FileStatus.Time(number: Array(text.utf8)[...]) == nil)
   }
 
-  @Test func refusesWhatDoesNotFit() {
+  @Test func refusesTimesThatOverflow() {
     #expect(FileStatus.Time(fields: Array("1.1000000000".utf8)[...]) == nil)
     #expect(FileStatus.Time(number: Array("-9223372036854775808.5".utf8)[...]) == nil)
   }

@@ -23,7 +23,7 @@ import Testing
     return output
   }
 
-  /// Lines in an order of their own, since the shell sorts names in another than the tables have.
+  /// The lines, sorted, since the shell's order of names differs from that of the tables.
   private func sorted(_ lines: [UInt8], by terminator: UInt8 = UInt8(ascii: "\n")) -> [[UInt8]] {
     lines.split(separator: terminator).map(Array.init).sorted { $0.lexicographicallyPrecedes($1) }
   }
@@ -32,10 +32,10 @@ import Testing
     arguments: [
       (.sha256, "sha256sum"), (.md5, "md5sum"), (.sha512, "sha512sum"), (.blake2b, "b2sum"),
     ] as [(DigestAlgorithm, String)], [false, true])
-  func gnuAndBSDAreTheBytesOfCoreutils(tool: (DigestAlgorithm, String), zero: Bool) throws {
+  func gnuAndBSDFormsEqualTheOutputOfCoreutils(tool: (DigestAlgorithm, String), zero: Bool) throws {
     let folder = try TreeFixture()
     let z = zero ? "-z" : ""
-    // A name of one dash is the standard input to it.
+    // coreutils reads standard input for a name of one dash.
     let names = HostileNames.all.filter { $0 != "-" }
     let terminator: UInt8 = zero ? 0 : UInt8(ascii: "\n")
     let gnu = try manifest(of: folder, names, .gnu, [tool.0], zero: zero)
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: [ManifestFormat.gnu, .bsd], [DigestAlgorithm.xxh3, .xxh128])
-  func xxhsumVerifiesItsOwn(format: ManifestFormat, algorithm: DigestAlgorithm) throws {
+  func xxhsumVerifiesItsForm(format: ManifestFormat, algorithm: DigestAlgorithm) throws {
     let folder = try TreeFixture()
     let lines = try manifest(of: folder, ["a b", "c"], format, [algorithm])
     let check = try Outcome(shell: "xxhsum --strict -c -", input: lines, in: folder)
@@ -82,9 +82,9 @@ import Testing
   }
 
   @Test(arguments: [[DigestAlgorithm.md5, .sha256], [.sha256, .sha1, .md5], [.sha1]])
-  func hashdeepAuditsItsOwn(algorithms: [DigestAlgorithm]) throws {
+  func hashdeepAuditsItsForm(algorithms: [DigestAlgorithm]) throws {
     let folder = try TreeFixture()
-    // hashdeep itself takes a carriage return off the end of a line, so that such a name has "moved".
+    // hashdeep removes a carriage return at the end of a line, and then reports such a name as moved.
     let names = HostileNames.withoutNewline.filter { $0.bytes.last != UInt8(ascii: "\r") }
     let lines = try manifest(of: folder, names, .hashdeep, algorithms, below: folder.root)
     let list = try TreeFixture()
@@ -116,14 +116,14 @@ import Testing
     let list = try Outcome(shell: "bsdtar -tf -", input: lines)
     #expect(list.errors.isEmpty)
     #expect(list.output.filter { $0 == UInt8(ascii: "\n") }.count == names.count)
-    // Each name in the form that bsdtar itself gives it.
+    // Each name in the form that bsdtar gives it.
     let own = try Outcome(
       shell: "bsdtar --format=mtree --options='!all,type' -cf - . | bsdtar -tf - | grep -vx '\\./\\?'",
       in: folder)
     #expect(sorted(list.output) == sorted(own.output))
   }
 
-  @Test func mtreeHoldsWhatBsdtarFinds() throws {
+  @Test func mtreeContainsTheEntriesThatBsdtarFinds() throws {
     let folder = try TreeFixture()
     let lines = try manifest(of: folder, ["a b"], .mtree, [.sha256, .sha1, .md5, .sha384, .sha512])
     let stock = try Outcome(

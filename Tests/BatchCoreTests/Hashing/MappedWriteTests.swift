@@ -6,9 +6,10 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Writes through a shared mapping, which change no time while the page is dirty, are found by the next run.
+/// Writes through a shared mapping do not change a file's time while the page is dirty; the next run must
+/// find them.
 @Suite struct MappedWriteTests {
-  /// A page of a file that is written to through a mapping.
+  /// A page of a file that is mapped for writing.
   private final class Mapping {
     private let memory: UnsafeMutableRawPointer
 
@@ -26,7 +27,7 @@ import Testing
   }
 
   private let t: TreeFixture
-  /// Ten seconds later than the files.
+  /// Ten seconds after the times of the files.
   private let clock: @Sendable () -> FileStatus.Time = {
     let now = FileStatus.Time.now
     return FileStatus.Time(seconds: now.seconds + 10, nanoseconds: now.nanoseconds)
@@ -58,7 +59,7 @@ import Testing
     return (String(decoding: rows.withLock { $0 }, as: UTF8.self), cache.knownCount)
   }
 
-  /// The rows of the files: digest, archive, and whether they are unsettled.
+  /// A row for each file: its digest, its archive, and whether it is unsettled.
   private func backUp(day: Int, _ concurrency: Int, _ calls: FaultyCalls = FaultyCalls()) throws -> [String] {
     let set = try BackupSet(in: t.path("set"), named: "s")
     var batch = BatchOptions()
@@ -84,7 +85,7 @@ import Testing
     return rows
   }
 
-  /// On other file systems neither a lease nor a sync helps.
+  /// Neither a lease nor a sync helps on other file systems.
   private static let isOnDisk: Bool = {
     let folder = Place.disk.folder.withCString { open($0, O_RDONLY | O_DIRECTORY) }
     defer { close(folder) }
@@ -94,7 +95,7 @@ import Testing
   @Test("hash --cache shows the new digest", .enabled(if: isOnDisk), arguments: [1, 2, 7, 32])
   func cache(concurrency: Int) throws {
     let mapping = try Mapping(t.path("live/file"))
-    // With two hundred files more whose leases are refused the whole file system is synced.
+    // With 200 more files whose leases are refused, the whole file system is synced once.
     for many in [0, 200] {
       for number in 0..<many { try t.file(PathBytes("live/a\(number)"), size: 10) }
       let calls = FaultyCalls()
@@ -122,7 +123,7 @@ import Testing
   }
 
   @Test(
-    "a page that is dirty when its writer is gone is not synced, and what a later writer does to it is found",
+    "a dirty page of a writer that has ended is not synced, and a later write to it is found",
     .enabled(if: isOnDisk), arguments: [1, 7])
   func laterWriter(concurrency: Int) throws {
     try Mapping(t.path("live/file")).write("good")
@@ -136,7 +137,7 @@ import Testing
     #expect(try backUp(day: 2, concurrency, calls)[0].prefix(64) != first[0].prefix(64))
   }
 
-  /// Files of all kinds of content: small, of several buffers, of blocks for several lanes, with holes, with two names.
+  /// Files of all kinds of content: small, of several buffers, of several blocks, sparse, and with two names.
   private func contents() throws {
     try t.file("live/middle", size: 1 << 20)
     try t.file("live/large", size: 40 << 20)
@@ -147,7 +148,7 @@ import Testing
   }
 
   @Test(
-    "each file that a program may write to and that cannot be synced is archived again, whatever its kind",
+    "each kind of file that a program may write to and that cannot be synced is archived again",
     .enabled(if: isOnDisk), arguments: [1, 2, 7, 32])
   func unsettled(concurrency: Int) throws {
     try contents()
@@ -163,7 +164,9 @@ import Testing
     #expect(try backUp(day: 2, concurrency) == next)
   }
 
-  @Test("one block of a large file that may have been written to is enough", .enabled(if: isOnDisk))
+  @Test(
+    "a large file is archived again when a program may have written to one block of it",
+    .enabled(if: isOnDisk))
   func block() throws {
     try t.file("live/large", size: 40 << 20)
     for turn in 1...3 {
@@ -175,7 +178,7 @@ import Testing
   }
 
   @Test(
-    "the lease is taken before the content is read", .enabled(if: isOnDisk),
+    "the lease is requested before the content is read", .enabled(if: isOnDisk),
     arguments: [DigestAlgorithm.sha256, .blake3])
   func order(algorithm: DigestAlgorithm) throws {
     try contents()

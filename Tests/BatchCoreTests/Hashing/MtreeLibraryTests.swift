@@ -5,9 +5,9 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// What libarchive makes of the mtree manifests that are written here.
+/// Reads our mtree manifests with libarchive.
 @Suite struct MtreeLibraryTests {
-  @Test func aManifestIsReadByTheLibraryWithNamesSizesTimesAndDigests() throws {
+  @Test func libarchiveReadsNamesSizesTimesAndDigests() throws {
     let names = HostileNames.all.map(\.bytes)
     let writer = try ManifestWriter(.mtree, algorithms: [.sha256])
     var manifest = [UInt8]()

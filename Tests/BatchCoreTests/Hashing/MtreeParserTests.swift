@@ -4,7 +4,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("Defaults of mtree")
+@Suite("Defaults in an mtree manifest")
 struct MtreeParserTests {
   private static let md5 = "md5=d41d8cd98f00b204e9800998ecf8427e"
   private static let sha1 = "sha1=da39a3ee5e6b4b0d3255bfef95601890afd80709"
@@ -14,7 +14,7 @@ struct MtreeParserTests {
     return try lines.compactMap { try parser.parse(Array($0.utf8)) }
   }
 
-  @Test("hold until they are unset, one by one or all")
+  @Test("are valid until they are unset, one by one or all at once")
   func unset() throws {
     let all = "/set type=file size=7 time=5.25 \(Self.md5) \(Self.sha1)"
     let whole = try #require(try entries([all, "f"]).first)
@@ -27,7 +27,7 @@ struct MtreeParserTests {
     #expect(try entries(["/set type=dir \(Self.md5)", "f", "/unset type", "g"]).map(\.path) == ["f/g"])
   }
 
-  @Test("are named where they are not valid")
+  @Test("are named when they are invalid")
   func invalid() {
     for line in ["/set size=x", "/set type=odd", "/set time=x", "/set md5=12", "/set size"] {
       #expect(throws: MalformedLine.self, "\(line)") { try entries([line]) }

@@ -4,9 +4,9 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Digests of several contents at once against those of libcrypto.
+/// Compares digests of several contents at once with those of libcrypto.
 @Suite struct MultiBufferDigestsTests {
-  /// What this machine has; none where the library is not installed.
+  /// The methods that this machine supports; none if the library is not installed.
   private static let all = MultiBufferDigests.Method.allCases.compactMap {
     try? MultiBufferDigests(method: $0)
   }
@@ -43,13 +43,13 @@ import Testing
     }
   }
 
-  @Test func theLibraryIsThereForTheTests() {
+  @Test func theLibraryIsInstalled() {
     #if arch(x86_64)
       #expect(!Self.all.isEmpty)
     #endif
   }
 
-  @Test func allLengthsFromNoneTo300InEachOrder() throws {
+  @Test func allLengthsFrom0To300InEachOrder() throws {
     let contents = (0...300).map { $0..<($0 * 2) }
     for digests in Self.all {
       #expect(try self.digests(contents, by: opened(digests)) == expected(contents), "\(digests.method)")
@@ -59,7 +59,8 @@ import Testing
     }
   }
 
-  @Test("Lengths at the borders of blocks, and at the longest that the library can", arguments: [0, 1, 7])
+  @Test(
+    "Lengths near block sizes, and near the greatest length that the library accepts", arguments: [0, 1, 7])
   func borders(start: Int) throws {
     let counts = [1, 2, 16, 64, 256, 511, 1023].flatMap { blocks in
       [-9, -8, -1, 0, 1].map { blocks * 64 + $0 }
@@ -75,7 +76,7 @@ import Testing
   @Test func mixesOfAllLengths() throws {
     var numbers = SeededNumbers(seed: 256)
     for _ in 0..<Campaign.cases(100_000) {
-      // Mostly short ones, since what can go wrong does so where contents begin and end.
+      // Most contents are short, since mistakes occur at the beginning and the end of contents.
       let most = [64, 130, 300, 2_000].randomElement(using: &numbers) ?? 64
       let contents = (0..<Int.random(in: 1...20, using: &numbers)).map { _ in
         let start = Int.random(in: 0..<100_000, using: &numbers)
@@ -103,7 +104,7 @@ import Testing
     }
   }
 
-  @Test func withoutTheLibraryDigestsAreThoseOfLibcrypto() throws {
+  @Test func withoutTheLibraryDigestsComeFromLibcrypto() throws {
     let contents = (0...300).map { $0..<($0 * 3) }
     let absent = OptionalLibrary(threshold: 0) { () throws(BatchError) in
       try MultiBufferDigests(in: ["/var/empty"])
@@ -128,9 +129,9 @@ import Testing
   }
 }
 
-/// The self-test, and what follows when it fails.
+/// The self-test of the library, and the result when it fails.
 @Suite struct MultiBufferTrialTests {
-  /// Computes by libcrypto, and lets `spoil` change what comes out.
+  /// Computes by libcrypto, and lets `spoil` change the digests.
   private func check(
     longest: Int = 65_534, _ spoil: (Int, UnsafeMutablePointer<UInt8>) -> Void
   ) throws(BatchError) {
@@ -145,12 +146,12 @@ import Testing
     }
   }
 
-  @Test func passesWhatIsRight() throws {
+  @Test func acceptsCorrectDigests() throws {
     try check { _, _ in }
     try check(longest: 16 << 10) { _, _ in }
   }
 
-  @Test("One wrong bit of one digest is enough", arguments: [0, 55, 56, 64, 192, 199, 203])
+  @Test("One wrong bit in one digest fails the test", arguments: [0, 55, 56, 64, 192, 199, 203])
   func wrong(index: Int) {
     #expect {
       try check { if $0 == index { $1[31] ^= 1 } }
@@ -165,7 +166,7 @@ import Testing
     }
   }
 
-  @Test func whatFailedIsLeftAsideWithANote() throws {
+  @Test func aFailedMethodIsNotUsedAndIsNoted() throws {
     let library = OptionalLibrary<MultiBufferDigests>(threshold: 0) { () throws(BatchError) in
       try MultiBufferTrial.check(longest: 1000) { _, _ in true }
       return try MultiBufferDigests()
@@ -176,7 +177,7 @@ import Testing
     #expect(shown.note.contains("self-test"))
   }
 
-  @Test func isOpenedWhenItIsFirstWorthIt() throws {
+  @Test func isOpenedWhenItIsFirstNeeded() throws {
     let library = OptionalLibrary(threshold: 100) { 7 }
     #expect(library.tool(for: 60) == nil)
     #expect(library.tool(for: 39) == nil)

@@ -4,7 +4,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-/// Digests of two contents at once against those of libcrypto.
+/// Compares digests of two contents at once with those of libcrypto.
 @Suite(.enabled(if: PairedDigests.isOffered)) struct PairedDigestsTests {
   private static let bytes: [UInt8] = {
     var numbers = SeededNumbers(seed: 27)
@@ -18,7 +18,7 @@ import Testing
         guard let base = buffer.baseAddress else { return }
         PairedDigests.compute(contents.map { UnsafeRawBufferPointer(rebasing: raw[$0]) }, into: base)
       }
-      // Nothing is written behind them.
+      // Nothing is written after the digests.
       #expect(digests.last == 0)
       return contents.indices.map { Digest(.sha256, bytes: digests[($0 * 32)..<($0 * 32 + 32)]) }
     }
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test func allLengthsFromNoneTo300InEachOrder() throws {
+  @Test func allLengthsFrom0To300InEachOrder() throws {
     let contents = (0...300).map { $0..<($0 * 2) }
     #expect(try digests(contents) == expected(contents))
     #expect(try digests(contents.reversed()) == expected(contents.reversed()))

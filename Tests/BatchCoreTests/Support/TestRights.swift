@@ -1,7 +1,7 @@
 @testable import BatchCore
 @testable import BatchEngine
 
-// Tests decode by hand.
+// Gives tests the right to decode.
 
 extension CompressionFormat {
   func makeDecoder(_ options: DecoderOptions = DecoderOptions()) throws(BatchError) -> StreamDecoder {

@@ -5,7 +5,7 @@ import TestSupport
 @testable import BatchEngine
 @testable import BatchOutputs
 
-/// A run of a job that writes outputs over a fixture, and everything that it told.
+/// A run of a job that writes outputs for a fixture, with everything that it reported.
 struct TransformRun {
   struct Failed: Error {
     let error: BatchError
@@ -13,15 +13,15 @@ struct TransformRun {
 
   let counts: Counters.Snapshot
   let stopped: BatchError?
-  /// A line for each report, in order, with paths from the root of the fixture.
+  /// A line for each report, in order, with paths relative to the fixture.
   let reports: [String]
-  /// The problems that were met: loudness, event, name.
+  /// The reported problems: severity, event and name.
   let problems: [String]
-  /// Both, in the order in which they came.
+  /// Reports and problems in the order in which they were made.
   let events: [String]
 
   /// - Parameters:
-  ///   - operands: from the root of the fixture; all of it when empty.
+  ///   - operands: paths relative to the fixture; the whole fixture when empty.
   ///   - change: sets options before the run.
   static func compress(
     _ fixture: TreeFixture, _ operands: [PathBytes] = [""], to format: CompressionFormat = .gz,
@@ -70,7 +70,7 @@ struct TransformRun {
     var options = OutputOptions(naming: OutputNaming(direction, directory: directory))
     var batch = BatchOptions()
     batch.concurrency = concurrency
-    // What is synced is a matter of other tests, and the disk's pace none of these.
+    // Other tests check syncing; here it would only cost time.
     options.isSynced = false
     change(&options, &batch)
     let events = Recorder<String>()
@@ -104,7 +104,7 @@ struct TransformRun {
   }
 }
 
-/// Standard output where nothing is to come.
+/// Standard output of a run that writes nothing to it.
 private struct NoStream: ResultStream {
   func write(_ bytes: [UInt8]) throws(BatchError) {
     throw BatchError(.invalid, "nothing was to be written")

@@ -5,7 +5,7 @@ import Testing
 @testable import BatchCore
 
 @Suite struct ConcurrencySweepTests {
-  /// Runs a sweep in which each setting takes what `seconds` says, with some noise.
+  /// Runs a sweep in which each setting takes the time that `seconds` gives, with some noise.
   private func sweep(
     most: Int = 64, parts: Int = .max, budget: Double = 30, noise: Double = 0.01, seed: UInt64 = 1,
     seconds: (ConcurrencySweep.Setting) -> Double
@@ -22,7 +22,7 @@ import Testing
     return (sweep, elapsed)
   }
 
-  @Test("On processors the smallest number that uses all of them is recommended", arguments: [2, 4, 8])
+  @Test("On processors, the smallest number that uses all of them is recommended", arguments: [2, 4, 8])
   func processors(count: Int) {
     let found = sweep {
       0.5 * max(1, Double(count) / Double($0.concurrency)) * (1 + 0.001 * Double($0.concurrency))
@@ -31,19 +31,19 @@ import Testing
     #expect(found.elapsed <= 32)
   }
 
-  @Test func aDiskIsReadByOne() {
+  @Test func oneOperationIsRecommendedForADiskThatIsSlowerWithMore() {
     let found = sweep { 0.4 * (1 + 0.2 * Double($0.concurrency - 1)) }
     #expect(found.sweep.recommendation?.concurrency == 1)
-    // More is not measured when it is hopeless.
+    // A greater number is not measured when it cannot be faster.
     #expect(found.sweep.points.last?.seconds.isEmpty == true)
   }
 
-  @Test func aWideDeviceIsReadByMany() {
+  @Test func manyOperationsAreRecommendedForADeviceThatServesMany() {
     let found = sweep { 6 / Double(min($0.concurrency, 48)) }
     #expect(found.sweep.recommendation?.concurrency == 48)
   }
 
-  @Test func aStrideIsRecommendedWhereItIsClearlyFaster() {
+  @Test func aStrideIsRecommendedWhenItIsClearlyFaster() {
     let faster = sweep { $0.stride == 64 ? 0.3 : 0.4 }
     #expect(faster.sweep.recommendation?.stride == 64)
     #expect(faster.sweep.recommendation?.concurrency == 1)
@@ -52,7 +52,7 @@ import Testing
     #expect(hardly.sweep.recommendation?.concurrency == 1)
   }
 
-  @Test("Where all numbers are as fast, the smallest is recommended, and the reason is that")
+  @Test("When all numbers are equally fast, the smallest is recommended as a flat curve")
   func aFlatCurve() {
     let found = sweep { 0.3 + 0.00001 * Double($0.concurrency) }.sweep.recommendation
     #expect(found?.concurrency == 1)
@@ -63,7 +63,7 @@ import Testing
     #expect(part <= 0.02)
   }
 
-  @Test("Where runs of one setting differ as much as the settings, auto is recommended", arguments: 1...20)
+  @Test("When runs of one setting differ as much as the settings, auto is recommended", arguments: 1...20)
   func noise(seed: UInt64) {
     let found = sweep(noise: 0.3, seed: seed) { 0.3 * (1 + 0.001 * Double($0.concurrency)) }.sweep
     let recommendation = found.recommendation
@@ -75,13 +75,15 @@ import Testing
       #expect(part > 0.1)
       return
     }
-    // By chance one setting seems slower: then it is the smallest number within the noise, and not a large one.
+    // By chance one setting may seem slower. Then the smallest number within the noise is recommended, not a
+    // large one.
     #expect(recommendation?.concurrency ?? 0 <= 3, "\(found.points)")
     #expect(recommendation?.reason != nil)
   }
 
   @Test(
-    "With noise, the smallest number within it is recommended where the curve is not flat", arguments: 1...20)
+    "When the curve is not flat, the smallest number within the noise of the best is recommended",
+    arguments: 1...20)
   func noisyProcessors(seed: UInt64) {
     let found = sweep(noise: 0.15, seed: seed) { 0.5 * max(1, 4 / Double($0.concurrency)) }.sweep
     #expect(
@@ -90,7 +92,7 @@ import Testing
     if case .nearest = found.recommendation?.reason {} else { Issue.record("no reason") }
   }
 
-  @Test("What takes too little time says nothing", arguments: [0.0004, 0.01])
+  @Test("Runs that are too short give no recommendation", arguments: [0.0004, 0.01])
   func shortRuns(seconds: Double) {
     let found = sweep(noise: 0.4) { seconds / Double(min($0.concurrency, 40)) }.sweep
     guard case .shortRuns(let taken) = found.recommendation?.reason else {
@@ -102,18 +104,18 @@ import Testing
     #expect(found.recommendation?.stride == nil)
   }
 
-  @Test("As many operations as there are parts are no measurement of the device")
+  @Test("A best number equal to the number of parts gives no recommendation")
   func fewParts() {
     let few = sweep(parts: 5) { 0.5 / Double(min($0.concurrency, 5)) }.sweep
     #expect(few.points.last?.setting.concurrency == 5)
     #expect(few.recommendation == .init(concurrency: nil, reason: .fewParts))
     #expect(sweep(parts: 1) { _ in 1 }.sweep.recommendation == .init(concurrency: nil, reason: .fewParts))
-    // Two of five are a finding all the same.
+    // The best number of two is below the five parts, so it is recommended.
     let two = sweep(parts: 5) { 0.5 / Double(min($0.concurrency, 2)) }.sweep
     #expect(two.recommendation?.concurrency == 2)
   }
 
-  @Test func whatContendsIsMeasuredUntilItsSpreadIsKnown() {
+  @Test func theBestSettingsAreMeasuredUntilTheirSpreadIsKnown() {
     let found = sweep(noise: 0.08) { $0.concurrency == 2 ? 0.1 : $0.concurrency == 3 ? 0.102 : 0.15 }
     let runs = found.sweep.points.map(\.seconds.count)
     #expect(runs[1] > 3 && runs[1] <= 9, "\(runs)")
@@ -121,7 +123,7 @@ import Testing
     #expect(found.sweep.points[1].spread != nil)
   }
 
-  @Test func theTimeIsKept() {
+  @Test func theBudgetOfTimeIsKept() {
     let found = sweep(budget: 5) { _ in 1 }
     #expect(found.elapsed <= 20)
     #expect(found.sweep.recommendation != nil)
@@ -130,13 +132,13 @@ import Testing
     #expect(none.recommendation == nil)
   }
 
-  @Test(arguments: [1, 2, 5, 7, 64, 100]) func measuresNoMoreThanTheMost(most: Int) {
+  @Test(arguments: [1, 2, 5, 7, 64, 100]) func measuresNoNumberAboveTheLimit(most: Int) {
     let found = sweep(most: most, budget: 60) { 3 / Double($0.concurrency) }
     #expect(found.sweep.points.last?.setting.concurrency == most)
     #expect(found.sweep.recommendation?.concurrency == most)
   }
 
-  @Test func theMedianIsThatOfAllRuns() {
+  @Test func theMedianIsTakenOfAllRuns() {
     var sweep = ConcurrencySweep(most: 1, seconds: 100)
     for seconds in [3.0, 1, 2] {
       _ = sweep.next(elapsed: 0)

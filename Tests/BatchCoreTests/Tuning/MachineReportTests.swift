@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "A quota of half a processor binds, of version 1 and of version 2",
+    "A quota of half a processor limits the concurrency, in version 1 and in version 2",
     arguments: [
       ("0::/job\n", "cgroup/job/cpu.max", "50000 100000\n", "", ""),
       (
@@ -38,7 +38,7 @@ import Testing
     #expect(report.capacity.processors == 0.5)
   }
 
-  @Test func aLimitOfMemoryBinds() async throws {
+  @Test func aMemoryLimitLimitsTheConcurrency() async throws {
     try t.file("proc/self/cgroup", "0::/job\n")
     try t.file("proc/meminfo", "MemTotal: 8000000 kB\n")
     try t.file("cgroup/job/memory.max", "\(FileReader.largeMemory * 3)\n")
@@ -48,7 +48,7 @@ import Testing
     #expect(ConcurrencyBounds.binding(report.bounds.waiting)?.name == "memory")
   }
 
-  @Test func allProbesAreThere() async throws {
+  @Test func theReportHasAllProbes() async throws {
     try t.file("proc/loadavg", "1.25 1 1 1/2 3\n")
     try t.file("proc/cpuinfo", "processor: 0\nflags\t: fpu sha_ni avx2 other\n")
     let device = try DeviceFacts(of: t.root)
@@ -63,14 +63,14 @@ import Testing
     #expect(report.deviceError == nil)
   }
 
-  @Test func aFolderThatIsNotThereIsAnErrorAndTheRestIsKnown() async throws {
+  @Test func aMissingFolderIsAnErrorAndTheOtherFactsAreKnown() async throws {
     let report = try await gather(t.root.appending("none".utf8))
     #expect(report.device == nil)
     #expect(report.deviceError?.errno == 2)
     #expect(!report.capacity.limits.isEmpty)
   }
 
-  @Test("Of a file system that does not answer the rest is known all the same")
+  @Test("The other facts are known when the file system does not answer")
   func silence() async throws {
     let root = t.root
     try t.file("proc/loadavg", "1.25 1 1 1/2 3\n")

@@ -8,7 +8,7 @@ import Testing
 @Suite struct SavedDevicesTests {
   private static let id = "0123456789abcdef"
 
-  @Test func itsContentIsReadAgain() {
+  @Test func itsContentIsReadBack() {
     var devices = SavedDevices()
     devices[Self.id] = 12
     devices["ffffffffffffffff"] = 1
@@ -20,11 +20,11 @@ import Testing
     "0123456789abcdef 0", "0123456789abcdef -3", "0123456789abcdef 99999", "0123456789abcdef x", "0123 4",
     "0123456789abcdeg 4", "0123456789abcdef 4 5", "0123456789abcdef",
   ])
-  func whatIsNoLineIsLeftOut(line: String) {
+  func anInvalidLineIsSkipped(line: String) {
     #expect(SavedDevices(Array((line + "\n").utf8)).numbers.isEmpty)
   }
 
-  @Test func aFileThatOthersMayWriteSaysNothing() throws {
+  @Test func aFileThatOthersMayWriteIsNotUsed() throws {
     let t = try TreeFixture()
     try t.file("devices", "\(Self.id) 7\n")
     let path = t.root.appending("devices".utf8)
@@ -39,12 +39,12 @@ import Testing
     #expect(SavedDevices.path { $0 == "XDG_STATE_HOME" ? "/s" : nil } == "/s/batchproc/devices")
     #expect(SavedDevices.path { $0 == "HOME" ? "/home/u" : nil } == "/home/u/.local/state/batchproc/devices")
     #expect(SavedDevices.path { $0 == "HOME" ? "/h" : "relative" } == "/h/.local/state/batchproc/devices")
-    // A service may have no variable; the user database has a home for it.
+    // A service may not have the variable; the home of the user is then taken from the user database.
     let path = try #require(SavedDevices.path { _ in nil })
     #expect(path.isAbsolute && path.bytes.suffix(31).elementsEqual("/.local/state/batchproc/devices".utf8))
   }
 
-  @Test("a directory of another user is passed over", .enabled(if: geteuid() == 0)) func foreign() throws {
+  @Test("a directory of another user is not used", .enabled(if: geteuid() == 0)) func foreign() throws {
     let t = try TreeFixture()
     try t.folder("home")
     _ = t.path("home").withCString { chown($0, 65534, 65534) }

@@ -8,7 +8,7 @@ import Testing
   private static let sweep = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
 
   @Test(
-    "5,000 files on a slow device: 90 % of the best fixed number, and 97 % in the second half",
+    "5,000 files on a slow device run at 90 % of the best fixed number's rate, the second half at 97 %",
     arguments: [
       VirtualDevice(latency: 0.004, penalty: 1.5), VirtualDevice(latency: 0.008, penalty: 2.5),
       VirtualDevice(latency: 0.005, width: 16), VirtualDevice(latency: 0.020, width: 16),
@@ -25,7 +25,7 @@ import Testing
     #expect(bestHalf / adaptive.secondHalf >= 0.97, "\(adaptive.levels)")
   }
 
-  @Test("A device that becomes slow in the middle, and fast again, is followed within 2 s")
+  @Test("The number follows within 2 s when a device becomes slow in the middle of a run and fast again")
   func followsChanges() {
     let run = VirtualRun(VirtualFiles(count: 20_000), fixed: nil) { time in
       (6..<12).contains(time)
@@ -37,7 +37,7 @@ import Testing
     #expect(run.level(at: 14) >= 48, "\(run.levels)")
   }
 
-  @Test("It is followed within 2 s on a machine that others use too", arguments: 1...6)
+  @Test("The number follows a device within 2 s when other programs use the processors too", arguments: 1...6)
   private func followsChangesOnABusyMachine(seed: UInt64) {
     for bustle in [Bustle(wake: 0.002), Bustle(wake: 0.001, stalls: 1, stall: 0.03)] {
       let run = VirtualRun(VirtualFiles(count: 12_000), fixed: nil, seed: seed, bustle: bustle) { time in
@@ -45,7 +45,7 @@ import Testing
           ? VirtualDevice(latency: 0.006, penalty: 2.5, jitter: 0.1)
           : VirtualDevice(latency: 0.040, width: 64, jitter: 0.1)
       }
-      // At least seven tenths of what the device can do.
+      // At least seven tenths of the concurrency that the device can serve.
       #expect(run.level(at: 3.9) >= 45, "\(run.levels)")
       #expect(run.level(at: 6) <= 3, "\(run.levels)")
       #expect(run.level(at: 10) >= 45, "\(run.levels)")
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "Files that are unlike each other, on a disk that serves many: at most a fifth more than the best fixed number takes",
+    "Unlike files on a disk that serves many requests take at most 1.2 times as long as with the best number",
     arguments: [0.00005, 0.0003])
   func findsManyForUnlikeFiles(computing: Double) {
     let files = VirtualFiles(
@@ -69,24 +69,24 @@ import Testing
     #expect(ratios.sorted()[Int(count) / 2] <= 1.2, "\(ratios)")
   }
 
-  @Test("On a disk that serves many, a run has found many operations after a tenth of a second")
+  @Test("On a disk that serves many requests, the number is at least 16 after 0.05 s and 48 after 0.15 s")
   func findsManySoon() {
     let run = VirtualRun(fixed: nil) { _ in VirtualDevice(latency: 0.003, width: 64) }
     #expect(run.level(at: 0.05) >= 16, "\(run.levels)")
     #expect(run.level(at: 0.15) >= 48, "\(run.levels)")
   }
 
-  @Test("What is in memory first and then is not, and the other way round")
+  @Test("The number rises when files are no longer in the page cache, and falls when they are again")
   func followsTheCache() {
     let files = VirtualFiles(count: 60_000, computing: 0.00005) { (20_000..<30_000).contains($0) }
     let run = VirtualRun(files, fixed: nil) { _ in VirtualDevice(latency: 0.002, width: 32) }
-    // 0.5 s, 0.6 s and 0.75 s.
+    // The files in memory, those on the disk and those in memory again take 0.5 s, 0.6 s and 0.75 s.
     #expect(run.levels.allSatisfy { $0.time > 0.4 || $0.level <= 4 }, "\(run.levels)")
     #expect(run.level(at: 0.8) >= 16, "\(run.levels)")
     #expect(run.level(at: run.seconds) <= 3, "\(run.levels)")
   }
 
-  @Test("Where many requests may make a device slow, steps are short")
+  @Test("The number grows in short steps on a device that many requests may make slow")
   func isCareful() {
     let disk = VirtualRun(fixed: nil, isCareful: true) { _ in VirtualDevice(latency: 0.004, penalty: 1.5) }
     #expect(disk.levels.allSatisfy { $0.level <= 4 }, "\(disk.levels)")
@@ -94,7 +94,7 @@ import Testing
     #expect(other.level(at: other.seconds) >= 48, "\(other.levels)")
   }
 
-  @Test("While the lanes wait for a walk that waits for a device, the number of both grows")
+  @Test("The number grows while the lanes wait for a walk that waits for a device")
   func growsForTheWalk() {
     var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
     for turn in 0..<100 {
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test(
-    "While the lanes wait for a walk that computes, or for a collector, the number stays", arguments: [0, 2])
+    "The number stays while the lanes wait for a walk that computes, or for a collector", arguments: [0, 2])
   func staysForWhatComputes(running: Int) {
     var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
     for turn in 0..<300 {
@@ -120,12 +120,13 @@ import Testing
   }
 
   @Test(
-    "A number that the last operations do not reach is judged by as many as are left", arguments: [5, 14])
+    "A number is judged by the operations that are left when these are fewer than the number",
+    arguments: [5, 14])
   func judgesTheLastOperations(left: Int) {
     var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
     var (files, turnsWithMore) = (0, 0)
     for turn in 0..<600 {
-      // A disk that is slower with more than two.
+      // A disk that is slower with more than two operations.
       files += controller.level <= 2 ? 5 : 2
       _ = controller.take(
         AdaptiveConcurrency.Reading(
@@ -137,13 +138,13 @@ import Testing
     #expect((1..<60).contains(turnsWithMore), "of 600")
   }
 
-  @Test("A run that has found its number takes few readings")
+  @Test("A run whose number is settled takes fewer than 35 readings in a second")
   func restsWhenSettled() {
     let run = VirtualRun(fixed: nil) { _ in VirtualDevice(latency: 0.040, width: 64) }
     #expect(Double(run.readings) < 35 * run.seconds)
   }
 
-  @Test("Where the processors are busy nothing is tried", arguments: [1, 2, 4, 8])
+  @Test("No other number is tried while the processors are busy", arguments: [1, 2, 4, 8])
   func staysWhereProcessorsAreTheLimit(processors: Int) {
     var controller = AdaptiveConcurrency(
       start: processors, ceiling: 64, processors: Double(processors))
@@ -159,7 +160,8 @@ import Testing
   }
 
   @Test(
-    "Where the processors are busy with few operations, many become few in half a second", arguments: [2, 8])
+    "A high number falls to that of the processors within half a second when these are busy",
+    arguments: [2, 8])
   func fallsWhereProcessorsAreTheLimit(processors: Int) {
     var controller = AdaptiveConcurrency(start: 64, ceiling: 64, processors: Double(processors))
     for turn in 0..<50 {
@@ -173,7 +175,7 @@ import Testing
   }
 
   @Test(
-    "Beside others, threads that compute get a part of a processor, and those that wait for a device are seldom awake"
+    "The number stays when threads compute, and grows when they wait for a device"
   )
   func sharesTheMachine() {
     func last(_ computed: Int, _ blocked: Int) -> Int {
@@ -192,7 +194,7 @@ import Testing
     #expect(last(300, 1) > 2)
   }
 
-  @Test func halfAProcessorIsUsedByHalfOfOne() {
+  @Test func oneOperationUsesHalfAProcessor() {
     var controller = AdaptiveConcurrency(start: 1, ceiling: 64, processors: 0.5)
     for turn in 0..<500 {
       _ = controller.take(

@@ -10,7 +10,7 @@ import Testing
     CapacityLimit(resource, name: name, value: value, source: "test")
   }
 
-  @Test("the least limit of each resource binds")
+  @Test("the concurrency follows from the least limit of each resource")
   func binding() {
     let capacity = Capacity(limits: [
       limit(.processors, 8, "affinity"), limit(.processors, 2, "quota"), limit(.memory, 100),
@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test(
-    "the physical memory is read in kibibytes, and odd files give none",
+    "the physical memory is read in kibibytes, and is unknown when the file is malformed",
     arguments: [
       ("MemTotal:       16315540 kB\nMemFree: 1 kB\n", 16_315_540 * 1_024),
       ("MemFree: 1 kB\nMemTotal: 1 kB", 1_024),
@@ -54,7 +54,7 @@ import Testing
     #expect(capacity.limits.first { $0.name == "physical memory" }?.value == expected)
   }
 
-  @Test("without proc and cgroup file systems the calls alone tell")
+  @Test("without the proc and cgroup file systems, the system calls alone give the capacity")
   func nothingMounted() {
     let capacity = Capacity.current(proc: "/nonexistent", controlGroups: "/nonexistent")
     #expect(capacity.concurrency >= 1)

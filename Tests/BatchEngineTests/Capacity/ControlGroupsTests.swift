@@ -13,7 +13,7 @@ import Testing
     try proc.folder("self")
   }
 
-  /// The values found with these files below the cgroup mount.
+  /// The limits that these files below the cgroup mount set.
   private func limits(groups: String, _ files: [String: String]) throws -> [CapacityLimit] {
     try proc.file("self/cgroup", groups)
     for (path, content) in files { try root.file(PathBytes(path), content) }
@@ -37,7 +37,7 @@ import Testing
     #expect(found.first { $0.value == 3 }?.source == root.path("a/cpu.max").description)
   }
 
-  @Test("version 1: the quota of joined controllers, the limit of memory, and none for -1")
+  @Test("version 1: the quota of joined controllers and the limit of memory are read, and -1 is no limit")
   func separateHierarchies() throws {
     let found = try limits(
       groups: "4:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n2:cpuset:/\n1:name=systemd:/\n",
@@ -52,14 +52,14 @@ import Testing
     #expect(values(found, .memory) == [1 << 28])
   }
 
-  @Test("version 1: joined controllers that are mounted as one of their names")
+  @Test("version 1: joined controllers are found when the mount is named after one of them")
   func joinedControllersApart() throws {
     let found = try limits(
       groups: "3:cpu,cpuacct:/\n", ["cpu/cpu.cfs_quota_us": "100000\n", "cpu/cpu.cfs_period_us": "100000\n"])
     #expect(values(found, .processors) == [1])
   }
 
-  @Test("both versions beside each other")
+  @Test("version 1 and version 2 are read when both are mounted")
   func hybrid() throws {
     let found = try limits(
       groups: "2:memory:/m\n0::/u\n",
@@ -69,14 +69,14 @@ import Testing
   }
 
   @Test(
-    "in a container that is told a path of its host, the mount itself counts",
+    "the limits of the mount itself are read when /proc/self/cgroup gives a path of the host",
     arguments: ["0::/docker/not-here", "0::/../../other", "0::/", "0::/a:b/c"])
   func hostPath(groups: String) throws {
     #expect(values(try limits(groups: groups, ["cpu.max": "200000 100000"]), .processors) == [2])
   }
 
   @Test(
-    "part of a processor counts as a whole one",
+    "a part of a processor counts as one processor",
     arguments: [
       ("1000 100000", 1), ("100000 100000", 1), ("100001 100000", 2), ("18446744073709551615 1", .max),
     ]
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test(
-    "odd content is no limit",
+    "malformed content is no limit",
     arguments: [
       "", "max", "max 100000", "100000", "100000 0", "0 100000", "-1 100000", "x y", "100000 max",
       "99999999999999999999 100000", "1 2 3", "\u{0}\u{0} \u{0}",
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(
-    "odd lines of /proc/self/cgroup are passed by",
+    "malformed lines of /proc/self/cgroup are skipped",
     arguments: ["", "\n\n", "0", "0:", "::::", "x::/", "7:cpu"])
   func oddGroups(groups: String) throws {
     #expect(try limits(groups: groups, ["cpu.max": "200000 100000"]).isEmpty)

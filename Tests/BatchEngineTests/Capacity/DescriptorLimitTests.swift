@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.serialized) struct DescriptorLimitTests {
   @Test(
-    "files get half of the limit, as far as the reserve stays free",
+    "files get half of the limit, or less when the reserve needs more",
     arguments: [
       (16, 2), (17, 3), (24, 10), (28, 14), (29, 14), (64, 32), (1_024, 512),
       (.max, .max),
@@ -14,7 +14,7 @@ import Testing
     #expect(try DescriptorLimit(soft: soft, hard: .max).budget() == expected)
   }
 
-  @Test("too few descriptors are an error that says what to do", arguments: [0, 4, 15] as [UInt64])
+  @Test("a limit that is too low is an error that says how to raise it", arguments: [0, 4, 15] as [UInt64])
   func tooFew(soft: UInt64) throws {
     let error = try #require(throws: BatchError.self) { try DescriptorLimit(soft: soft, hard: soft).budget() }
     #expect(error.code == .exhausted)

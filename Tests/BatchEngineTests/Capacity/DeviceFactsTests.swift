@@ -11,12 +11,12 @@ import Testing
   init() throws { fixture = try TreeFixture() }
 
   @Test(
-    "A disk that says that its head moves is believed when it is not a virtual one",
+    "A disk that reports that it rotates is rotational unless it is a virtual one",
     arguments: [
       ("1", "ATA     ", "ST4000DM004-2CV1", true), ("0", "ATA     ", "ST4000DM004-2CV1", false),
       ("1", "ATA     ", "QEMU HARDDISK   ", false), ("1", "ATA     ", "VBOX HARDDISK   ", false),
       ("1", "VMware  ", "Virtual disk    ", false), ("1", "Msft    ", "Virtual Disk    ", false),
-      // virtio, loop, device mapper.
+      // Devices of virtio, loop devices and the device mapper.
       ("1", "0x1af4", nil, false), ("1", nil, nil, false),
     ] as [(String, String?, String?, Bool)])
   func isRotational(rotational: String, vendor: String?, model: String?, isExpected: Bool) throws {

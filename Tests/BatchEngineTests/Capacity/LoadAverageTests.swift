@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test(
-    "the pressure is the part of the last 10 s in which some thread waited",
+    "the pressure is the share of the last 10 s in which some thread waited",
     arguments: [
       ("some avg10=12.34 avg60=1.00 avg300=0.00 total=5\nfull avg10=0.00 avg60=0.00\n", 12.34),
       ("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", 0), ("some avg10=100.00", 100), ("", nil),
@@ -31,7 +31,7 @@ import Testing
     #expect(LoadLimit.average(50).load(proc: proc.root) == nil)
   }
 
-  @Test("without proc there is none; here there is one")
+  @Test("the load and the pressure are nil without /proc, and are read on this machine")
   func mounted() throws {
     #expect(LoadAverage.lastMinute(proc: "/nonexistent") == nil)
     #expect(try #require(LoadAverage.lastMinute()) >= 0)

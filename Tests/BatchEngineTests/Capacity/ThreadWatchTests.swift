@@ -9,7 +9,7 @@ import Testing
     #expect(answers.firstIndex(of: true) == 10)
   }
 
-  @Test("Progress, or a thread that can be had, begins the count anew")
+  @Test("Progress, or a thread that could be started, restarts the count")
   func startsAgain() {
     var patience = ThreadWatch.Patience()
     var answers: [Bool] = []

@@ -3,48 +3,52 @@ import TestSupport
 
 @testable import BatchEngine
 
-/// A device in virtual time: so many requests are served at once, and each further one makes a new one slower.
+/// A device in virtual time: it serves `width` requests at once, and each request in service makes a new one
+/// slower.
 struct VirtualDevice: Sendable {
-  /// Seconds of a request.
+  /// How long one request takes, in seconds.
   var latency: Double
   var width = Int.max
   /// The part of the latency that each request in service adds to a new one.
   var penalty = 0.0
-  /// How far a latency may be from what it should be, as a part of it.
+  /// The greatest relative deviation of a latency, at random in both directions.
   var jitter = 0.0
 }
 
-/// The files of a run: alike, unless something else is said.
+/// The files of a run, which are all alike by default.
 struct VirtualFiles: Sendable {
   var count = 5000
-  /// Seconds of computing that a file takes, on average.
+  /// How long one file computes on average, in seconds.
   var computing = 0.0001
-  /// How unlike each other files are, and stretches of 300 files, by the deviation of the logarithm of what they take.
+  /// The standard deviation of the logarithm of a file's work, and of that of a stretch of 300 files.
   var deviation = 0.0
   var deviationOfStretches = 0.0
-  /// Which files are not in memory.
+  /// Whether a file has to be read from the device, by its number.
   var isCold: @Sendable (Int) -> Bool = { _ in true }
 }
 
-/// A machine that others use too: threads that were woken wait for a processor, and now and then nothing runs at all.
+/// A machine that other programs use too: a woken thread waits for a processor, and at times no thread runs
+/// at all.
 struct Bustle: Sendable {
-  /// Mean seconds from the end of a request to the moment at which its thread runs, and by which a reading is late.
+  /// Mean seconds between the end of a request and the moment at which its thread runs; readings are late by
+  /// as much.
   var wake = 0.0
-  /// How often in a second nothing runs, and for how many seconds.
+  /// How often in a second all threads stop, and for how many seconds on average.
   var stalls = 0.0
   var stall = 0.0
 }
 
-/// A run over files on a device, in virtual time, at a fixed or an adaptive concurrency. Operations share the processors.
+/// A run over files on a device, in virtual time, at a fixed or an adaptive concurrency. Operations share the
+/// processors.
 struct VirtualRun {
   private struct Operation {
-    /// When its request is served, or it runs, or it has computed.
+    /// When its request is served, its thread runs, or its computing ends.
     var due = 0.0
     var computing: Double
     var weight: Double
   }
 
-  /// Operations by when they are due, the first one last.
+  /// Operations in the order of their `due`, the first one at the end of the array.
   private struct Line {
     private(set) var operations: [Operation] = []
 
@@ -59,25 +63,25 @@ struct VirtualRun {
 
     mutating func removeFirst() -> Operation { operations.removeLast() }
 
-    /// Nothing is due before a moment.
+    /// Moves all operations that are due before `end` to `end`.
     mutating func hold(until end: Double) {
       for index in operations.indices { operations[index].due = max(operations[index].due, end) }
     }
   }
 
   private(set) var seconds = 0.0
-  /// Seconds that the second half of the files took.
+  /// How long the second half of the files took, in seconds.
   private(set) var secondHalf = 0.0
   private(set) var levels: [(time: Double, level: Int)] = []
   private(set) var readings = 0
   private var numbers: SeededNumbers
-  /// Their own, so that the files are the same at each concurrency.
+  /// A separate generator, so that the files are the same at each concurrency.
   private var numbersOfFiles: SeededNumbers
   private var stretch = 1.0
 
   /// - Parameters:
-  ///   - fixed: nil to adapt.
-  ///   - device: that of a moment.
+  ///   - fixed: a fixed concurrency; nil for one that adapts.
+  ///   - device: gives the device at a moment, in seconds from the beginning.
   init(
     _ files: VirtualFiles = VirtualFiles(), fixed: Int?, seed: UInt64 = 1, processors: Double = 2,
     ceiling: Int = 64, isCareful: Bool = false, bustle: Bustle = Bustle(), device: (Double) -> VirtualDevice
@@ -90,7 +94,7 @@ struct VirtualRun {
     var (time, nextReading) = (0.0, fixed == nil ? 0.0 : Double.infinity)
     var nextStall = bustle.stalls > 0 ? wait(1 / bustle.stalls) : .infinity
     var (waiting, serving, waking, computing) = ([Operation](), Line(), Line(), Line())
-    // What computes is due by a clock of its own, which runs as fast as each of the operations computes.
+    // Operations that compute are due by a separate clock, which advances as fast as each of them computes.
     var (begun, done, computed, clock) = (0, 0, 0.0, 0.0)
     func begin(_ operation: Operation) {
       var operation = operation
@@ -117,7 +121,7 @@ struct VirtualRun {
       let next = min(min(served, woken), min(finished, nextReading))
       let event = max(time, next)
       if event > nextStall {
-        // What was to happen meanwhile happens at its end; the device goes on.
+        // Threads that would have run during the stall run at its end; the device goes on serving.
         let end = nextStall + wait(bustle.stall)
         waking.hold(until: end)
         nextReading = max(nextReading, end)
@@ -153,13 +157,13 @@ struct VirtualRun {
     (seconds, secondHalf) = (time, secondHalf + time)
   }
 
-  /// The number of operations at a moment.
+  /// The concurrency at a moment, in seconds from the beginning.
   func level(at time: Double) -> Int { levels.last { $0.time <= time }?.level ?? 0 }
 
   private mutating func operation(_ index: Int, _ files: VirtualFiles) -> Operation {
     if index % 300 == 0 { stretch = logNormal(files.deviationOfStretches) }
     let factor = logNormal(files.deviation)
-    // Half of what a request takes does not depend on the bytes.
+    // Half of the time of a request does not depend on the bytes.
     return Operation(computing: files.computing * factor, weight: (0.5 + 0.5 * factor) * stretch)
   }
 
@@ -167,7 +171,7 @@ struct VirtualRun {
     mean > 0 ? -mean * log(1 - Double.random(in: 0..<1, using: &numbers)) : 0
   }
 
-  /// Of mean 1.
+  /// A random factor with mean 1, whose logarithm has this standard deviation.
   private mutating func logNormal(_ deviation: Double) -> Double {
     guard deviation > 0 else { return 1 }
     let (angle, chance) = (

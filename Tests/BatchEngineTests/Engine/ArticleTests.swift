@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// The articles of the libraries, held against sources and samples; `make docs` compiles them.
+/// The articles of the libraries name public symbols and show the samples as they are; `make docs` compiles
+/// them.
 @Suite struct ArticleTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -16,11 +17,11 @@ import Testing
   }
 
   @Test(arguments: ["BatchEngine", "BatchOutputs", "BatchCore"])
-  func linksNameWhatIsThere(library: String) throws {
+  func linksNameExistingSymbols(library: String) throws {
     let folder = "Sources/\(library)/\(library).docc"
     let articles = try Self.files(folder, ".md")
     let sources = try Self.files("Sources/\(library)", ".swift").map(Self.text).joined(separator: "\n")
-    // Names of public types and members; labels are docc's to compare.
+    // The names of public types and members; docc compares the argument labels.
     let declared = Set(
       sources.matches(
         of: /\b(?:class|struct|enum|protocol|func|var|let|case|typealias|associatedtype) +(\w+)/

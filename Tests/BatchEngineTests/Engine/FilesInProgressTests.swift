@@ -20,7 +20,7 @@ import Testing
       retained: 0)
   }
 
-  @Test func tellsWhereEachLaneIsAndSinceWhen() {
+  @Test func saysWhereEachLaneIsAndSinceWhen() {
     let clock = Clock()
     let progress = FilesInProgress { clock.now.load(ordering: .relaxed) }
     let lanes = (0..<3).map { _ in progress.addLane() }
@@ -68,7 +68,7 @@ import Testing
       if thread == 0 {
         _ = BatchRunner(run).run(ReadingJob(told: lines), over: run.tree([fixture.root]))
       } else {
-        // All others come to their end, also those of the lane that took the hung one before it.
+        // All other files are finished, also those of the lane that began the hung file.
         while run.filesInProgress.files.map(\.path) != [hung] || calls.count(of: .read, "f42") == 0 {
           sched_yield()
         }

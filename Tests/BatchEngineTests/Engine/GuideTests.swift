@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The documents name types and tests that exist, and the folders of the sources follow the rules of the design.
+/// Compares statements of the documents with the sources.
 @Suite struct GuideTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -30,7 +30,7 @@ import Testing
 
   private static let keywords = ["class ", "struct ", "enum ", "protocol "]
 
-  /// The names of types that are declared in a text; of those at the margin when `isOuter`.
+  /// The names of types that a text declares; with `isOuter`, only those declared without indentation.
   private static func types(in text: String, isOuter: Bool = false) -> Set<String> {
     Set(
       text.split(separator: "\n").compactMap { line in
@@ -73,7 +73,7 @@ import Testing
     var homes: [String: Set<String>] = [:]
     for source in try Self.sources("Sources") {
       let folder = source.path.split(separator: "/").dropLast().prefix(depth).joined(separator: "/")
-      // `import struct Glibc.stat` declares nothing.
+      // `import struct Glibc.stat` declares no type.
       let lines = source.text.split(separator: "\n").filter { !$0.hasPrefix("import ") }
       for line in lines { words[folder, default: []].formUnion(Self.words(in: line)) }
       for type in Self.types(in: lines.joined(separator: "\n"), isOuter: true) {
@@ -84,7 +84,7 @@ import Testing
     for (folder, words) in words {
       let target = folder.prefix { $0 != "/" }
       for word in words {
-        // What several targets declare belongs to the target that uses it.
+        // A name that several targets declare means the one of the target that uses it.
         guard let home = homes[word]?.filter({ $0.prefix { $0 != "/" } == target }), !home.contains(folder)
         else { continue }
         uses[folder, default: []].formUnion(home)
@@ -111,7 +111,7 @@ import Testing
   @Test(arguments: ["Sources", "Tests"]) func noFolderHasMoreThan20Files(root: String) throws {
     let sources = try Self.sources(root)
     let counts = Dictionary(grouping: sources) { $0.path.split(separator: "/").dropLast() }
-    // The tests mirror the sources by folders of the first level.
+    // Only the first level of test folders mirrors the sources.
     for (folder, files) in counts where root == "Sources" || folder.first == "EndToEndTests" {
       #expect(files.count <= 20, "\(folder.joined(separator: "/"))")
     }
@@ -131,7 +131,7 @@ import Testing
     for source in try ["Sources/BatchEngine", "Sources/BatchOutputs", "Sources/BatchCore"].flatMap({
       try Self.sources($0)
     }) {
-      // Another program has options of its own.
+      // This file contains the options of rclone.
       guard !source.path.hasSuffix("RcloneRemote.swift") else { continue }
       for line in source.text.split(separator: "\n") {
         guard line.contains("--") else { continue }

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Which names of the system the targets above the engine see, read from their import lines.
+/// Which system calls the targets above the engine can see, read from their import lines.
 ///
-/// Calls on files are in BatchEngine, where tests put faults in their place. A C library whose headers include those of the
-/// system can still bring such a call along, which the import lines do not show.
+/// Calls on files belong to BatchEngine, where tests replace them with faulty ones. The import lines do not
+/// show a call that a C library's headers bring in from the system's headers.
 @Suite struct ImportedCallsTests {
   /// Libraries that are imported as a whole.
   private static let modules: Set<String> = [
@@ -30,7 +30,8 @@ import Testing
     "Glibc.uselocale",
     "Glibc.pause", "Glibc.usleep", "Glibc.waitpid",
   ]
-  /// What is used of Foundation, which as a whole brings Glibc along, and has calls on files of its own.
+  /// The types that are used of Foundation. Foundation as a whole re-exports Glibc, and has file calls of its
+  /// own.
   private static let types: Set<String> = [
     "Foundation.Data", "Foundation.JSONDecoder", "Foundation.Operation", "Foundation.OperationQueue",
   ]
@@ -38,7 +39,7 @@ import Testing
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// Why an import line gives a file too much; nil for one that does not.
+  /// Why an import line is not allowed; nil if it is.
   private static func objection(to line: Substring) -> String? {
     let words = line.split(separator: " ").drop { $0 != "import" }.dropFirst()
     guard let last = words.last else { return "no module" }
@@ -72,7 +73,7 @@ import Testing
   }
 
   @Test(
-    "tells what may be imported from what may not",
+    "distinguishes allowed from forbidden import lines",
     arguments: [
       ("import Glibc", false), ("import CLinux", false), ("import Foundation", false),
       ("import Dispatch", true),

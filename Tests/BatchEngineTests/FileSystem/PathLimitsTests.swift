@@ -5,7 +5,7 @@ import Testing
 
 @Suite("How deep folders may lie, and how long their paths may be")
 struct PathLimitsTests {
-  @Test("64 KiB of path, and 16 bytes more for each level above 4,096")
+  @Test("a path may have 64 KiB, and 16 bytes more for each level above 4,096")
   func lengths() {
     #expect(PathLimits().levels == 4096 && PathLimits().length == 65_536)
     #expect(PathLimits(levels: 10).length == 65_536)
@@ -25,14 +25,14 @@ struct PathLimitsTests {
     #expect(first(long + "/12345") == nil && first(long + "/123456/7") == long + "/123456")
   }
 
-  @Test("names are counted without dots and empty ones, as they are kept in archives")
+  @Test("names are counted without dots and empty ones, as archives store them")
   func names() {
     for (path, count) in [("", 0), ("a", 1), ("a/", 1), ("/a//b/./c/", 3), ("./.", 0), ("..", 1), (".x", 1)] {
       #expect(PathLimits.names(in: Array(path.utf8)[...]) == count, "\(path)")
     }
   }
 
-  @Test("a walk names a folder that lies too deep, and nothing below it", arguments: [0, 8])
+  @Test("a walk names a folder that lies too deep, and reads nothing below it", arguments: [0, 8])
   func walk(readAhead: Int) throws {
     let fixture = try TreeFixture()
     try fixture.folder("1/2/3/4/5")

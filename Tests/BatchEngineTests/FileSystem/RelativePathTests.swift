@@ -5,7 +5,7 @@ import Testing
 @Suite("A path below a folder")
 struct RelativePathTests {
   @Test(
-    "is names and single slashes",
+    "has normal names and single slashes",
     arguments: [
       ("a", "a"), ("./a/b", "a/b"), ("./a/", "a"), ("./", ""), ("./.", ""), (".//a", "a"), ("././a", "a"),
       ("./.hidden/b", ".hidden/b"), ("./...", "..."), ("a//b/./c/", "a/b/c"), ("/a/b", "a/b"), ("///", ""),
@@ -19,7 +19,7 @@ struct RelativePathTests {
   }
 
   @Test(
-    "is refused where it leads out",
+    "is refused when it leads out",
     arguments: ["..", "../a", "./..", "./a/../b", "a/../b", "a/..", "/..", "a/b/../../.."])
   func refused(path: String) {
     #expect(throws: BatchError.self) { try RelativePath(PathBytes(path)) }
@@ -30,7 +30,7 @@ struct RelativePathTests {
     #expect(throws: BatchError.self) { try RelativePath(PathBytes([0x61, 0, 0x62])) }
   }
 
-  @Test("loses leading names")
+  @Test("can drop leading names")
   func dropping() throws {
     let path = try RelativePath("a/b/c")
     #expect(path.dropping(0) == path)

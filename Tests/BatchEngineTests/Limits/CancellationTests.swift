@@ -48,7 +48,7 @@ import Testing
     #expect(called.values == ["inner", "stop"])
   }
 
-  @Test func isCancelledInTheEyesOfEveryHandler() async throws {
+  @Test func isCancelledWhenAHandlerIsCalled() async throws {
     for round in 0..<200 {
       let cancellation = Cancellation()
       let seen = Recorder<Bool>()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(3))) struct MemoryBudgetTests {
   @Test func countsInPages() async throws {
-    // A byte more than a page takes two pages: two such takers fill four pages.
+    // One byte more than a page takes two pages, so two of them fill four pages.
     let budget = MemoryBudget(capacity: 4 * MemoryBudget.pageSize)
     let pair = Rendezvous(2)
     let crowd = Crowd()
@@ -20,7 +20,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, MemoryBudget.pageSize, 1 << 40, Int.max])
-  func letsOneTakerThroughWhateverItWants(byteCount: Int) {
+  func grantsARequestAboveItsCapacityToOneTaker(byteCount: Int) {
     let budget = MemoryBudget(capacity: 1)
     for _ in 0..<2 {
       budget.take(byteCount)

@@ -14,7 +14,7 @@ import Testing
     let budget = TokenBudget(capacity: 4)
     #expect(budget.acquire(asked) == taken)
     budget.release(taken)
-    // All of them are back.
+    // All tokens have been given back.
     #expect(budget.acquire(4) == 4)
     budget.release(4)
   }

@@ -4,11 +4,11 @@ import Testing
 @testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct CountersTests {
-  @Test func beginsAtNothing() {
+  @Test func beginsAtZero() {
     #expect(Counters().snapshot == Counters.Snapshot())
   }
 
-  @Test func countsEachThingByItself() {
+  @Test func countsEachValueSeparately() {
     let counters = Counters()
     counters.addSeen(10)
     for _ in 0..<2 { counters.addDone() }
@@ -40,7 +40,7 @@ import Testing
     #expect(counters.snapshot.failed == 1)
   }
 
-  @Test func losesNothingUnderThreads() async throws {
+  @Test func losesNoCountWithManyThreads() async throws {
     let counters = Counters()
     try await onThreads(4) { _ in
       for _ in 0..<5000 {

@@ -16,7 +16,7 @@ import Testing
     (EventPolicy.Action.ok, Severity.note, 0), (.warn, .warning, 0), (.fail, .failure, 0),
     (.retry(3), .failure, 3), (.retry(-1), .failure, 0),
   ])
-  func doesWhatItIsTold(action: EventPolicy.Action, severity: Severity, retries: Int) {
+  func doesWhatIsSetForTheEvent(action: EventPolicy.Action, severity: Severity, retries: Int) {
     var policy = EventPolicy()
     policy[.vanished] = action
     #expect(policy.severity(of: .vanished) == severity)
@@ -25,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: [Problem.Event.missing, .malformed])
-  func alwaysFailsForWhatWasAskedForAndIsNotThere(event: Problem.Event) {
+  func alwaysFailsForMissingAndMalformedInput(event: Problem.Event) {
     var policy = EventPolicy()
     policy[event] = .ok
     #expect(policy.severity(of: event) == .failure)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BatchEngine
 
-/// How long files take, where somebody asks for it.
+/// The time that each file takes, when an observer asks for it.
 @Suite struct FileTimeTests {
   private struct Observer: FileTimeObserver {
     let paths = Recorder<PathBytes>()
@@ -23,12 +23,12 @@ import Testing
     let run = RunContext(options: options, fileTimes: observer, calls: LinuxCalls())
     let source = run.tree([t.root, t.path("none")])
     _ = BatchRunner(run).run(ReadingJob(told: lines), over: source)
-    // What cannot be found has no time.
+    // A path that cannot be found has no time.
     #expect(observer.paths.values.map(\.description) == lines.values.map { String($0.prefix { $0 != " " }) })
     #expect(observer.paths.values.count == 300)
   }
 
-  @Test func theTimeForWhichALaneWasHeldIsLeftOut() {
+  @Test func theTimeThatALaneWasHeldIsLeftOut() {
     let lane = Lane()
     let context = WorkerContext(lane: lane, run: RunContext(fileTimes: Observer(), calls: LinuxCalls()))
     lane.heldTime = .seconds(1000)
@@ -41,7 +41,7 @@ import Testing
     #expect(durations.map { $0 < .seconds(-900) } == [true, false, false])
   }
 
-  @Test func withoutAnObserverNoTimeIsTaken() {
+  @Test func noTimeIsTakenWithoutAnObserver() {
     let context = WorkerContext(lane: Lane(), run: RunContext(calls: LinuxCalls()))
     context.startTime()
     context.endTime(of: PathBytes("x"))
@@ -63,7 +63,7 @@ import Testing
     #expect(stopwatch.times.map(\.path) == ["a", "m", "n", "b"])
   }
 
-  @Test func whatIsLeftOutIsNoTimeOfTheFile() {
+  @Test func excludedTimeIsNotCounted() {
     var stopwatch = FileStopwatch()
     stopwatch.leaveOut(.seconds(1000))
     stopwatch.end("a")

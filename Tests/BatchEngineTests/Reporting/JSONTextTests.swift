@@ -41,11 +41,11 @@ import Testing
       [0xff], [0xc2], [0x61, 0xc2], [0x80], [0xc0, 0xaf], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80],
       [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82],
     ] as [[UInt8]])
-  func saysNoToBytesThatAreNotUTF8(bytes: [UInt8]) {
+  func refusesBytesThatAreNotUTF8(bytes: [UInt8]) {
     #expect(literal(bytes) == nil)
   }
 
-  @Test func namesThatAreNotUTF8AreBase64UnderTheirOwnKey() {
+  @Test func namesThatAreNotUTF8AreBase64UnderASeparateKey() {
     var output = [UInt8]()
     JSONText.append(path: "a\"b", to: &output)
     #expect(String(decoding: output, as: UTF8.self) == #""path":"a\"b""#)

@@ -23,7 +23,7 @@ import Testing
     #expect(sum.withLock { $0 } == 4_000)
   }
 
-  @Test func theTimerCallsWithoutAnyAddition() {
+  @Test func theTimerCallsWithoutAnAddition() {
     let called = DispatchSemaphore(value: 0)
     let sampler = ProgressSampler(everyMilliseconds: 1) { added in
       if added == 0 { called.signal() }

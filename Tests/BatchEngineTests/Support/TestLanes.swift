@@ -1,7 +1,7 @@
 @testable import BatchEngine
 
 extension Lane {
-  /// One of a run of its own.
+  /// A lane of a run that has no other lanes.
   convenience init(calls: any FileSystemCalls = LinuxCalls()) {
     self.init(run: RunContext(calls: calls))
   }

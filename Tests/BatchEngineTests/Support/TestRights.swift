@@ -1,6 +1,6 @@
 @testable import BatchEngine
 
-// Tests call parts of roles by hand, with all rights and the calls of the kernel.
+// Tests call parts of roles directly, with all rights and the calls of the kernel.
 
 extension FileReader {
   convenience init(calls: any FileSystemCalls, mostHoles: UInt64 = .max) {

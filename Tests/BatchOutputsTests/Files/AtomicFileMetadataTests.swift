@@ -20,7 +20,7 @@ import Testing
     return raw
   }
 
-  @Test("permissions are what was asked for, whatever the umask, but no setuid, setgid or sticky bit")
+  @Test("permissions are the requested ones under any umask, without setuid, setgid and sticky bits")
   func permissions() throws {
     #expect(try status(after: .init(permissions: 0o640)).st_mode & 0o7777 == 0o640)
     #expect(try status(after: .init(permissions: 0o666)).st_mode & 0o7777 == 0o666)
@@ -28,7 +28,7 @@ import Testing
     #expect(try status(after: .init(permissions: 0)).st_mode & 0o7777 == 0)
   }
 
-  @Test("times are kept to the nanosecond, also before 1970")
+  @Test("times are stored to the nanosecond, also before 1970")
   func times() throws {
     let metadata = AtomicFile.Metadata(
       times: .init(
@@ -41,7 +41,9 @@ import Testing
     #expect(raw.st_mtim.tv_nsec == 999_999_999)
   }
 
-  @Test("root gives the file its owner", .enabled(if: geteuid() == 0, "only root may change owners"))
+  @Test(
+    "the file gets the requested owner when root writes it",
+    .enabled(if: geteuid() == 0, "only root may change owners"))
   func owner() throws {
     let raw = try status(after: .init(permissions: 0o640, owner: .init(user: 1_234, group: 4_321)))
     #expect(raw.st_uid == 1_234)
@@ -60,7 +62,7 @@ import Testing
     #expect(AtomicFile.permissions(processStatus: Array(status.utf8)) == permissions)
   }
 
-  @Test("without a wish a file gets the default permissions")
+  @Test("a file without requested permissions gets the default ones")
   func defaultPermissions() throws {
     #expect(try status(after: .init()).st_mode & 0o7777 == AtomicFile.defaultPermissions)
   }

@@ -34,7 +34,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     try file.commit(syncing: false)
   }
 
-  @Test("a size that cannot be looked at is an error, and not 0")
+  @Test("a size that cannot be read is an error, and not 0")
   func size() throws {
     let calls = FaultyCalls()
     let file = try AtomicFile(at: target, replacing: false, calls: calls)
@@ -45,9 +45,9 @@ private func status(_ path: PathBytes) -> FileStatus? {
     file.discard()
   }
 
-  // MARK: the name appears at the commit
+  // MARK: The name appears at the commit
 
-  @Test("the target appears complete at the commit, and no other file stays", arguments: [false, true])
+  @Test("the target appears complete at the commit, and no other file is left", arguments: [false, true])
   func commits(syncing: Bool) throws {
     let file = try AtomicFile(at: target, replacing: false)
     try file.write("one ")
@@ -68,7 +68,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     file.discard()
   }
 
-  @Test("without a commit there is neither target nor temporary file")
+  @Test("a file that is not committed leaves neither target nor temporary file")
   func letGo() throws {
     do {
       let file = try AtomicFile(at: target, replacing: false)
@@ -80,7 +80,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.names().isEmpty)
   }
 
-  @Test("after the commit it takes nothing more")
+  @Test("a committed file refuses further writes")
   func closed() throws {
     let file = try AtomicFile(at: target, replacing: false)
     try file.commit(syncing: false)
@@ -90,7 +90,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.text("out") == "")
   }
 
-  @Test("a name may be as long as the file system takes")
+  @Test("a name may be as long as the file system allows")
   func longName() throws {
     let name = PathBytes([UInt8](repeating: UInt8(ascii: "n"), count: 255))
     try write("x", to: folder.path(name))
@@ -102,9 +102,9 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.names() == [name])
   }
 
-  // MARK: what has the name already
+  // MARK: The name exists already
 
-  @Test("a file that exists is kept unless it may be replaced")
+  @Test("an existing file is kept unless it may be replaced")
   func existing() throws {
     try folder.file("out", "old")
     let error = try #require(throws: BatchError.self) { try write("new", to: target) }
@@ -115,7 +115,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.names() == ["out"])
   }
 
-  @Test("a symbolic link is never written through", arguments: ["canary", "nowhere"])
+  @Test("a symbolic link with the name is not followed", arguments: ["canary", "nowhere"])
   func symbolicLink(destination: String) throws {
     try folder.file("canary", "keep")
     try #require(target.withCString { symlink(destination, $0) } == 0)
@@ -152,7 +152,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.names() == ["fifo", "out"])
   }
 
-  @Test("what takes the name before the commit is kept", arguments: [false, true])
+  @Test("a file that takes the name before the commit is kept", arguments: [false, true])
   func lateComer(isDirectory: Bool) throws {
     let file = try AtomicFile(at: target, replacing: isDirectory)
     if isDirectory { try folder.folder("out") } else { try folder.file("out", "first") }
@@ -162,7 +162,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.names() == ["out"])
   }
 
-  @Test("of five writers to one target each one is complete, and the last one stays")
+  @Test("of five writers that replace one target, each writes a complete file and the last one stays")
   func concurrentReplacing() throws {
     let failures = Mutex(0)
     DispatchQueue.concurrentPerform(iterations: 5) { index in
@@ -176,7 +176,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.names() == ["out"])
   }
 
-  @Test("of five writers that may not replace, one wins and the others say so")
+  @Test("of five writers that may not replace, one succeeds and the others report the existing file")
   func concurrentFirst() throws {
     let codes = Mutex([BatchError.Code]())
     let files = try (0..<5).map { _ in try AtomicFile(at: target, replacing: false) }
@@ -192,17 +192,17 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(folder.names() == ["out"])
   }
 
-  // MARK: what cannot be
+  // MARK: Outputs that cannot be written
 
   @Test(
-    "what is not the name of a file is refused", arguments: ["", "/", ".", "..", "a/", "a/.", "a/..", "a\0b"])
+    "a path that is not a file name is refused", arguments: ["", "/", ".", "..", "a/", "a/.", "a/..", "a\0b"])
   func notAName(path: String) throws {
     let error = try #require(throws: BatchError.self) { try AtomicFile(at: PathBytes(path), replacing: true) }
     #expect(error.code == .invalid)
     #expect(error.path == PathBytes(path))
   }
 
-  @Test("a folder that does not exist, or is none, is an output that cannot be written")
+  @Test("a missing folder, or a file in its place, makes the output unwritable")
   func noFolder() throws {
     try folder.file("file", "")
     for name: PathBytes in ["missing/out", "file/out"] {
@@ -213,7 +213,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
   }
 
   @Test(
-    "whatever keeps the output from being written has one class",
+    "errors that prevent the output have the class unwritable",
     arguments: [ENOSPC, EDQUOT, EIO, EROFS, EACCES, EPERM, ENOENT, EFBIG, EXDEV])
   func unwritable(number: Int32) {
     let error = BatchError.output("write", errno: number, path: "t/out")
@@ -222,12 +222,13 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(error.path == "t/out")
   }
 
-  @Test("limits of the machine stay limits of the machine", arguments: [EMFILE, ENFILE, ENOMEM])
+  @Test("errors about limits of the machine keep their class", arguments: [EMFILE, ENFILE, ENOMEM])
   func exhausted(number: Int32) {
     #expect(BatchError.output("create", errno: number).code == .exhausted)
   }
 
-  @Test("a full disk leaves nothing behind and the old target alone", .enabled(if: SmallMount.isPossible))
+  @Test(
+    "a full disk leaves no temporary file, and the old target is kept", .enabled(if: SmallMount.isPossible))
   func fullDisk() throws {
     let mount = try SmallMount(at: folder, options: "size=64k")
     defer { mount.remove() }
@@ -244,7 +245,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(try #require(throws: BatchError.self) { try file.commit() }.code == .invalid)
   }
 
-  @Test("a read-only file system is found before any work", .enabled(if: SmallMount.isPossible))
+  @Test("a read-only file system is reported before any byte is written", .enabled(if: SmallMount.isPossible))
   func readOnly() throws {
     let mount = try SmallMount(at: folder, options: "size=64k,ro")
     defer { mount.remove() }
@@ -254,9 +255,9 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(error.path == target)
   }
 
-  // MARK: being stopped
+  // MARK: A run that is stopped
 
-  @Test("closing the area removes what is being written and refuses the rest")
+  @Test("closing the area removes the unfinished files and refuses new ones")
   func stopped() throws {
     let area = StagingArea()
     let written = try AtomicFile(at: target, replacing: true, area: area)

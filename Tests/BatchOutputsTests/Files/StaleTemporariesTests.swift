@@ -18,7 +18,7 @@ import Testing
     PathBytes(TemporaryName(boot: boot).bytes)
   }
 
-  @Test("what a dead run left is removed, and nothing else")
+  @Test("temporary files of an ended run are removed, and no other files")
   func dead() throws {
     let stale = [fileName(), fileName()].sorted()
     for name in stale { try folder.file(name, "half") }
@@ -30,7 +30,7 @@ import Testing
     #expect(folder.names() == foreign)
   }
 
-  @Test("a folder that is open as a place is cleared too")
+  @Test("stale files in a folder that was opened with O_PATH are removed too")
   func place() throws {
     let name = fileName()
     try folder.file(name, "half")
@@ -41,7 +41,7 @@ import Testing
     #expect(folder.names().isEmpty)
   }
 
-  @Test("a file that is being written is left alone, then committed")
+  @Test("a file that is being written is kept, and can be committed")
   func living() throws {
     let file = try AtomicFile(at: folder.path("out"), replacing: false)
     #expect(StaleTemporaries.remove(in: folder.root).removed.isEmpty)
@@ -50,7 +50,7 @@ import Testing
     #expect(folder.names() == ["out"])
   }
 
-  @Test("the files of this run stay, also those that are closed and have no lock")
+  @Test("the files of this run are kept, also those that are closed and have no lock")
   func spared() throws {
     let opened = try OpenFolder(of: folder.path("x"))
     let area = StagingArea()
@@ -62,7 +62,7 @@ import Testing
     #expect(folder.names() == [PathBytes(own.bytes)])
   }
 
-  @Test("a process that is killed leaves a stale file; while it lives its file is not")
+  @Test("a killed process leaves a stale file, which was not stale while the process ran")
   func killed() throws {
     let name = fileName()
     let locker = ["flock", "--no-fork", name.description, "sh", "-c", "echo locked; exec sleep 1000"]
@@ -76,7 +76,7 @@ import Testing
     #expect(folder.names().isEmpty)
   }
 
-  @Test("links, FIFOs and folders with such a name are not ours")
+  @Test("links, FIFOs and folders with such a name are kept")
   func otherKinds() throws {
     let canary = try folder.file("canary", "keep")
     try #require(
@@ -90,7 +90,7 @@ import Testing
     #expect(folder.names().count == 4)
   }
 
-  @Test("a free lock proves nothing about a file of another machine until it is a day old")
+  @Test("an unlocked file of another machine is stale only when it is more than a day old")
   func otherBoot() {
     let ours = TemporaryName(boot: 1)
     let other = TemporaryName(boot: 2)
@@ -103,7 +103,7 @@ import Testing
     #expect(!StaleTemporaries.isStale(unknown, age: 0, isShared: true, boot: 0))
   }
 
-  @Test("a file of an earlier boot goes once it is old")
+  @Test("an old file of an earlier boot is removed")
   func earlierBoot() throws {
     let path = try folder.file(fileName(boot: ~TemporaryName.currentBoot), "half")
     let old = timespec(tv_sec: 1_000_000_000, tv_nsec: 0)
@@ -111,7 +111,7 @@ import Testing
     #expect(StaleTemporaries.remove(in: folder.root).removed == [path])
   }
 
-  @Test("a folder that cannot be read is a failure to report, not to stop for")
+  @Test("a folder that cannot be read is reported as a failure, not thrown")
   func noFolder() {
     let outcome = StaleTemporaries.remove(in: "/nonexistent")
     #expect(outcome.removed.isEmpty)

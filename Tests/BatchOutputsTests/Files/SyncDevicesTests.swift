@@ -4,10 +4,10 @@ import Testing
 @testable import BatchEngine
 @testable import BatchOutputs
 
-@Suite("How outputs are brought to the disk")
+@Suite("Folders to sync file systems by")
 struct SyncDevicesTests {
   @Test(
-    "a kernel from 5.8 on reports the errors of a file system",
+    "a kernel reports errors of syncfs from version 5.8 on",
     arguments: [
       ("5.8.0", true), ("5.10.0-21-amd64", true), ("6.1", true), ("10.0.1", true), ("5.7.19", false),
       ("4.19.0-27", false), ("5", false), ("", false), ("strange", false),
@@ -16,7 +16,7 @@ struct SyncDevicesTests {
     #expect(SyncDevices.reportsErrors(release: release) == reports)
   }
 
-  @Test("each file system keeps the first folder of a run, as many as may be open")
+  @Test("the first folder on each file system is kept open, up to a limit")
   func keepsFirst() throws {
     let fixture = try TreeFixture()
     try fixture.folder("a")
@@ -26,25 +26,25 @@ struct SyncDevicesTests {
     devices.note(one)
     devices.note(other)
     guard case .together(let folder) = devices.way(for: other) else {
-      // overlayfs, where each output is synced by itself.
+      // On overlayfs each output is synced by itself.
       return
     }
     #expect(folder === one)
     devices.distrust(other)
     guard case .each = devices.way(for: one) else {
-      Issue.record("one call for all after a failure")
+      Issue.record("syncfs is used after a failure")
       return
     }
   }
 
-  @Test("where no folder may stay open each output is synced by itself")
+  @Test("each output is synced by itself when no folder may stay open")
   func keepsNone() throws {
     let fixture = try TreeFixture()
     let folder = try OpenFolder(of: fixture.path("x"))
     let devices = SyncDevices(limit: 0, release: "6.0")
     devices.note(folder)
     guard case .each = devices.way(for: folder) else {
-      Issue.record("a folder was kept")
+      Issue.record("syncfs is used without an open folder")
       return
     }
   }

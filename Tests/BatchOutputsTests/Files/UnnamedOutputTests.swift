@@ -5,7 +5,7 @@ import Testing
 @testable import BatchEngine
 @testable import BatchOutputs
 
-/// Outputs that have no name, nor a temporary one, until they are complete.
+/// Outputs that have neither a final nor a temporary name until they are complete.
 @Suite struct UnnamedOutputTests {
   private let folder: TreeFixture
   private let target: PathBytes
@@ -32,7 +32,7 @@ import Testing
     return FileStatus(raw).mode & 0o7777
   }
 
-  @Test("the folder is empty until the file is named; then it has its content and its mode")
+  @Test("the folder is empty until the file gets its name; then the file has its content and its mode")
   func isNamedAtTheEnd() throws {
     for permissions: UInt32 in [0o644, 0o600, 0o444, 0o777] {
       let file = try unnamed(permissions)
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  @Test("the mode is the one that is asked for at the end, whatever the file was made with")
+  @Test("the mode is the one requested at the end, not the one with which the file was made")
   func changesMode() throws {
     let opened = try OpenFolder(of: target)
     for permissions: UInt32 in [0o600, 0o640] {
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test("attributes that were set do not stand in the way of the mode")
+  @Test("the mode is set although attributes were set")
   func setsModeBesideAttributes() throws {
     let file = try unnamed(0o600)
     let attribute = ExtendedAttribute(name: Array("user.kind".utf8), value: [1])
@@ -68,14 +68,14 @@ import Testing
     #expect(try mode() == 0o640)
   }
 
-  @Test("what is let go of leaves nothing")
+  @Test("a file that is discarded or freed leaves nothing")
   func leavesNothing() throws {
     try unnamed().discard()
     _ = try unnamed()
     #expect(folder.names().isEmpty)
   }
 
-  @Test("a name that was taken meanwhile stays with what has it")
+  @Test("a file that took the name meanwhile is kept")
   func replacesNothing() throws {
     let file = try unnamed()
     try folder.file("out", "other")
@@ -87,7 +87,7 @@ import Testing
     #expect(folder.text("out") == "other")
   }
 
-  @Test("what is to replace something has a temporary name, since a link replaces nothing")
+  @Test("an output that replaces a file has a temporary name, since a link cannot replace a file")
   func replacesByName() throws {
     try folder.file("out", "other")
     let file = try unnamed(replacing: true)
@@ -98,7 +98,7 @@ import Testing
     #expect(folder.text("out") == "content")
   }
 
-  @Test("a run that is being stopped gives no name any more")
+  @Test("a file gets no name when the run is being stopped")
   func isCancelled() throws {
     let area = StagingArea()
     let file = try unnamed(area: area)
@@ -109,7 +109,7 @@ import Testing
     #expect(folder.names().isEmpty)
   }
 
-  @Test("what is written can be read back before it has a name")
+  @Test("the content can be read back before the file has a name")
   func readsBack() throws {
     let file = try unnamed()
     var bytes = [UInt8]()

@@ -33,7 +33,7 @@ struct OutputClaimsTests {
     }
   }
 
-  @Test("give an output to the first source, again to itself, and to no other")
+  @Test("give an output to the first source, also when it asks again, and to no other source")
   func answers() {
     var claims = OutputClaims()
     #expect(Self.word(claims.claim("o/a", for: one)) == "granted")
@@ -43,7 +43,7 @@ struct OutputClaimsTests {
     #expect(Self.word(claims.claim("o/b", for: other)) == "granted")
   }
 
-  @Test("know a folder by every way to it, also one that is not made yet")
+  @Test("recognise a folder by each path to it, also before it exists")
   func ways() {
     let ways: [[PathBytes]] = [
       ["d/x", "way/x", "d/../way/x", "./d//x", "way/./x"], ["d/new/x", "way/new/x", "way//new/x"],
@@ -59,14 +59,14 @@ struct OutputClaimsTests {
     }
   }
 
-  @Test("do not follow a link that has the name of the output itself")
+  @Test("do not follow a link with the name of the output")
   func linkAsName() {
     var claims = OutputClaims()
     #expect(Self.word(claims.claim(fixture.path("way"), for: one)) == "granted")
     #expect(Self.word(claims.claim(fixture.path("d"), for: other)) == "granted")
   }
 
-  @Test("of rivals beside each other name the other one, by links only where these are read")
+  @Test("refuse two sources in one folder with one output, and name the other source")
   func rivals() throws {
     for name in ["r/a.gz", "r/b.tgz", "r/b.tar.zst", "r/c.gz"] as [PathBytes] { try fixture.file(name, "x") }
     try fixture.symbolicLink("r/c.xz", to: "a.gz")
@@ -88,7 +88,7 @@ struct OutputClaimsTests {
     #expect(try rival("r/c.gz", followsLinks: true) == "r/c.xz")
   }
 
-  @Test("of rivals are looked for where two names of a folder come to one")
+  @Test("look for such sources when two names of a folder give one output")
   func sharedOutputs() throws {
     let names = ["a.gz", "a.zst.gz", "b.tgz", "b.tar.xz", "c.gz", "c.gzip", "d.gz", "d.txt", ".gz", "e"]
     var arena: [UInt8] = []

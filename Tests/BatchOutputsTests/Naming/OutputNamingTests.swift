@@ -11,7 +11,7 @@ struct OutputNamingTests {
   }
 
   @Test(
-    "has the suffix, beside the source",
+    "is the name of the source with the suffix, in its folder",
     arguments: [
       ("a", "a.gz"), ("d/a", "d/a.gz"), ("/a", "/a.gz"), ("d//.a", "d//.a.gz"), ("a.gz", "a.gz.gz"),
     ])
@@ -20,7 +20,7 @@ struct OutputNamingTests {
   }
 
   @Test(
-    "is mirrored below a folder, which no path leads out of",
+    "is mirrored below a folder, and never leads out of it",
     arguments: [
       ("a", "o/a.gz"), ("d/a", "o/d/a.gz"), ("/d/a", "o/d/a.gz"), ("./d/./a", "o/d/a.gz"),
       ("../../a", "o/a.gz"), ("d/../../e/a", "o/d/e/a.gz"), ("d//a", "o/d/a.gz"), ("...", "o/....gz"),
@@ -30,7 +30,7 @@ struct OutputNamingTests {
     #expect(Self.adding(".gz", in: "o/").target(of: source) == target)
   }
 
-  @Test("keeps bytes that are no text")
+  @Test("keeps bytes that are not UTF-8")
   func bytes() {
     let name = PathBytes([0xFF, 0x0A, 0x2F, 0xC3])
     #expect(Self.adding(PathBytes([0xFE])).target(of: name) == PathBytes([0xFF, 0x0A, 0x2F, 0xC3, 0xFE]))
@@ -40,7 +40,7 @@ struct OutputNamingTests {
     #expect(target == PathBytes(name.bytes + Array(".tar".utf8)))
   }
 
-  @Test("below a folder never leads out of it, whatever the path of the source")
+  @Test("never leads out of the output folder, for any path of the source")
   func stays() {
     var numbers = SeededNumbers(seed: 7)
     let letters = Array("ab./\u{fc}".utf8)
@@ -52,7 +52,7 @@ struct OutputNamingTests {
     }
   }
 
-  @Test("is that of an output of an earlier run when the source beside it has its time")
+  @Test("marks a file as an earlier output when the source next to it has the same time")
   func outputs() throws {
     let fixture = try TreeFixture()
     for name in ["a", "a.gz", "b.gz", "c", "c.gz", "d.gz"] as [PathBytes] {

@@ -1,7 +1,7 @@
 @testable import BatchEngine
 @testable import BatchOutputs
 
-// Tests call parts of roles by hand, and have all rights.
+// Gives tests the right to commit.
 
 extension AtomicFile {
   func publish() throws(BatchError) { try publish(by: CommitRight()) }

@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test func takesTheFormatFromTheSuffix() throws {
+  @Test func findsTheFormatByTheSuffix() throws {
     let choices = try choices("-o", "a.tar.zst")
     let options = choices.options
     #expect(options.format.name == "tar.zst" && choices.output == "a.tar.zst")
@@ -33,13 +33,13 @@ import Testing
     #expect(refusal("-o", "a.rar")?.contains("--format") == true)
   }
 
-  @Test func takesTheLevelsOfTheFormat() throws {
+  @Test func acceptsTheLevelsOfTheFormat() throws {
     #expect(try choices("-o", "a.tar.xz", "-l", "9").options.level == 9)
     #expect(refusal("-o", "a.tar.xz", "-l", "10")?.contains("0 to 9") == true)
     #expect(refusal("-o", "a.tar", "-l", "1")?.contains("has no levels") == true)
   }
 
-  @Test func takesTheLatestTimeFromOptionOrEnvironment() throws {
+  @Test func readsTheLatestTimeFromOptionOrEnvironment() throws {
     #expect(try choices("-o", "a.tar", "--mtime", "@7").options.latestTime == 7)
     #expect(try choices("-o", "a.tar", "--reproducible", epoch: "9").options.latestTime == 9)
     #expect(try choices("-o", "a.tar", "--reproducible", "--mtime", "@7", epoch: "9").options.latestTime == 7)
@@ -65,7 +65,7 @@ import Testing
       "2026-01-01T00:60",
       "2026-01-01T00:00:60", "2026-01-01 00:00", "now", "@99999999999999999999",
     ] as [PathBytes])
-  func refusesOtherTimes(text: PathBytes) {
+  func refusesInvalidTimes(text: PathBytes) {
     #expect(throws: ValueSyntax.Mismatch.self) { try ValueSyntax.time(text) }
   }
 }

@@ -25,7 +25,7 @@ import Testing
     #expect(options.escapesControls)
   }
 
-  @Test func hasOneMeaningOfQuiet() throws {
+  @Test func treatsAllFormsOfQuietAlike() throws {
     #expect(try CommonOptions(parsed("check", "--quiet", "m")).quiet)
     let quiet = CommandSpec.check.options.filter { $0.id == .quiet }
     #expect(quiet.count == 1 && quiet.first?.help.contains("OK") == true)

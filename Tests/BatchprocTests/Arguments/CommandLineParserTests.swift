@@ -30,16 +30,16 @@ import Testing
     #expect(command.bytes(.output) == "out")
   }
 
-  @Test func takesEverythingBehindTwoDashesAsOperand() throws {
+  @Test func treatsEverythingAfterTwoDashesAsOperands() throws {
     let command = try parsed("hash", "-z", "--", "-rf", "--help", "-", "--")
     #expect(command.operands == ["-rf", "--help", "-", "--"])
   }
 
-  @Test func takesOneDashAsOperand() throws {
+  @Test func acceptsOneDashAsOperand() throws {
     #expect(try parsed("hash", "-").operands == ["-"])
   }
 
-  @Test func takesTheNextArgumentAsValueWhateverItIs() throws {
+  @Test func usesTheNextArgumentAsValueInAnyForm() throws {
     #expect(try parsed("hash", "x", "--exclude", "--help").operands == ["x"])
     #expect(try parsed("check", "x", "-C", "-dir").bytes(.directory) == "-dir")
   }
@@ -56,7 +56,7 @@ import Testing
     #expect(try parsed("hash", "caf\u{e9}", "cafe\u{301}").operands == ["caf\u{e9}", "cafe\u{301}"])
   }
 
-  @Test func letsTheLastOfSeveralValuesHold() throws {
+  @Test func usesTheLastOfSeveralValues() throws {
     #expect(try parsed("hash", "x", "-j1", "-j2", "-jauto", "-j3").count(.maxConcurrency) == 3)
     #expect(try parsed("hash", "x", "-j3", "-jauto").count(.maxConcurrency) == nil)
     #expect(try !parsed("hash", "x", "--fsync", "--no-fsync").flag(.fsync, initially: true))
@@ -89,7 +89,7 @@ import Testing
     (["---"], "Unknown option '---'"),
     (["--=x"], "Unknown option '--'"),
   ])
-  func namesWhatIsWrong(arguments: [String], message: String) {
+  func namesTheMistake(arguments: [String], message: String) {
     #expect(refusal(paths(["hash", "x"] + arguments)) == message)
   }
 
@@ -106,14 +106,14 @@ import Testing
     #expect(refusal("hash", "x", digits)?.hasSuffix("The number is too large.") == true)
   }
 
-  @Test func wantsOperandsUnlessAListNamesThem() throws {
+  @Test func requiresOperandsUnlessAListNamesThem() throws {
     #expect(refusal("hash") == "Missing expected argument '<path> ...'")
     #expect(refusal("check", "--status") == "Missing expected argument '<manifest> ...'")
     #expect(try parsed("hash", "--files-from", "list").operands.isEmpty)
     #expect(try parsed("hash", "--files0-from=-").operands.isEmpty)
   }
 
-  @Test func refusesOperandsThatTheCommandDoesNotTake() throws {
+  @Test func refusesOperandsOfACommandWithoutOperands() throws {
     let single = CommandSpec(
       id: .hash, abstract: "", discussion: [], operands: [.init(name: "dir", repeats: false, help: "")],
       own: [], shared: [], examples: [])
@@ -123,14 +123,14 @@ import Testing
     #expect(error?.message == "Unexpected argument 'b'")
   }
 
-  @Test func givesCommandLinesTheirSubcommand() {
+  @Test func findsTheSubcommand() {
     #expect(refusal("hsh", "x") == "Unknown command 'hsh'. Did you mean 'hash'?")
     #expect(refusal("") == "Unknown command ''")
     #expect(refusal("help", "hsh") == "Unknown command 'hsh'. Did you mean 'hash'?")
     #expect(refusal("-j8", "hash", "x") == "Unknown option '-j'")
   }
 
-  @Test func readsStandardInputWhereNoPathIsGiven() throws {
+  @Test func readsStandardInputWhenNoPathIsGiven() throws {
     func operands(_ arguments: PathBytes..., hasInput: Bool = true) throws -> [PathBytes]? {
       let parser = CommandLineParser(hasInput: { hasInput }) { _ in nil }
       guard case .run(let command) = try parser.parse(arguments) else { return nil }
@@ -146,7 +146,7 @@ import Testing
     #expect(throws: UsageError.self) { try operands("list") }
   }
 
-  @Test func takesThreadsAsConcurrency() throws {
+  @Test func acceptsThreadsAsConcurrency() throws {
     let name = "BATCHPROC_MAX_CONCURRENCY"
     func concurrency(_ arguments: PathBytes...) throws -> Int? {
       try CommonOptions(parsed(["compress", "x"] + arguments, environment: [name: "7"])).concurrency
@@ -195,7 +195,7 @@ import Testing
     #expect(refusal("--generate-completion-script", "tcsh")?.contains("'bash', 'zsh' or 'fish'") == true)
   }
 
-  @Test func takesTheConcurrencyFromTheEnvironment() throws {
+  @Test func readsTheConcurrencyFromTheEnvironment() throws {
     let name = "BATCHPROC_MAX_CONCURRENCY"
     #expect(try parsed("hash", "x", environment: [name: "7"]).count(.maxConcurrency) == 7)
     #expect(try parsed("hash", "-j2", "x", environment: [name: "7"]).count(.maxConcurrency) == 2)

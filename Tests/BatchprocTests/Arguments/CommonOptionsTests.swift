@@ -48,7 +48,7 @@ import Testing
     #expect(options.fileLists.map(\.isNULEnded) == [true, false, false])
   }
 
-  @Test func letsTheLastOfQuietAndVerboseHold() throws {
+  @Test func usesTheLastOfQuietAndVerbose() throws {
     let loud = try CommonOptions(parsed("hash", "x", "-q", "-v"))
     #expect(loud.verbose && !loud.quiet)
     let still = try CommonOptions(parsed("check", "x", "-vq"))
@@ -65,11 +65,11 @@ import Testing
     #expect(error?.message == "Standard input ('-') can be read for one purpose only.")
   }
 
-  @Test func leavesStandardInputToOperandsAlone() throws {
+  @Test func acceptsStandardInputAsSeveralOperands() throws {
     _ = try CommonOptions(parsed("hash", "-", "-"))
   }
 
-  @Test func refusesSizesThatLeaveNothing() throws {
+  @Test func refusesRangesThatNoSizeFits() throws {
     let command = try parsed("hash", "x", "--min-size=2K", "--max-size=1K")
     #expect(throws: UsageError.self) { try CommonOptions(command) }
     _ = try CommonOptions(parsed("hash", "x", "--min-size=1K", "--max-size=1K"))

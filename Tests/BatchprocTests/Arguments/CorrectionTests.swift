@@ -4,7 +4,7 @@ import Testing
 @testable import batchproc
 
 @Suite struct CorrectionTests {
-  /// The corrected line of a wrong one; nil where none is offered.
+  /// The corrected command line for a wrong one; nil if none is offered.
   private func line(_ words: String...) throws -> String? {
     let arguments = words.map { PathBytes($0) }
     do throws(UsageError) {
@@ -38,7 +38,7 @@ import Testing
     #expect(try line("hash") == "batchproc hash photos >photos.sha256")
   }
 
-  @Test func noLineIsShownThatWouldNotDo() throws {
+  @Test func noLineIsShownThatWouldFail() throws {
     #expect(try line("archive", "..") == nil)
     #expect(try line("hash", "-q", "--algorithm", "sha256") == nil)
     #expect(try line("compress", "-o", "x", "t") == nil, "the answer has a redirection")

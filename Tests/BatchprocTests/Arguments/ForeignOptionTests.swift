@@ -5,7 +5,7 @@ import Testing
 @testable import batchproc
 
 @Suite struct ForeignOptionTests {
-  @Test func answersNoSpellingThatTheCommandTakes() {
+  @Test func explainsNoSpellingThatTheCommandAccepts() {
     for option in ForeignOption.table {
       for case let id? in option.commands {
         let taken = CommandTable.standard.commands.first { $0.id == id }?.options.flatMap(\.spellings) ?? []
@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  @Test func answersEachSpellingOncePerCommand() {
+  @Test func explainsEachSpellingOncePerCommand() {
     let answered = ForeignOption.table.flatMap { option in
       option.commands.flatMap { id in option.spellings.map { "\(id?.rawValue ?? "") \($0)" } }
     }
@@ -77,7 +77,7 @@ import Testing
       "'--long': not available; the stock tool has it, and reads and writes the same format."
     ),
   ])
-  func answersHabits(line: [String], message: String) {
+  func explainsOptionsOfOtherTools(line: [String], message: String) {
     #expect(refusal(paths(line)) == message)
   }
 
@@ -86,7 +86,7 @@ import Testing
     ["archive", "-czf", "p.tgz", "p"], ["extract", "-xvf", "p.tgz"], ["extract", "-xzvf", "p.tgz"],
     ["list", "-tvf", "p.tgz"], ["decompress", "-d", "p.gz"], ["test", "--test", "p.gz"],
   ])
-  func acceptsWhatHappensAnyway(line: [String]) throws {
+  func acceptsOptionsThatAskForTheDefault(line: [String]) throws {
     let parsed = try parsed(paths(line))
     #expect(parsed.operands.last == line.last.map { PathBytes($0) })
   }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import batchproc
 
-/// Help, manual, completions and the JSON description are all made from the table and hold all of it.
+/// Help, manual, completions and the JSON description are generated from the option table and contain all of
+/// it.
 @Suite struct GeneratedTextTests {
   static let table = CommandTable.standard
   static let commands = table.commands
@@ -122,7 +123,7 @@ import Testing
     (["--profile", "=", "backup", "--fu"], ""), (["--generate-completion-script", "z"], "zsh"),
     (["--no-config", "--generate-completion-script", "=", "f"], "fish"),
   ])
-  func bashOffersWhatFits(words: [String], offers: String) throws {
+  func bashOffersMatchingWords(words: [String], offers: String) throws {
     let quoted = (["batchproc"] + words).map { "'\($0)'" }.joined(separator: " ")
     let script = """
       \(Shell.bash.completionScript(for: GeneratedTextTests.table))
@@ -137,7 +138,7 @@ import Testing
       ("ha", "hash"), ("--no-config ha", "hash"), ("hash --form", "--format"), ("--profile backup re", ""),
       ("--profile backup --fu", ""), ("--profile=x ha", ""), ("help ch", "check"),
     ])
-  func fishOffersWhatFits(words: String, offers: String) throws {
+  func fishOffersMatchingWords(words: String, offers: String) throws {
     let folder = try TreeFixture()
     try folder.file("script", Shell.fish.completionScript(for: GeneratedTextTests.table))
     let run = try Outcome(
@@ -167,7 +168,7 @@ import Testing
     }
   }
 
-  /// The part of `ToolInfoV0` that its readers need.
+  /// The part of `ToolInfoV0` that programs read.
   private struct Info: Decodable {
     struct Command: Decodable {
       let commandName: String

@@ -26,7 +26,7 @@ import Testing
     (["--tag"], ManifestFormat.bsd), (["--tag", "--format=mtree"], .mtree),
     (["--format=mtree", "--tag"], .bsd), (["--format", "hashdeep"], .hashdeep), (["--format=json"], .json),
   ])
-  func takesTagAsAFormat(arguments: [String], format: ManifestFormat) throws {
+  func acceptsTagAsAFormat(arguments: [String], format: ManifestFormat) throws {
     let command = try parsed(paths(["hash", "x"] + arguments))
     #expect(HashOptions(command).format == format)
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import batchproc
 
-/// What holds for each declaration of the table, whatever commands will be added.
+/// Rules for each declaration in the table, also for commands that are added later.
 @Suite struct OptionTableTests {
   static let commands = CommandTable.standard.commands
 
@@ -51,7 +51,7 @@ import Testing
     }
   }
 
-  /// A right and a wrong value of each syntax.
+  /// A valid and an invalid value of each syntax.
   static func samples(_ syntax: ValueSyntax) -> (right: PathBytes, wrong: PathBytes, value: OptionValue)? {
     switch syntax {
     case .count: ("12", "twelve", .count(12))
@@ -74,21 +74,21 @@ import Testing
   }
 
   @Test(arguments: commands)
-  func givesAValueAsAnArgumentThatIsTheSameValue(command: CommandSpec) throws {
+  func formatsAValueAsAnArgumentThatParsesToTheSameValue(command: CommandSpec) throws {
     for syntax in command.options.compactMap(\.syntax) {
       let sample = try #require(OptionTableTests.samples(syntax))
       #expect(try syntax.parse(sample.value.argument) == sample.value, "\(syntax)")
     }
   }
 
-  /// A profile is taken from the configuration, and is no option of the command then.
+  /// A profile is read from the configuration and is not an option of the command.
   private func isProfile(_ option: OptionSpec, _ command: CommandSpec) -> Bool {
     option.id == .profile && command.id == .backup
   }
 
   @Test(arguments: commands.filter { !$0.operands.isEmpty })
   func parsesEverySpellingOfEveryOption(command: CommandSpec) throws {
-    // A plan has the operands of its command.
+    // The operands of a plan are those of its command.
     for option in command.options
     where ![.help, .version, .plan].contains(option.id) && !isProfile(option, command) {
       for spelling in option.spellings {
@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test(arguments: commands.filter { !$0.operands.isEmpty })
-  func keepsAllValuesOfRepeatableOptionsAlone(command: CommandSpec) throws {
+  func keepsAllValuesOnlyOfRepeatableOptions(command: CommandSpec) throws {
     for option in command.options where option.id != .plan && !isProfile(option, command) {
       guard let syntax = option.syntax else { continue }
       let sample = try #require(OptionTableTests.samples(syntax))

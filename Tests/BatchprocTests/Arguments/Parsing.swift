@@ -3,12 +3,12 @@ import BatchEngine
 
 @testable import batchproc
 
-/// What the command line stands for, with an environment of its own.
+/// The request of a command line, with the given environment only.
 func request(_ arguments: [PathBytes], environment: [String: PathBytes] = [:]) throws(UsageError) -> Request {
   try CommandLineParser { environment[$0] }.parse(arguments)
 }
 
-/// The command of a line that runs one.
+/// The command of a command line that runs one.
 func parsed(_ arguments: PathBytes..., environment: [String: PathBytes] = [:]) throws -> ParsedCommand {
   try parsed(arguments, environment: environment)
 }
@@ -20,7 +20,7 @@ func parsed(_ arguments: [PathBytes], environment: [String: PathBytes] = [:]) th
   return command
 }
 
-/// The message that a wrong command line gets; nil when the line is right.
+/// The error message for a wrong command line; nil for a correct one.
 func refusal(_ arguments: PathBytes..., environment: [String: PathBytes] = [:]) -> String? {
   refusal(arguments, environment: environment)
 }

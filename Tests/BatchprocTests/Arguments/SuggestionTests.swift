@@ -11,14 +11,14 @@ import Testing
     #expect(Suggestion.edits(from: Array(source.utf8), to: Array(target.utf8)) == edits)
   }
 
-  @Test func suggestsNothingFarAway() {
+  @Test func suggestsNoDistantWord() {
     #expect(Suggestion.nearest(to: "--xyzzy".utf8, among: ["--zero", "--force"]) == nil)
     #expect(Suggestion.nearest(to: "--".utf8, among: ["--zero"]) == nil)
     #expect(Suggestion.nearest(to: "--zero".utf8, among: []) == nil)
     #expect(Suggestion.nearest(to: "--keep".utf8, among: ["--help"]) == nil)
   }
 
-  @Test func prefersWhatTheWordBegins() {
+  @Test func prefersWordsThatBeginWithTheInput() {
     #expect(Suggestion.nearest(to: "--algo".utf8, among: ["--all", "--algorithm"]) == "--algorithm")
   }
 }

@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test(arguments: CompressionFormat.writable)
-  func takesEveryLevelOfAFormatAndNoOther(format: CompressionFormat) throws {
+  func acceptsTheLevelsOfAFormatOnly(format: CompressionFormat) throws {
     for level in 0...22 {
       let arguments = ["--format", format.rawValue, "--level", "\(level)"]
       let message = refusal(arguments[0], arguments[1], arguments[2], arguments[3])
@@ -42,13 +42,13 @@ import Testing
     }
   }
 
-  @Test func holdsTheLevelAgainstTheFormatWhereverItStands() throws {
+  @Test func comparesTheLevelWithTheFormatInAnyOrder() throws {
     #expect(try choices("-l", "0", "--format", "xz").level == 0)
     #expect(try choices("-l0").level == 0)
     #expect(refusal("-l", "0", "--format", "zst") != nil)
   }
 
-  @Test func takesTheSpellingsOfLevels() throws {
+  @Test func acceptsTheSpellingsOfLevels() throws {
     #expect(try choices("-9").level == 9)
     #expect(try choices("--format", "zstd", "-19").level == 19)
     #expect(try choices("-k6f").level == 6)
@@ -61,19 +61,19 @@ import Testing
     #expect(refusal("-l", "99") == "'gz' has no level 99: it has 0 to 12.")
   }
 
-  @Test func takesNamesInAnyCaseAndTheirAliases() throws {
+  @Test func acceptsNamesInAnyCaseAndTheirAliases() throws {
     for (name, format) in [("GZ", CompressionFormat.gz), ("gzip", .gz), ("Zstd", .zst), ("XZ", .xz)] {
       #expect(try choices("--format", name).format == format)
     }
   }
 
-  @Test func keepsAndRemovesSourcesAsTheLastOptionSays() throws {
+  @Test func theLastOptionDecidesWhetherSourcesAreRemoved() throws {
     #expect(try choices("--rm").outputs.removesSource)
     #expect(try !choices("--rm", "-k").outputs.removesSource)
     #expect(try choices("--keep", "--remove-source").outputs.removesSource)
   }
 
-  @Test func replacesAsTheCommandAndItsOptionsSay() throws {
+  @Test func theCommandAndItsOptionsDecideWhatIsReplaced() throws {
     #expect(try choices("-f").outputs.replacing == .always)
     #expect(try choices("--no-replace").outputs.replacing == .never)
     func decompressing(_ arguments: String...) throws -> Replacing {
@@ -84,14 +84,14 @@ import Testing
     #expect(try decompressing("--update", "--force") == .always)
   }
 
-  @Test func refusesWhatDoesNotGoTogether() {
+  @Test func refusesContradictions() {
     #expect(refusal("-c", "--rm") == "--stdout cannot be used with --remove-source: no file is written.")
     #expect(
       refusal("-c", "--output-dir", "o") == "--stdout cannot be used with --output-dir: no file is written.")
     #expect(refusal("--copy-others") == "--copy-others needs --output-dir.")
   }
 
-  @Test func takesSuffixesThatAreAPartOfAName() throws {
+  @Test func acceptsSuffixesThatArePartOfAName() throws {
     #expect(try choices("--suffix", "-gz").outputs.naming.direction == .adding(suffix: "-gz"))
     #expect(refusal("--suffix", "/x") == "The suffix has to be a part of a name, without '/'.")
   }

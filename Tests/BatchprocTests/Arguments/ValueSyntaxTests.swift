@@ -22,7 +22,7 @@ import Testing
     "", "K", "-1", "+1", "1.5", "1.K", ".5K", "1..5K", "1e3", "0x10", "1 K", " 1", "1K ", "1KK", "1Ki", "1iB",
     "1KiBs", "1Z", "1,5K", "\u{0661}", "1\u{0}", "nan",
   ])
-  func refusesWhatIsNoSize(text: String) {
+  func refusesInvalidSizes(text: String) {
     #expect(value(.size(minimum: 0), PathBytes(text)) == nil)
   }
 
@@ -34,7 +34,7 @@ import Testing
     #expect(throws: ValueSyntax.Mismatch.tooLarge) { try ValueSyntax.size(minimum: 0).parse(PathBytes(text)) }
   }
 
-  @Test func holdsSizesAgainstTheirMinimum() {
+  @Test func comparesSizesWithTheirMinimum() {
     #expect(value(.size(minimum: 1), "0") == nil)
     #expect(value(.size(minimum: 1), "0.0001K") == nil)
     #expect(value(.size(minimum: 1), "1") == .size(1))
@@ -59,11 +59,11 @@ import Testing
     "", "0", "-1", "+1", "1e3", "1.0", "0x8", " 8", "8 ", "=8", "Auto", "auto8", "9223372036854775808",
     "18446744073709551615", "18446744073709551616", "\u{664}", "\u{ff18}",
   ])
-  func refusesWhatIsNoCount(text: String) {
+  func refusesInvalidCounts(text: String) {
     #expect(value(.count(allowsAuto: true), PathBytes(text)) == nil)
   }
 
-  @Test func readsAutoWhereItIsAllowed() {
+  @Test func acceptsAutoWhenItIsAllowed() {
     #expect(value(.count(allowsAuto: true), "auto") == .count(nil))
     #expect(value(.count(allowsAuto: false), "auto") == nil)
   }
@@ -79,7 +79,7 @@ import Testing
     "1,5",
     String(repeating: "9", count: 400), "pressure", "pressure:20%", "Pressure:20", "memory:20", "20:pressure",
   ])
-  func refusesWhatIsNoLoad(text: String) {
+  func refusesInvalidLoads(text: String) {
     #expect(value(.load, PathBytes(text)) == nil)
     #expect(value(.load, PathBytes("pressure:" + text)) == nil)
   }
@@ -98,7 +98,7 @@ import Testing
     "changed=retry:", "changed=retry:0", "changed=retry:101", "changed=retry:-1", "changed=retry:1e1",
     "changed=retry:18446744073709551617",
   ])
-  func refusesWhatIsNoPolicy(text: String) {
+  func refusesInvalidPolicies(text: String) {
     #expect(value(.policy, PathBytes(text)) == nil)
   }
 

@@ -5,9 +5,11 @@ import Testing
 
 @testable import batchproc
 
-/// A command that ran within this process, from its arguments to its ending, with what it wrote to its two streams.
+/// A command that runs within this process, from its arguments to its end, with the content of its two
+/// streams.
 ///
-/// The current directory and the standard streams belong to the command meanwhile: only for suites whose tests run one at a time.
+/// It changes the current directory and the standard streams of the process, so only suites whose tests run
+/// one at a time may use it.
 struct CommandRun {
   let ending: Ending
   let output: [UInt8]
@@ -15,7 +17,7 @@ struct CommandRun {
 
   /// - Parameters:
   ///   - folder: the current directory of the command.
-  ///   - input: on standard input; none reads as `/dev/null`.
+  ///   - input: the content of standard input, which is `/dev/null` by default.
   init(
     _ arguments: [PathBytes], in folder: TreeFixture, input: [UInt8] = [],
     environment: [String: PathBytes] = [:]
@@ -49,7 +51,7 @@ struct CommandRun {
     errors = streams.content("err") ?? []
   }
 
-  /// The exit code; -1 where a signal would end the program.
+  /// The exit code; -1 if a signal would have ended the program.
   var status: Int32 { if case .exit(let status) = ending { status.rawValue } else { -1 } }
   var text: String { String(decoding: output, as: UTF8.self) }
   var errorText: String { String(decoding: errors, as: UTF8.self) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import batchproc
 
-/// Commands with a configuration of the user, within this process.
+/// Commands with a configuration file of the user, within this process.
 @Suite(.serialized) struct ConfiguredCommandTests {
   private let t: TreeFixture
 
@@ -29,7 +29,7 @@ import Testing
       environment: ["HOME": t.path("home"), "XDG_STATE_HOME": t.state].merging(environment) { $1 })
   }
 
-  @Test("values come from the file, from variables and from the command line, each before the one before it")
+  @Test("variables override the file, and the command line overrides variables")
   func sources() throws {
     try configure("quiet\n[hash]\nalgorithm = md5\n")
     let lengths = try [
@@ -46,7 +46,7 @@ import Testing
     #expect(rows.contains("hash.stride = 3 BATCHPROC_STRIDE"))
   }
 
-  @Test("a profile is a whole command, and config names where its values come from")
+  @Test("a profile can be a whole command, and config names the source of each value")
   func profiles() throws {
     try configure("[profile one]\ncommand = hash\noperand = t\nalgorithm = md5\nquiet\n")
     let profile = try run("--profile", "one")
@@ -60,7 +60,7 @@ import Testing
     #expect(try run("--no-config", "--profile", "one").status == 64)
   }
 
-  @Test("backup takes several profiles, each a run of its own, and none of another command")
+  @Test("backup runs several profiles one after the other, and refuses those of other commands")
   func sequence() throws {
     try configure(
       """
@@ -88,7 +88,7 @@ import Testing
     #expect(other.status == 64 && other.errorText.contains("is one of 'hash', not of 'backup'"))
   }
 
-  @Test("a file that others may write to, and one that cannot be read, are refused with the way around")
+  @Test("a file that others may write to, or that cannot be read, is refused with a remedy")
   func refusals() throws {
     try configure("quiet\n")
     try t.setMode("home/.config/batchproc/config", 0o666)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import batchproc
 
-/// Commands that a plan divides, within this process: each shard and the merge are runs of their own.
+/// Commands that a plan divides, within this process: each shard and the merge are separate runs.
 @Suite(.serialized) struct DividedCommandTests {
   private let t: TreeFixture
 
@@ -24,7 +24,7 @@ import Testing
 
   private func run(_ arguments: [PathBytes]) throws -> CommandRun { try CommandRun(arguments, in: t) }
 
-  /// - Returns: the status of each shard, then that of the merge, which is its run.
+  /// - Returns: the status of each shard, and the run of the merge.
   private func divided(_ command: [PathBytes], into count: Int) throws -> (shards: [Int32], merge: CommandRun)
   {
     let plan = try run(
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "write what one run writes",
+    "write the same outputs as one run",
     arguments: [
       ["hash", "--format", "gnu"], ["hash", "--format", "mtree"], ["hash", "--format", "hashdeep", "-z"],
       ["hash", "--format", "json", "-a", "md5", "-a", "crc32"], ["archive", "--format", "tar.zst"],
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "check rows as one run does, with the status of the worst",
+    "check the same rows as one run, with the status of the worst shard",
     arguments: [[], ["--status"], ["-q", "--warn"]] as [[PathBytes]])
   func checks(options: [PathBytes]) throws {
     let rows = try run(["hash", "-q", "t/a", "t/b c"])
@@ -82,7 +82,7 @@ import Testing
     #expect(t.content("t/b c/5") == content)
   }
 
-  @Test("report what vanished and changed since the plan, and end with 3 where that is a failure")
+  @Test("report files that vanished or changed since the plan, and end with 3 when that is a failure")
   func changes() throws {
     let command: [PathBytes] = ["hash", "--stride", "2", "-o", "many", "t", "none"]
     #expect(try run(["plan", "-q", "--no-fsync", "--shards", "2", "--out", "p", "--"] + command).status == 0)
@@ -101,7 +101,7 @@ import Testing
     }
   }
 
-  @Test("a shard without a result is named, and its rows are left out only where that is allowed")
+  @Test("a shard without a result is named, and its rows are left out only when that is allowed")
   func missing() throws {
     let command: [PathBytes] = ["hash", "--stride", "2", "-o", "many", "t"]
     #expect(try run(["plan", "-q", "--no-fsync", "--shards", "2", "--out", "p", "--"] + command).status == 0)
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(
-    "what cannot be divided is refused with 64, and no plan is made",
+    "a command that cannot be divided is refused with 64, and no plan is made",
     arguments: [
       (["list", "x.tar"], "'list' cannot be divided"), (["hash", "-"], "standard input cannot be divided"),
       (["hash", "--cache", "t"], "plan cannot be made with --cache"),
@@ -130,7 +130,7 @@ import Testing
     #expect(t.content("p/plan.json") == nil)
   }
 
-  @Test("a shard takes options of its own machine, and no other value than that of the plan")
+  @Test("a shard accepts options for its machine, and refuses values that differ from the plan")
   func options() throws {
     let command: [PathBytes] = ["hash", "--stride", "2", "-a", "md5", "-o", "many", "t"]
     #expect(try run(["plan", "-q", "--no-fsync", "--shards", "2", "--out", "p", "--"] + command).status == 0)

@@ -18,7 +18,7 @@ import Testing
     try CommandRun(arguments, in: t, input: Array(input.utf8), environment: ["XDG_STATE_HOME": t.state])
   }
 
-  @Test("hash prints rows that check confirms, and check ends with 4 where a file differs")
+  @Test("hash prints rows that check confirms, and check ends with 4 when a file differs")
   func hash() throws {
     let rows = try run("hash", "-q", "t")
     #expect(rows.status == 0 && rows.errors.isEmpty)
@@ -30,7 +30,7 @@ import Testing
     #expect(bad.status == 4 && bad.text == "t/a: FAILED\n", "\(bad.text)\(bad.errorText)")
   }
 
-  @Test("hash names what is missing: 3 beside what was done, 1 where nothing was")
+  @Test("hash names missing files, and ends with 3 if other files were read and with 1 if none were")
   func missing() throws {
     let some = try run("hash", "-q", "t/a", "none")
     #expect(some.status == 3 && some.text.hasSuffix("  t/a\n"))
@@ -38,7 +38,7 @@ import Testing
     #expect(try run("hash", "-q", "none").status == 1)
   }
 
-  @Test("compress, test and decompress bring a file back", arguments: ["gz", "zst", "xz", "lz4"])
+  @Test("compress, test and decompress restore a file", arguments: ["gz", "zst", "xz", "lz4"])
   func compress(format: String) throws {
     let content = try #require(t.content("t/d/b"))
     let packed = PathBytes("t/d/b.\(format)")
@@ -55,7 +55,7 @@ import Testing
     #expect(test.status == 4 && test.errorText.contains("\(packed): "), "\(test.errorText)")
   }
 
-  @Test("archive, list, verify and extract bring a tree back", arguments: ["tar", "tar.zst", "zip"])
+  @Test("archive, list, verify and extract restore a tree", arguments: ["tar", "tar.zst", "zip"])
   func archive(format: String) throws {
     let name = PathBytes("x.\(format)")
     #expect(try run("archive", "-q", "--no-fsync", "-o", name, "t").status == 0)
@@ -68,7 +68,7 @@ import Testing
   }
 
   @Test(
-    "changes of members that cannot be read are refused with 64, and nothing is made",
+    "invalid rules for member names are refused with 64, and no file is made",
     arguments: [
       ["--transform", "a/b"], ["--transform", "s/a/b"], ["--transform", "s/[/b/"],
       ["--transform", "s/a/b/q"],

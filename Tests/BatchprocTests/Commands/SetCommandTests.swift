@@ -54,7 +54,7 @@ import Testing
     #expect(weekly.status == 0, "\(weekly.errorText)")
   }
 
-  @Test("a drill remembers what was damaged, and takes it again first until it is whole")
+  @Test("a drill remembers damaged archives, and reads them first until they are whole")
   func suspects() throws {
     try t.folder("tmp")
     #expect(try run("backup", "-q", "--init", "--to", "set", "src").status == 0)
@@ -75,7 +75,7 @@ import Testing
     #expect(!String(decoding: again, as: UTF8.self).contains("suspect"))
   }
 
-  @Test("an encrypted set is listed, drilled and restored with its key, and with no other")
+  @Test("an encrypted set is listed, drilled and restored with its key, and not with another")
   func encrypted() throws {
     try t.folder("tmp")
     let key = try run("keygen", "-o", "key")
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("a companion that is damaged or of a later version is reported, and nothing is removed")
+  @Test("a damaged companion, or one of a later version, is reported, and nothing is removed")
   func companions() throws {
     #expect(try run("keygen", "-o", "key").status == 0)
     let recipient = PathBytes(

@@ -4,7 +4,8 @@ import Testing
 
 @testable import batchproc
 
-/// Archive files of stock tools in their rarer forms, within this process: whole ones verify, damaged ones do not.
+/// Archives of stock tools in less common forms, within this process: verify accepts complete ones and
+/// refuses damaged ones.
 @Suite(.serialized) struct StockArchiveTests {
   private let t: TreeFixture
 
@@ -32,7 +33,7 @@ import Testing
     #expect(t.content("out/t/d/b") == t.content("t/d/b") && t.content("out/t/a") == t.content("t/a"))
   }
 
-  /// Damage is reported by verify, and extract says which it is.
+  /// verify reports the damage, and extract names it.
   private func refused(_ name: PathBytes, _ text: String) throws {
     let verify = try run("verify", "-q", name)
     #expect(verify.status == 4, "\(verify.status): \(verify.errorText)")
@@ -42,7 +43,7 @@ import Testing
   }
 
   @Test(
-    "cpio in each form is whole, with its headers",
+    "a complete cpio of each form is accepted, with its headers",
     arguments: ["newc", "crc", "odc", "bin", "hpodc", "hpbin"])
   func cpio(form: String) throws {
     try make("find t | cpio -o -H \(form) >x.cpio 2>/dev/null")
@@ -55,7 +56,7 @@ import Testing
     try refused("x.cpio", "a name in its headers holds a NUL")
   }
 
-  @Test("cpio in the large form of afio is whole, and each of its headers is looked at")
+  @Test("a complete cpio in the large form of afio is accepted, and each of its headers is checked")
   func afio() throws {
     try t.file(
       "make.py",
@@ -76,7 +77,7 @@ import Testing
     try refused("z.cpio", "TRAILER!!!")
   }
 
-  @Test("a member of cpio that has the name of its end is found", arguments: ["newc", "odc", "bin"])
+  @Test("a cpio member with the name of the end record is found", arguments: ["newc", "odc", "bin"])
   func cpioEnd(form: String) throws {
     try make(
       "cd t && echo content >'TRAILER!!!' && printf '%s\\n' a 'TRAILER!!!' empty | cpio -o -H \(form) >../x.cpio 2>/dev/null"
@@ -85,7 +86,7 @@ import Testing
   }
 
   @Test(
-    "7z in each form is whole",
+    "a complete 7z of each form is accepted",
     arguments: [
       "", "-mhc=off", "-ms=off", "-ms=off -mhc=off", "-m0=BCJ -m1=LZMA", "-m0=copy -mhc=off", "-m0=PPMd",
       "-m0=BZip2 -ms=2f -mhc=off",
@@ -104,7 +105,7 @@ import Testing
     #expect(more.errorText.contains("bytes after the end of the 7z archive"), "\(more.errorText)")
   }
 
-  @Test("a 7z whose headers or names are encrypted is not taken for damaged")
+  @Test("a 7z with encrypted headers or names is not reported as damaged")
   func encryptedSevenZip() throws {
     try make("7z a -bd -psecret -mhe=on x.7z t >/dev/null; 7z a -bd -psecret y.7z t >/dev/null")
     for name in ["x.7z", "y.7z"] as [PathBytes] {
@@ -113,7 +114,8 @@ import Testing
     }
   }
 
-  /// A zip of the tree by Python; the script may change the limits of zip64, or the file afterwards as `bytes`.
+  /// A zip of the tree, made by Python. The script may set the limits of zip64 before, or change the file
+  /// afterwards as `bytes`.
   private func zip(_ before: String = "", _ after: String = "") throws {
     try t.file(
       "make.py",
@@ -131,7 +133,7 @@ import Testing
   }
 
   @Test(
-    "zip in each form is whole",
+    "a complete zip of each form is accepted",
     arguments: [
       ("", ""), ("zipfile.ZIP_FILECOUNT_LIMIT = 1", ""), ("zipfile.ZIP64_LIMIT = 100", ""),
       ("zipfile.ZIP64_LIMIT = 100; zipfile.ZIP_FILECOUNT_LIMIT = 1", ""),
@@ -144,7 +146,7 @@ import Testing
   }
 
   @Test(
-    "a zip whose records contradict each other is damaged",
+    "a zip with contradictory records is damaged",
     arguments: [
       ("", "bytes[end + 4] = 1", "the record that ends the zip is not valid"),
       ("", "bytes[end + 8] = 1", "the record that ends the zip is not valid"),
@@ -166,7 +168,7 @@ import Testing
     try refused("x.zip", text)
   }
 
-  @Test("a zip with a comment that libarchive does not search through is unsupported")
+  @Test("a zip with a comment longer than libarchive searches is unsupported")
   func longComment() throws {
     try zip("", #"bytes[end + 20:] = struct.pack("<H", 17000) + b"c" * 17000"#)
     let verify = try run("verify", "-q", "x.zip")
@@ -176,7 +178,7 @@ import Testing
       extract.status != 0 && extract.errorText.contains("its comment is too long"), "\(extract.errorText)")
   }
 
-  @Test("tar with the headers of each dialect is whole, also before 1970 and with long names")
+  @Test("a complete tar of each dialect is accepted, also with times before 1970 and long names")
   func tars() throws {
     let long = String(repeating: "long name ", count: 20)
     try t.file(PathBytes("t/\(long)"), "x")
@@ -194,7 +196,7 @@ import Testing
       let times = try Outcome(shell: "stat -c %.9Y out/t/a out/t/d/c", in: t)
       #expect(times.text == (try Outcome(shell: "stat -c %.9Y t/a t/d/c", in: t)).text)
     }
-    // The long name of GNU, with a NUL and more behind it.
+    // A long name in the GNU form, with a NUL and more bytes after it.
     try make("tar --format=gnu -cf x.tar t")
     var bytes = try #require(t.content("x.tar"))
     let name = Array("t/\(long)".utf8)
@@ -204,7 +206,9 @@ import Testing
     try refused("x.tar", "holds a NUL")
   }
 
-  @Test("formats that are read on request say so, and are read then", arguments: ["ar", "iso"])
+  @Test(
+    "formats that are read on request only are refused with a hint, and read on request",
+    arguments: ["ar", "iso"])
   func onRequest(form: String) throws {
     try make(form == "ar" ? "ar rc x.ar t/a t/d/b 2>/dev/null" : "bsdtar -cf x.iso --format iso9660 t")
     let name = PathBytes("x.\(form)")

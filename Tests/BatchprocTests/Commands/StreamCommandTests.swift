@@ -4,7 +4,7 @@ import Testing
 
 @testable import batchproc
 
-/// Archives of stock tools that come by standard input, within this process.
+/// Archives of stock tools on standard input, within this process.
 @Suite(.serialized) struct StreamCommandTests {
   private let t: TreeFixture
 
@@ -19,7 +19,7 @@ import Testing
     try CommandRun(arguments, in: t, input: input)
   }
 
-  /// - Parameter script: in Python, with `z` for a zip that is written as a stream.
+  /// - Parameter script: Python code, with `z` for a zip that is written as a stream.
   private func zip(_ script: String) throws -> [UInt8] {
     try t.file(
       "make.py",
@@ -60,14 +60,14 @@ import Testing
   }
 
   @Test(
-    "a file of a zip whose size follows its content comes out whole, whatever its size",
+    "a file of a zip whose size follows its content is extracted completely, for any size",
     arguments: [0, 1, 1 << 20, 1 << 20 + 1, 5_000_001])
   func sizes(size: Int) throws {
     try t.file("t/d/b", size: size)
     let zip = try zip(Self.members)
     #expect(try run("extract", "-q", "--no-fsync", "-C", "out", "-", input: zip).status == 0)
     #expect(t.content("out/t/d/b")?.count == size && t.content("out/t/d/b") == t.content("t/d/b"))
-    // An existing empty file is none that the archive would make.
+    // The existing empty file is not from the archive.
     try t.file("out/t/d/b", "")
     #expect(try run("extract", "-q", "--no-fsync", "-C", "out", "-", input: zip).status == 1)
     #expect(try run("extract", "-q", "--no-fsync", "--force", "-C", "out", "-", input: zip).status == 0)
@@ -80,7 +80,7 @@ import Testing
     #expect(run.status == 5 && t.content("damaged/t/d/b") == nil || size < 100)
   }
 
-  @Test("a name that occurs twice in such a zip has its last content")
+  @Test("a name that occurs twice in a streamed zip gets its last content")
   func twice() throws {
     let zip = try zip(
       "z.writestr('f', 'one' * 500000); z.writestr('f', 'two' * 600000); z.writestr('g', 'x')")
@@ -89,7 +89,7 @@ import Testing
     #expect(t.content("out/f") == Array(String(repeating: "two", count: 600_000).utf8))
   }
 
-  @Test("a symbolic link in a zip, which only the directory at the end shows, is reported as unsupported")
+  @Test("a symbolic link that only the directory at the end of a zip marks is unsupported")
   func links() throws {
     let zip = try zip(
       "i = zipfile.ZipInfo('l'); i.create_system = 3; i.external_attr = 0o120777 << 16; z.writestr(i, 'a')")
@@ -107,7 +107,7 @@ import Testing
     #expect(list.text.split(separator: "\n").count == 3000)
   }
 
-  @Test("a zip with another directory than its members is damaged")
+  @Test("a zip whose directory does not match its members is damaged")
   func directories() throws {
     let zip = try zip(Self.members)
     let mark = Array("PK\u{1}\u{2}".utf8), endMark = Array("PK\u{5}\u{6}".utf8)
@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test(
-    "a tar or cpio is read with its end, and what follows it is reported",
+    "a tar or cpio is read to its end, and bytes after the end are reported",
     arguments: ["tar -cf - t", "find t | cpio -o -H newc"])
   func ends(command: String) throws {
     let archive = try Outcome(shell: command, in: t).output
@@ -171,7 +171,7 @@ import Testing
   }
 
   @Test(
-    "an archive without members is reported, and one that begins with zeros is damaged where it should not")
+    "an archive without members is reported, and unexpected zeros at its beginning are damage")
   func empty() throws {
     let zeros = [UInt8](repeating: 0, count: 10_240)
     let none = try run("verify", "-", input: zeros)

@@ -4,13 +4,13 @@ import Testing
 
 @testable import batchproc
 
-/// Commands that print a text and touch no file.
+/// Commands that print a text and read no files.
 @Suite struct TextCommandTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  @Test("the help of every command goes to standard output with 0, by each of its spellings")
+  @Test("the help of each command is printed with 0, in each spelling of the request")
   func help() throws {
     for command in CommandTable.standard.commands {
       let name = PathBytes(command.name)
@@ -26,7 +26,7 @@ import Testing
     #expect(overviews[0].contains("USAGE: batchproc ") && Set(overviews).count == 1)
   }
 
-  @Test("the manual, the scripts of shells and the version are printed with 0")
+  @Test("the manual, the completion scripts and the version are printed with 0")
   func others() throws {
     for (line, start) in [
       (["--experimental-generate-man"], ".TH BATCHPROC 1 "),
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  @Test("what is missing or unknown ends with 64")
+  @Test("a missing or unknown argument ends with 64")
   func usage() throws {
     for line in [["hash"], ["check"], ["hash", "-a", "rot13", "x"]] as [[PathBytes]] {
       let run = try CommandRun(line, in: t)

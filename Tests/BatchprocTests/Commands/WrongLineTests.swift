@@ -4,7 +4,8 @@ import Testing
 
 @testable import batchproc
 
-/// Wrong command lines, generated from the option table: 64, one sentence, the usage line, nothing on stdout.
+/// Wrong command lines, generated from the option table. Each gets the exit code 64, one sentence and the
+/// usage line, and nothing on stdout.
 @Suite struct WrongLineTests {
   private let t: TreeFixture
 
@@ -13,7 +14,7 @@ import Testing
     try t.file("t/text", "a small text\n")
   }
 
-  /// What no value of a number, word or time may be.
+  /// Values that no number, word or time may have.
   private static let wrongValues: [PathBytes] = [
     "", "-1", "-99999999999999999999", "99999999999999999999999", "1e999", "nan", "0x10", " 1", "1 ",
     "\u{660}",
@@ -34,7 +35,7 @@ import Testing
         continue
       }
       lines.append([name, "t", PathBytes(long)])
-      // A load may be as high as a number can be.
+      // A load has no upper limit.
       let values = isOfBytes(syntax) ? [""] : wrongValues.filter { syntax != .load || $0.bytes.count < 23 }
       lines += values.map { [name, PathBytes(Array((long + "=").utf8) + $0.bytes), "t"] }
     }
@@ -48,7 +49,7 @@ import Testing
     ]
   }
 
-  /// Lines that no table gives: what excludes each other, and what is missing.
+  /// Wrong lines that the table does not generate: contradictions, and missing parts.
   private static let others: [[PathBytes]] = [
     ["hsh", "t"], [""], [PathBytes([0xff])], ["-j8", "hash", "t"], ["help", "hsh"], ["--profile"],
     ["--profile", "none"], ["--profile="], ["--no-config=1"], ["--generate-completion-script", "tcsh"],
@@ -81,7 +82,7 @@ import Testing
 
   private static let all = CommandTable.standard.commands.flatMap(lines)
 
-  @Test("300 of the wrong lines that the option table gives; all of them in a campaign")
+  @Test("300 wrong lines from the option table are refused with 64; all of them in a campaign")
   func generated() throws {
     let count = Campaign.isFull ? Self.all.count : 300
     #expect(Self.all.count > 1000)
@@ -89,13 +90,13 @@ import Testing
     #expect(t.names() == ["t"])
   }
 
-  @Test("the parser refuses all of them")
+  @Test("the parser refuses each wrong line")
   func parser() {
     let parser = CommandLineParser { _ in nil }
     #expect(Self.all.filter { (try? parser.parse($0)) != nil } == [])
   }
 
-  @Test("lines whose parts exclude each other, or of which a part is missing")
+  @Test("lines with contradictory or missing parts are refused with 64")
   func contradictions() throws {
     for line in Self.others { try check(line) }
     let misspelt = try CommandRun(["hash", "--max-concurency", "2", "t"], in: t)

@@ -12,7 +12,7 @@ import Testing
     #expect(ByteCount.text(bytes) == text)
   }
 
-  @Test func hasNoRateOfNothing() {
+  @Test func hasNoRateWithoutTime() {
     #expect(ByteCount.rate(1024, seconds: 0.5) == "2.0 KiB/s")
     #expect(ByteCount.rate(0, seconds: 1) == nil)
     #expect(ByteCount.rate(1, seconds: 0) == nil)

@@ -8,7 +8,7 @@ import Testing
 @testable import batchproc
 
 @Suite struct DiagnosticsTests {
-  /// What is written to the descriptor that `body` gets.
+  /// The bytes that `body` writes to its descriptor.
   private func written(color: Bool = false, _ body: (Diagnostics) -> Void) throws -> String {
     let pipe = Pipe()
     body(Diagnostics(descriptor: pipe.fileHandleForWriting.fileDescriptor, usesColor: color))
@@ -16,7 +16,7 @@ import Testing
     return String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
   }
 
-  @Test func namesThePathTheReasonAndTheWayOut() throws {
+  @Test func namesThePathTheReasonAndTheRemedy() throws {
     let text = try written { diagnostics in
       diagnostics.report(BatchError.syscall("open", errno: EACCES, path: "t/x"))
       diagnostics.report(BatchError.syscall("open", errno: EMFILE, path: "t/y"))
@@ -47,7 +47,7 @@ import Testing
         """#)
   }
 
-  @Test func coloursNothingButItsOwnWords() throws {
+  @Test func coloursOnlyItsOwnWords() throws {
     let text = try written(color: true) { diagnostics in
       diagnostics.report("e")
       diagnostics.report("w", as: .warning)
@@ -69,7 +69,7 @@ import Testing
     #expect(text == "\(erase)10%\(erase)batchproc: m\n10%\(erase)done\n")
   }
 
-  @Test func removesWhatANarrowerWindowHasBrokenIntoRows() throws {
+  @Test func removesRowsThatANarrowerWindowHasWrapped() throws {
     let columns = Mutex(20)
     let pipe = Pipe()
     let diagnostics = Diagnostics(
@@ -93,7 +93,7 @@ import Testing
   @Test func writesLongMessagesInFull() async throws {
     let pipe = Pipe()
     let descriptor = pipe.fileHandleForWriting.fileDescriptor
-    // Not blocking, so that writes come back partial and refused.
+    // The descriptor does not block, so some writes are partial or refused.
     #expect(fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0)
     let reader = pipe.fileHandleForReading
     async let received = Task.detached { try reader.readToEnd()?.count }.value

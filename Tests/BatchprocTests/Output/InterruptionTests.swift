@@ -3,7 +3,7 @@ import Testing
 
 @testable import batchproc
 
-@Suite("What an interrupted run says") struct InterruptionTests {
+@Suite("The message of an interrupted run") struct InterruptionTests {
   private func text(
     done: Int, skipped: Int = 0, failed: Int = 0, resumes: Bool, leaves: Bool, words: String? = nil
   ) -> String {
@@ -18,7 +18,7 @@ import Testing
       done: words, resumes: resumes)
   }
 
-  @Test("all that the progress counted, and what a further run would do")
+  @Test("has all counts of the progress, and says what a further run would do")
   func counts() {
     #expect(text(done: 1, resumes: true, leaves: true) == "interrupted: 1 file done; run again to continue")
     let several = text(done: 62, skipped: 21, failed: 2, resumes: true, leaves: true)
@@ -26,7 +26,7 @@ import Testing
     #expect(several.hasSuffix(", 2 failed; run again to continue"), "\(several)")
   }
 
-  @Test("nothing of a further run where nothing is left for it, or it would begin anew")
+  @Test("does not mention a further run when no work is left or the run would begin again")
   func nothingLeft() {
     #expect(text(done: 7, resumes: true, leaves: false) == "interrupted: 7 files done")
     #expect(text(done: 7, resumes: false, leaves: true) == "interrupted: 7 files done")

@@ -56,7 +56,7 @@ import Testing
 
   @Test func encodesBase64AsFoundationDoes() {
     for count in 1...70 {
-      // The first byte begins no character, so that none of the names is text.
+      // The first byte cannot begin a character, so none of the names is UTF-8.
       let bytes = [0xff] + (1..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 200) }
       var line = JSONLine("f", sequence: 0)
       line.add(path: PathBytes(bytes))

@@ -18,18 +18,18 @@ import Testing
     )
   }
 
-  @Test func showsWhatIsKnownWithoutTotals() {
+  @Test func showsTheKnownValuesWithoutTotals() {
     let state = ProgressState(filesDone: 1, bytesDone: 2048, elapsed: 2)
     #expect(line(state, width: 79) == "2.0 KiB  1 file  1.0 KiB/s  2.00 s elapsed")
   }
 
-  /// What is typed in a terminal of 80 and of 40 columns, with three columns left for `^C`.
+  /// The bar in a terminal of 80 and of 40 columns, of which three are left for `^C`.
   @Test(arguments: [
     (77, "[##----------------]   11%  55.7 MiB of 464.0 MiB  27.8 MiB/s  14.7 s left"),
     (37, "[#---------]   11%  14.7 s left"), (45, "[#------------]   11%  14.7 s left"),
     (20, "11%  14.7 s left"),
   ])
-  func keepsTheTimeLongest(width: Int, expected: String) {
+  func dropsTheTimeLast(width: Int, expected: String) {
     var state = halfway
     state.bytesDone = state.bytesTotal.map { $0 * 12 / 100 } ?? 0
     #expect(line(state, width: width).trimmingPrefix(while: { $0 == " " }) == expected)
@@ -61,7 +61,7 @@ import Testing
     var state = halfway
     let before = String(decoding: bar.render(state, width: 16), as: UTF8.self)
     #expect(before.hasSuffix(" 50%"))
-    // The count of the tree went on and found as much again.
+    // The count of the tree has found as much again.
     state.bytesTotal = 928 << 20
     let after = String(decoding: bar.render(state, width: 16), as: UTF8.self)
     #expect(after == before)
@@ -78,7 +78,7 @@ import Testing
     #expect(line(state, width: 79).hasSuffix("0 B  4 of 4 files  1.00 s elapsed"))
   }
 
-  @Test func survivesNumbersThatCannotBe() {
+  @Test func survivesImpossibleNumbers() {
     let odd = ProgressState(
       filesDone: -1, filesTotal: 0, bytesDone: .min, bytesTotal: -5, elapsed: .nan)
     #expect(line(odd, width: 79).utf8.count <= 79)

@@ -3,18 +3,18 @@ import Testing
 @testable import batchproc
 
 @Suite struct ProgressPlainTests {
-  @Test func speaksAtEachTenth() {
+  @Test func printsALineAtEachTenth() {
     var plain = ProgressPlain()
     let told = (0...100).filter { done in
       var state = ProgressState(filesDone: done, filesTotal: 100, elapsed: 1)
-      // What is done but not finished is at 99 %.
+      // All bytes are done but the run has not finished: 99 %.
       state.isFinished = done == 100
       return plain.line(for: state) != nil
     }
     #expect(told == [10, 20, 30, 40, 50, 60, 70, 80, 90, 100])
   }
 
-  @Test func speaksAfterAMinuteOfSilence() {
+  @Test func printsALineAfterAMinuteOfSilence() {
     var plain = ProgressPlain()
     let told = stride(from: 0.0, through: 200, by: 1).filter { second in
       plain.line(for: ProgressState(filesDone: 1, elapsed: second)) != nil
@@ -22,7 +22,7 @@ import Testing
     #expect(told == [60, 120, 180])
   }
 
-  @Test func saysWhatIsKnown() {
+  @Test func showsTheKnownValues() {
     var plain = ProgressPlain()
     let state = ProgressState(
       filesDone: 1_500, filesTotal: 2_000, bytesDone: 3 << 20, bytesTotal: 4 << 20, elapsed: 30)

@@ -3,14 +3,14 @@ import Testing
 @testable import batchproc
 
 @Suite struct ProgressWindowTests {
-  @Test func beforeAnyTimeHasPassedThereIsNoRate() {
+  @Test func thereIsNoRateBeforeTimeHasPassed() {
     var window = ProgressWindow()
     #expect(window.work == nil)
     window.add(files: 3, bytes: 100, at: 0, isPaused: false)
     #expect(window.work == nil)
   }
 
-  @Test func untilThirtySecondsHavePassedAllOfTheRunCounts() {
+  @Test func theFirstThirtySecondsCountTheWholeRun() {
     var window = ProgressWindow()
     for second in 1...20 {
       window.add(files: 2, bytes: Int64(second) * 10, at: Double(second), isPaused: false)
@@ -18,7 +18,7 @@ import Testing
     #expect(window.work == .init(files: 40, bytes: 200, seconds: 20))
   }
 
-  @Test func afterwardsOnlyTheLastThirtySecondsCount() {
+  @Test func laterOnlyTheLastThirtySecondsCount() {
     var window = ProgressWindow()
     var bytes: Int64 = 0
     // Fast for 100 s, then slow.
@@ -55,7 +55,7 @@ import Testing
     #expect(window.work == .init(files: 11, bytes: 11, seconds: 11))
   }
 
-  @Test func aClockThatStandsStillChangesNothing() {
+  @Test func aStoppedClockChangesNothing() {
     var window = ProgressWindow()
     window.add(files: 1, bytes: 1, at: 5, isPaused: false)
     window.add(files: 1, bytes: 2, at: 4, isPaused: false)

@@ -30,19 +30,19 @@ import Testing
     #expect(found.slowestFolders.map(\.files) == [2, 1])
   }
 
-  @Test func ofEqualTimesTheFirstStays() {
+  @Test func ofEqualTimesTheFirstIsKept() {
     let found = times((0..<20).map { ("f\($0)", 5) })
     #expect(found.slowestFiles.map(\.path) == (0..<10).map { PathBytes("f\($0)") })
   }
 
   @Test func foldersAreForgottenOnlyWhenThereIsNoRoom() {
-    // One file in each of many folders; the slow ones are among them.
+    // One file in each of many folders, some of which are slow.
     let found = times((0..<20_000).map { ("d\($0)/f", $0.isMultiple(of: 2001) ? 100 : 1) })
     #expect(found.slowestFolders.count == 10)
     #expect(found.slowestFolders.allSatisfy { $0.duration == .milliseconds(100) })
   }
 
-  @Test func whatIsQuickHasNoLine() {
+  @Test func aQuickFileHasNoLine() {
     #expect(times([("a/x", 99), ("a/y", 0)]).lines == [])
     #expect(
       times([("a/x", 1500), ("a/\u{1b}y", 100), ("b/z", 99)]).lines == [

@@ -5,7 +5,7 @@ import Testing
 @testable import batchproc
 
 @Suite struct SummaryTextTests {
-  @Test func tellsWhatWasDoneInOneLine() {
+  @Test func reportsTheResultInOneLine() {
     let all = SummaryText(
       verb: "hashed", files: 44_128, bytes: 487_587_840,
       others: [(2, "skipped"), (0, "vanished"), (1, "failed")])
@@ -16,13 +16,13 @@ import Testing
     #expect(SummaryText(verb: "hashed", files: 0, bytes: 0).line(seconds: 0) == "hashed 0 files in 0.00 s")
   }
 
-  @Test func tellsNoRateOfAMoment() {
+  @Test func givesNoRateForAVeryShortRun() {
     let text = SummaryText(verb: "hashed", files: 2, bytes: 1 << 20)
     #expect(text.line(seconds: 0.09) == "hashed 2 files, 1.0 MiB in 0.09 s")
     #expect(text.line(seconds: 0.1) == "hashed 2 files, 1.0 MiB in 0.10 s (10.0 MiB/s)")
   }
 
-  @Test func tellsWhatTheBytesBecame() {
+  @Test func saysHowTheSizeChanged() {
     let archived = SummaryText(
       verb: "archived", files: 79, bytes: 1 << 20, output: 195 << 10,
       kinds: [(3, "folder"), (1, "link"), (0, "special file")])
@@ -35,7 +35,7 @@ import Testing
     #expect(nothing.line(seconds: 0) == "compressed 0 files in 0.00 s; 3 skipped")
   }
 
-  @Test func tellsWhatKindsWereSkipped() {
+  @Test func saysWhichKindsWereSkipped() {
     var counts = Counters.Snapshot()
     #expect(counts.skippedWord == "skipped")
     counts.reasons = [

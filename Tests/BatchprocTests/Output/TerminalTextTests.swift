@@ -23,7 +23,7 @@ import Testing
     ("\u{2069}", #"\xe2\x81\xa9"#), ("\u{61c}", #"\xd8\x9c"#), ("\u{2028}", #"\xe2\x80\xa8"#),
     ("\r\n", #"\r\n"#),
   ])
-  func escapesWhatATerminalObeys(name: String, shown: String) {
+  func escapesControlSequences(name: String, shown: String) {
     #expect(TerminalText.string(name.utf8) == shown)
   }
 
@@ -33,11 +33,11 @@ import Testing
     ([0xed, 0xa0, 0x80], #"\xed\xa0\x80"#), ([0xf4, 0x90, 0x80, 0x80], #"\xf4\x90\x80\x80"#),
     ([0xe2, 0x82, 0xc3, 0xa9], #"\xe2\x82"# + "\u{e9}"), ([0xf0, 0x9f, 0x98, 0x1b], #"\xf0\x9f\x98\x1b"#),
   ])
-  func escapesWhatIsNotUTF8(bytes: [UInt8], shown: String) {
+  func escapesBytesThatAreNotUTF8(bytes: [UInt8], shown: String) {
     #expect(TerminalText.string(bytes) == shown)
   }
 
-  @Test func letsNoByteThroughThatControls() {
+  @Test func printsNoControlByte() {
     for first in 0...255 {
       for second in [0x00, 0x1b, 0x5c, 0x61, 0x80, 0x9b, 0xa0, 0xff] {
         let name = [UInt8(first), UInt8(second), 0x61]
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// Reading the escapes backwards gives the bytes, so no two names look alike.
+  /// Decoding the escapes gives the original bytes, so no two names look alike.
   @Test func isUnambiguous() throws {
     let names: [[UInt8]] =
       (1...255).map { [0x61, UInt8($0), 0x62] }

@@ -26,7 +26,7 @@ import Testing
     #expect(traits(true, noColor: "").usesColor(.auto))
   }
 
-  @Test func obeysTheOptionFirst() {
+  @Test func theOptionOverridesTheTerminal() {
     #expect(traits(false, term: "dumb", noColor: "1").usesColor(.always))
     #expect(!traits(true).usesColor(.never))
   }

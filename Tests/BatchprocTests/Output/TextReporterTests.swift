@@ -8,7 +8,7 @@ import Testing
 @testable import batchproc
 
 @Suite struct TextReporterTests {
-  /// The lines that a reporter prints of what `body` tells it.
+  /// The lines that a reporter prints for the calls in `body`.
   private func lines(
     quiet: Bool = false, verbose: Bool = false, stopwatch: Stopwatch = Stopwatch(),
     _ body: (TextReporter) -> Void
@@ -77,7 +77,7 @@ import Testing
     #expect(found.count == 50 && !found.contains { $0.contains(" more: ") })
   }
 
-  @Test func countsWarningsAndFailuresEachForThemselves() throws {
+  @Test func countsWarningsAndFailuresSeparately() throws {
     let found = try lines { reporter in
       meet(21, EIO, by: reporter, severity: .warning)
       meet(22, EIO, by: reporter)

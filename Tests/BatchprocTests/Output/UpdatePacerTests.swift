@@ -3,7 +3,7 @@ import Testing
 @testable import batchproc
 
 @Suite struct UpdatePacerTests {
-  @Test func letsFiveASecondThrough() {
+  @Test func allowsFiveUpdatesASecond() {
     var pacer = UpdatePacer()
     let admitted = (0..<200).filter { pacer.admits(at: Double($0) / 100) }
     #expect(admitted.count <= 10 && admitted.count >= 9)

@@ -4,7 +4,7 @@ import Testing
 @testable import batchproc
 
 @Suite struct ChartTests {
-  /// The labels of an axis up to a value.
+  /// The labels of an axis up to a given value.
   struct Case: Sendable {
     let most: Double
     let labels: [String]
@@ -62,7 +62,7 @@ import Testing
     for (number, digits, text) in Self.numbers { #expect(Decimals.text(number, digits) == text) }
   }
 
-  @Test func aChartSaysWhatItShows() {
+  @Test func aChartHasATextDescription() {
     let chart = Chart(
       title: "Bytes <read>", unit: .bytes, perSecond: true, noun: "", axis: .time([0, 1, 4]),
       series: [.init(name: "", form: .area, values: [2048, 1024])], description: "It falls & ends.", id: "c")
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 2, 60, 1000])
-  func everyNumberOfPlacesIsDrawn(count: Int) {
+  func aChartOfAnyNumberOfPlacesIsDrawn(count: Int) {
     let chart = Chart(
       title: "t", unit: .count, perSecond: false, noun: "files", axis: .places((0..<count).map(String.init)),
       series: [

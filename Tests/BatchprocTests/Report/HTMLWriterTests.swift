@@ -20,7 +20,7 @@ import Testing
   private static let names: [([UInt8], String)] = [
     ([0x61, 0x0a, 0x1b, 0x5b, 0x7f], #"a\n\x1b[\x7f"#), ([0xff, 0x62], #"\xffb"#), ([0x5c], #"\\"#),
     (Array("\u{202e}gpj".utf8), #"\xe2\x80\xaegpj"#), (Array("\u{2066}".utf8), #"\xe2\x81\xa6"#),
-    // U+FFFF, U+FDD0 and U+1FFFE, which are no characters.
+    // U+FFFF, U+FDD0 and U+1FFFE are not characters.
     (
       [0xef, 0xbf, 0xbf, 0xef, 0xb7, 0x90, 0xf0, 0x9f, 0xbf, 0xbe],
       #"\xef\xbf\xbf\xef\xb7\x90\xf0\x9f\xbf\xbe"#
@@ -28,7 +28,7 @@ import Testing
     (Array("é漢".utf8), "é漢"), ([], ""),
   ]
 
-  @Test func showsNamesWithoutTheirControls() {
+  @Test func showsNamesWithoutControlCharacters() {
     for (bytes, shown) in Self.names {
       #expect(written { $0.name(PathBytes(bytes)) } == #"<bdi class="name">\#(shown)</bdi>"#)
     }

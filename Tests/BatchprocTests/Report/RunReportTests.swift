@@ -6,11 +6,11 @@ import Testing
 
 @testable import batchproc
 
-/// What is gathered of a run, and the page that shows it.
+/// The facts that are gathered about a run, and the page that shows them.
 @Suite struct RunReportTests {
   private let invocation = Invocation(command: "hash", options: [], operands: ["<t>"])
 
-  /// A clock that goes on by a second each time it is asked.
+  /// A clock that advances by one second at each reading.
   private static func clock() -> Stopwatch {
     let start = ContinuousClock.now
     let count = Mutex(0)
@@ -47,7 +47,7 @@ import Testing
     for chart in charts {
       #expect(chart.series.allSatisfy { (2...RunCharts.mostIntervals + 1).contains($0.values.count) })
     }
-    // A file of 1,000 bytes each second, but for the moment at which the run ends.
+    // One file of 1,000 bytes each second, except in the last interval.
     #expect(charts[0].series[0].values.dropLast().compactMap { $0 }.allSatisfy { abs($0 - 1000) < 1 })
     #expect(charts[1].description == "Files a second over 2h46m: 1 on average, 1 at most.")
   }
@@ -64,7 +64,7 @@ import Testing
     #expect(samples.last?.files == 3 && samples.last?.bytes == 30)
   }
 
-  @Test func remarksAreBoundedAndAllAreCounted() throws {
+  @Test func remarksAreLimitedAndAllAreCounted() throws {
     let recorder = RunRecorder(invocation)
     for number in 0..<5000 {
       let error = BatchError.syscall(
@@ -98,7 +98,7 @@ import Testing
     #expect(page.contains("operations wait for the device</td><td class=\"number\">3.0 MiB/s"))
   }
 
-  @Test func whatEndedTheRunStandsFirst() throws {
+  @Test func theReasonOfTheEndComesFirst() throws {
     let recorder = RunRecorder(invocation)
     let error = BatchError.syscall("write", errno: ENOSPC, path: "<out>")
     recorder.fatal(error)
@@ -135,7 +135,7 @@ import Testing
     #expect(!page.contains("<svg"))
   }
 
-  @Test func optionsAreThoseThatWereGivenAndNoSecrets() throws {
+  @Test func optionsAreTheGivenOnesWithoutSecrets() throws {
     let line = try parsed(
       "backup", "--to", PathBytes([0x64, 0xff]), "--before", "mysql -psecret", "--no-verify", "--rate", "2M",
       "--on", "changed=retry:3", "--keep-within", "1y2d", "-q", "src")

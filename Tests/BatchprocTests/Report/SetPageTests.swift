@@ -40,12 +40,12 @@ import Testing
     #expect(page.contains(">a&lt;b</bdi></h2>") && page.contains(">café</bdi></h2>"))
     let ids = page.matches(of: /id="([^"]*)"/).map { String($0.output.1) }
     #expect(Set(ids).count == ids.count && ids.count == 10)
-    // Of one snapshot a chart says nothing.
+    // One snapshot is not enough for a chart.
     let single = SetFacts(name: "s", rows: [Self.row(1)], archives: 1, archiveBytes: 1)
     #expect(try !self.page([single]).contains("<svg"))
   }
 
-  /// Snapshots at these hours before the page.
+  /// Snapshots that were made this many hours before the page.
   private static func set(hoursAgo: [Int], drill: Int64? = nil) -> SetFacts {
     let rows = hoursAgo.enumerated().map { index, hours in
       let row = Self.row(index)
@@ -82,11 +82,11 @@ import Testing
     #expect(
       page.contains("<span class=\"warn\">none</span>")
         && page.contains("<span class=\"value warn\">none</span>"))
-    // Two snapshots of one minute have different marks.
+    // The marks of two snapshots within one minute show seconds.
     #expect(page.matches(of: /text-anchor="(start|end)">[0-9]{2}:[0-9]{2}:[0-9]{2}</).count == 4)
   }
 
-  @Test func whatIsWrongIsSaid() throws {
+  @Test func problemsAreShown() throws {
     let damaged = BatchError(.malformed, "the backup manifest is cut short", path: "/mnt/<x>.manifest")
     let rows = [
       Self.row(1), Self.row(2, faults: ["20251231T000000Z"]), Self.row(3, suspects: ["20260101T000001Z"]),

@@ -4,13 +4,13 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Archives that are held against the tree that they were made of.
+/// Archives that are compared with the tree from which they were made.
 @Suite("verify --against", .timeLimit(.minutes(5))) struct ArchiveAgainstTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// What makes an archive of a tree: ours with an index, and stock tools.
+  /// The commands that make an archive of a tree: ours with an index, and stock tools.
   private static let makers: [(name: String, command: String)] = [
     ("a.tar.zst", "$BP archive -q -o a.tar.zst src"),
     ("a.tar.gz", "$BP archive -q -o a.tar.gz src"),
@@ -61,10 +61,11 @@ import Testing
   ]
 
   @Test(
-    "finds no difference where there is none, and names each one where there is", arguments: makers.indices)
+    "reports each difference, and none for an unchanged tree", arguments: makers.indices)
   func differences(maker: Int) throws {
     let (name, command) = Self.makers[maker]
-    // Only with our index are large files compared in parts; the others are slow to make.
+    // Only with our index, large files are compared in parts. Other archives of large files take too long to
+    // make.
     try makeTree(huge: command.contains("$BP archive -q -o a.tar") ? "9M" : "1M")
     let made = try t.shell("umask 022; \(command)")
     try #require(made.status == 0, "\(made.errorText)")
@@ -85,7 +86,7 @@ import Testing
       "\(summary.text)")
   }
 
-  @Test("is JSON with what the archive has and what is there")
+  @Test("prints JSON with the archived and the current values")
   func json() throws {
     try makeTree()
     try t.shell("$BP archive -q -o a.tar.zst src")
@@ -109,7 +110,7 @@ import Testing
     #expect(run.status == 4)
   }
 
-  @Test("the options that choose files say what may be new")
+  @Test("treats only chosen files as new when options choose files")
   func chosen() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -125,7 +126,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("no symbolic link is followed out of the directory")
+  @Test("does not follow symbolic links out of the directory")
   func links() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -140,7 +141,7 @@ import Testing
   }
 
   @Test(
-    "extended attributes and access control lists are compared where the archive has them",
+    "compares extended attributes and access control lists when the archive has them",
     arguments: ["tar.zst", "tar", "stock.tar", "bare.tar"])
   func attributes(format: String) throws {
     let maker =
@@ -168,7 +169,7 @@ import Testing
     let expected =
       switch format {
       case "bare.tar": ["0", "t/other: METADATA (mode 0664 -> 0644)", "4"]
-      // It does not say that a file without attributes had none.
+      // This archive does not state that a file without attributes had none.
       case "stock.tar": ["0"] + rows.filter { !$0.hasPrefix("t/none") } + ["4"]
       default: ["0"] + rows + ["4"]
       }
@@ -176,7 +177,7 @@ import Testing
     #expect(found == expected.sorted(), "\(run.text)\(run.errorText)")
   }
 
-  @Test("further names of a file are compared with what they are names of", arguments: ["tar.zst", "cpio"])
+  @Test("compares the further names of a file", arguments: ["tar.zst", "cpio"])
   func hardLinks(format: String) throws {
     let run = try t.shell(
       """
@@ -191,7 +192,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("files that cannot be read are named, and the others compared", .enabled(if: Host.canChangeUser))
+  @Test("names files that cannot be read, and compares the others", .enabled(if: Host.canChangeUser))
   func unreadable() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -204,7 +205,7 @@ import Testing
     #expect(run.errorText.contains("t/big: cannot open: Permission denied"), "\(run.errorText)")
   }
 
-  @Test("of a damaged archive the rest is compared, and what is new is told where the names are known")
+  @Test("compares the readable part of a damaged archive, and reports new files when the names are known")
   func damaged() throws {
     let made = try t.shell(
       """
@@ -221,7 +222,7 @@ import Testing
     #expect(parts.last?.contains("NEW") == false && parts.last?.hasSuffix("1\n") == true, "\(made.text)")
   }
 
-  @Test("standard input is held against a directory too")
+  @Test("compares an archive from standard input with a directory")
   func standardInput() throws {
     try t.writeTree()
     let run = try t.shell(

@@ -3,7 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Files that change while they are archived. strace stops the program at a system call until the change is made.
+/// Files that change while they are archived. strace stops the program at a system call until the file was
+/// changed.
 @Suite(
   "A file that changes while it is archived", .timeLimit(.minutes(3)),
   .enabled(if: Host.canTrace, "needs strace"))
@@ -15,7 +16,7 @@ struct ArchiveChangedTests {
     try t.writeTree()
   }
 
-  /// Archives `t`, and changes `t/odd` when a first piece of it was read.
+  /// Archives `t`, and changes `t/odd` after its first piece was read.
   private func changing(_ change: String, size: String, _ format: String, options: String = "") throws
     -> Outcome
   {
@@ -31,7 +32,7 @@ struct ArchiveChangedTests {
   }
 
   @Test(
-    "and becomes shorter counts as failed, and is known for that later",
+    "and becomes shorter counts as failed, and is marked in the archive",
     arguments: ["3M", "40M"], ["tar", "tar.zst", "tar.gz"])
   func shrinks(size: String, format: String) throws {
     let run = try changing("truncate -s 1M t/odd", size: size, format)
@@ -49,7 +50,7 @@ struct ArchiveChangedTests {
         "$BP \(command) --json a.\(format) | grep -c '\"changed\":true,\"incomplete\":true'")
       #expect(events.text == "1\n", "\(command)")
     }
-    // What is in the archive can be had, by stock tools too, and is a beginning of what was there.
+    // Stock tools extract all members, and the changed one contains the beginning of the file.
     let out = try t.shell(
       "mkdir -p o; tar -xf a.\(format) -C o && cmp -n 1000 o/t/odd <(head -c 1000 t/odd) && ls o/t")
     #expect(out.status == 0 && out.text == "big\nd\nempty\nodd\ntext\n", "\(out.errorText)")
@@ -66,7 +67,7 @@ struct ArchiveChangedTests {
     #expect(try t.shell("$BP verify -q a.\(format)").status == 0)
   }
 
-  @Test("and grows is a warning, and is known for that later", arguments: ["3M", "40M"])
+  @Test("and grows gives a warning, and is marked in the archive", arguments: ["3M", "40M"])
   func grows(size: String) throws {
     let run = try changing("echo more >>t/odd", size: size, "tar.zst")
     #expect(run.status == 0, "\(run.errorText)")

@@ -3,14 +3,14 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What a run finds out about a damaged archive does not depend on how many operations run at once.
+/// The findings about a damaged archive do not depend on the concurrency.
 @Suite("A damaged archive at every concurrency", .timeLimit(.minutes(5)), .enabled(if: Host.hasPython))
 struct ArchiveConcurrencyTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Flips bits of an archive and compares the results of `run(concurrency)`; prints those that differ.
+  /// Flips bits of an archive, calls `run(concurrency)` and prints the results that differ.
   private func compare(_ archive: String, flips: String, rounds: Int, _ body: String) throws -> Outcome {
     try t.shell(
       #"""
@@ -21,7 +21,7 @@ struct ArchiveConcurrencyTests {
       whole = open(archive, 'rb').read()
       def words(concurrency, *arguments):
           done = subprocess.run([BP, arguments[0], '-j', str(concurrency), *arguments[1:]], capture_output=True, timeout=60)
-          # The last line has the seconds that the run took; behind it -v names the files that were slow.
+          # The last line contains the seconds of the run; with -v the slow files are named after it.
           lines = [line.split(b' in ')[0] for line in done.stderr.split(b'slowest f')[0].splitlines()]
           rows = [line.split(b',"seconds"')[0] for line in done.stdout.splitlines()]
           return done.returncode, tuple(rows), tuple(lines)
@@ -71,7 +71,7 @@ struct ArchiveConcurrencyTests {
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// All that lies in a folder, as Python has it.
+  /// A Python function that lists everything in a folder.
   private static let tree = """
     import hashlib, shutil, time
     begin = time.time()
@@ -82,14 +82,14 @@ struct ArchiveConcurrencyTests {
                 path = os.path.join(folder, name); status = os.lstat(path); content = ''
                 if stat.S_ISREG(status.st_mode): content = hashlib.md5(open(path, 'rb').read()).hexdigest()
                 if stat.S_ISLNK(status.st_mode): content = os.readlink(path)
-                # What is not described has the time of the run.
+                # Folders without a member have the time of the run.
                 modified = status.st_mtime_ns if status.st_mtime < begin - 100 else 0
                 found.append((os.path.relpath(path, root), status.st_mode, content, modified, status.st_nlink))
         return tuple(sorted(found))
     """
 
   @Test(
-    "is extracted to the same files with the same messages in the same order, with and without --keep-going",
+    "gives the same files and messages at every concurrency, with and without --keep-going",
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz"], [true, false])
   func extracted(format: String, hasIndex: Bool) throws {
     try makeArchive(format, hasIndex: hasIndex)
@@ -108,7 +108,8 @@ struct ArchiveConcurrencyTests {
   }
 
   @Test(
-    "replaces the same files of a folder that has some of them", arguments: ["tar", "tar.zst"], [true, false])
+    "replaces the same files in a folder that contains some of them", arguments: ["tar", "tar.zst"],
+    [true, false])
   func replaced(format: String, hasIndex: Bool) throws {
     try makeArchive(format, hasIndex: hasIndex)
     let run = try compare(

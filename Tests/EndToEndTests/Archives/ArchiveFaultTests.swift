@@ -4,8 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// System calls that fail while archives are made and read: what failed is named, the rest is done, nothing half
-/// has a final name, and the exit code tells.
+/// System calls that fail while archives are made and read. The failed file is named, all others are
+/// processed, no partial file has a final name, and the exit code reports the failure.
 @Suite(.enabled(if: Host.canTrace, "needs strace"), .timeLimit(.minutes(4))) struct ArchiveFaultTests {
   private let t: TreeFixture
 
@@ -18,7 +18,7 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// Runs a command of the binary with a fault in its calls, as `-e inject` of strace has it.
+  /// Runs a command of the binary with a fault in its calls; `fault` is an `-e inject` expression of strace.
   private func inject(_ fault: String, _ command: String, paths: String = "") throws -> Outcome {
     let calls = fault.prefix { $0 != ":" }
     return try t.shell(
@@ -29,7 +29,7 @@ import Testing
   // MARK: Making archives
 
   @Test(
-    "an archive that cannot be brought to the disk, closed or named is not published",
+    "an archive that cannot be synced, closed or renamed does not get its name",
     arguments: ["fsync", "fchmod", "renameat2"])
   func publishing(call: String) throws {
     let run = try inject("\(call):error=EIO:when=1", "archive -q -o a.tar.zst t")
@@ -39,7 +39,8 @@ import Testing
     #expect(t.names() == ["o", "t"])
   }
 
-  @Test("a name on which nothing can be put keeps what it had", arguments: ["EIO", "EXDEV", "EPERM"])
+  @Test(
+    "an existing file is kept when the new archive cannot be renamed", arguments: ["EIO", "EXDEV", "EPERM"])
   func replacing(error: String) throws {
     try t.file("a.tar", "old")
     let run = try inject("rename,renameat,renameat2:error=\(error)", "archive -q --force -o a.tar t")
@@ -51,19 +52,20 @@ import Testing
     "a write that fails leaves neither a final name nor a temporary file",
     arguments: ["EIO", "ENOSPC", "EDQUOT"], [1, 2, 3])
   func writing(error: String, turn: Int) throws {
-    // strace counts the turns of each thread. Two or three threads share these writes, so one of them takes every turn.
+    // strace counts calls per thread. Two or three threads share these writes, so one of them makes the call
+    // of each turn.
     try t.shell("for i in $(seq 16); do head -c 1M /dev/urandom >t/noise$i; done")
     for format in ["tar", "zip"] {
       let run = try inject("write:error=\(error):when=\(turn)", "archive -q -j 1 --stride 1 -o a.\(format) t")
       #expect(run.status == 5)
-      // The write of the message can fail too.
+      // The write of the message may fail too.
       #expect(run.errorText.isEmpty || run.errorText.contains("a.\(format): cannot write: "))
       #expect(t.names() == ["o", "t"])
     }
   }
 
   @Test(
-    "a member whose reading fails is named; all others are in the archive",
+    "a member whose reading fails is named, and all others are in the archive",
     arguments: ["tar", "tar.zst", "zip"])
   func readingMembers(format: String) throws {
     try t.shell("head -c 9M /dev/urandom >t/huge; head -c 20M /dev/urandom >t/larger")
@@ -80,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("a file that fails in its middle counts as failed, and shifts no neighbour")
+  @Test("a file whose reading fails in the middle counts as failed, and the next members are complete")
   func readingMiddle() throws {
     try t.shell("head -c 40M /dev/urandom >t/huge")
     let run = try inject(
@@ -94,7 +96,7 @@ import Testing
   }
 
   @Test(
-    "a folder or member that cannot be opened, listed or looked at is named, and never left out without a word",
+    "a folder or member that cannot be opened, listed or examined is named",
     arguments: ["getdents64", "newfstatat", "statx", "openat", "readlinkat"], [1, 2, 4, 6])
   func walking(call: String, turn: Int) throws {
     let run = try inject(
@@ -122,7 +124,7 @@ import Testing
   }
 
   @Test(
-    "what cannot be made is named, the rest is made, and nothing half has a name",
+    "a member that cannot be made is named, all others are made, and no partial file has a name",
     arguments: [
       ("mkdirat", 5), ("openat2", 5), ("pwrite64", 5), ("linkat", 5), ("ftruncate", 5), ("symlinkat", 5),
       ("mknodat", 5), ("syncfs", 5), ("fchown", 0), ("fchmod", 0), ("utimensat", 0), ("fsetxattr", 0),
@@ -140,7 +142,7 @@ import Testing
     let wrong = try t.shell(
       "cd o; find . -type f | while read f; do cmp $f ../$f; done; find . -name '.batchproc-*'")
     #expect(wrong.text == "" && wrong.errorText == "", "\(wrong.text)\(wrong.errorText)")
-    // Run again, it makes what is missing.
+    // A second run makes the missing files.
     #expect(try t.batchproc("extract", "-q", "--overwrite", "always", "-C", "o", "a.tar.zst").status == 0)
     #expect(try t.differences("t", "o/t") == "")
   }
@@ -158,18 +160,18 @@ import Testing
   }
 
   @Test(
-    "where files cannot be linked by descriptor they are linked through /proc",
+    "files are linked through /proc when they cannot be linked by descriptor",
     arguments: ["ENOENT", "EPERM"])
   func linking(error: String) throws {
     let name = try archive()
-    // The next call is the one that goes another way.
+    // After the first failed call, the program links the other way.
     let run = try inject("linkat:error=\(error):when=1", "extract -j 1 -C o \(name)")
     #expect(run.status == 0, "\(run.errorText)")
     #expect(try t.differences("t", "o/t") == "")
   }
 
   @Test(
-    "an index that the disk does not give up is done without", arguments: [1, 2, 3, 4], ["tar", "tar.zst"])
+    "an archive whose index cannot be read is read without it", arguments: [1, 2, 3, 4], ["tar", "tar.zst"])
   func badIndex(turn: Int, format: String) throws {
     let name = try archive(format)
     let fault = "pread64:error=EIO:when=\(turn)"
@@ -182,13 +184,13 @@ import Testing
     #expect(try t.differences("t", "o/t") == "")
   }
 
-  @Test("a part of an archive that the disk does not give up costs the members in it alone")
+  @Test("an unreadable part of an archive loses only the members in it")
   func badSector() throws {
     try t.shell("for i in 1 2 3 4; do head -c 5M /dev/urandom >t/noise$i; done")
     _ = try archive()
-    // The turn of the second frame: before it come the search for the index and the first frame.
+    // Searches the read call of the second frame, which comes after those for the index and the first frame.
     for turn in 3..<12 {
-      // It is read again for what can be had of it.
+      // A damaged frame is read a second time to recover its members.
       let fault = "pread64:error=EIO:when=\(turn)..\(turn + 1)"
       let run = try inject(fault, "verify -q -j 1 a.tar.zst", paths: "-P $PWD/a.tar.zst")
       guard run.status == 4, run.text != "" else { continue }
@@ -196,7 +198,7 @@ import Testing
       #expect(!hit.isEmpty && hit.count < 12, "\(run.text)")
       let kept = try inject(fault, "extract -q -j 1 --keep-going -C o a.tar.zst", paths: "-P $PWD/a.tar.zst")
       #expect(kept.status == 5, "\(kept.errorText)")
-      // t/text is a further name of t/h.
+      // t/text is another name of t/h.
       let missing = try t.shell(
         "cd t; find . -type f | while read f; do [ -e ../o/t/$f ] || echo t/${f#./}; done"
       ).text
@@ -211,7 +213,7 @@ import Testing
 
   // MARK: Kernels
 
-  @Test("interrupted calls are made again")
+  @Test("interrupted system calls are repeated")
   func interrupted() throws {
     let paths = ". t t/d t/text t/big o o/t o/t/d a.tar.zst".split(separator: " ").map {
       "-P $PWD/\($0) -P \($0)"
@@ -232,7 +234,7 @@ import Testing
   }
 
   @Test(
-    "calls that a kernel does not have are done without",
+    "system calls that the kernel lacks are replaced by others",
     arguments: [
       "openat2", "copy_file_range", "statx", "io_uring_setup", "fallocate", "fadvise64", "getrandom",
       "sync_file_range", "sendfile", "renameat2", "preadv2", "ioprio_set", "clone3",
@@ -247,7 +249,7 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("short reads and short writes change nothing", .enabled(if: Host.canPreload, "needs cc"))
+  @Test("short reads and writes do not change the result", .enabled(if: Host.canPreload, "needs cc"))
   func shortCalls() throws {
     try t.shell("head -c 9M /dev/urandom >t/large")
     let calls = [("read", "void"), ("write", "const void")].map { name, kind in

@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What stock tools say of archives, and what they make of them.
+/// Stock tools check and extract archives.
 @Suite(.timeLimit(.minutes(3))) struct ArchiveFormatTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Small files, and one that spans frames in every format.
+  /// Small files, and files that span several frames in each format.
   private func writeMixedTree() throws {
     try t.writeTexts(files: 12)
     try #require(
@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(
-    "the stock decompressor and tar accept it without a word",
+    "the stock decompressor and tar accept an archive without a message",
     arguments: [
       ("tar.zst", "zstd -tq a.tar.zst && zstd -lq a.tar.zst >/dev/null && tar --zstd -tf a.tar.zst"),
       ("tar.gz", "gzip -t a.tar.gz && tar -tzf a.tar.gz"),
@@ -41,7 +41,7 @@ import Testing
     #expect(format == "tar" || complaints.isEmpty, "\(run.errorText)")
   }
 
-  @Test("every form of tar holds the same bytes", arguments: StockFormat.allCases)
+  @Test("all compressed forms of tar contain the same bytes", arguments: StockFormat.allCases)
   func sameBytes(format: StockFormat) throws {
     try writeMixedTree()
     let run = try t.shell(
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "one archive at any concurrency",
+    "an archive is the same at every concurrency",
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "zip", "cpio", "7z"])
   func determinism(format: String) throws {
     try t.writeTexts(files: 12)
@@ -70,7 +70,7 @@ import Testing
     #expect(run.text == "4\n" && run.errorText == "", "\(run.errorText)")
   }
 
-  @Test("other containers come back as they were", arguments: ["zip", "cpio", "7z"])
+  @Test("zip, cpio and 7z are extracted to the original tree", arguments: ["zip", "cpio", "7z"])
   func otherContainers(format: String) throws {
     try writeMixedTree()
     let run = try t.shell(
@@ -83,7 +83,7 @@ import Testing
     #expect(run.text == (format == "cpio" ? "2\n" : "1\n"))
   }
 
-  @Test("the zip passes unzip's test")
+  @Test("unzip accepts a zip")
   func unzip() throws {
     try writeMixedTree()
     let run = try t.shell(
@@ -91,7 +91,7 @@ import Testing
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
   }
 
-  @Test("standard output gets the same bytes")
+  @Test("standard output gets the same bytes as a file")
   func standardOutput() throws {
     try t.writeTree()
     let run = try t.shell(

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// An index that claims names of hundreds of megabytes.
+/// An index that claims to hold hundreds of megabytes of names.
 @Suite("An index that needs more than --max-memory", .timeLimit(.minutes(3)), .enabled(if: Host.hasPython))
 struct ArchiveIndexMemoryTests {
   private let t: TreeFixture
@@ -26,7 +26,7 @@ struct ArchiveIndexMemoryTests {
     for page in range(count):
         text = struct.pack('<I', n) + column('I', [length] * n) + b'0' * n + bytes(25 * n)
         text += column('Q', range(page * n, page * n + n)) + bytes(4 * n)
-        # As much noise as keeps the names from shrinking beyond belief.
+        # The noise limits the compression ratio of the names to a plausible one.
         text += os.urandom(300_000).hex().encode() + b'a' * (length * n - 600_000)
         frame = zstd(text)
         pages += frame; sizes.append((len(frame), len(text), n, 0))
@@ -45,7 +45,7 @@ struct ArchiveIndexMemoryTests {
     open('x.tar.zst', 'wb').write(b''.join(frames) + index + end)
     """#
 
-  @Test("is left out with a warning, and takes no more than that", arguments: [3, 4])
+  @Test("is ignored with a warning, and the run stays below that memory", arguments: [3, 4])
   func leftOut(version: Int) throws {
     try t.file("forge.py", Self.forge)
     try t.file(

@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The index behind the end of the archive, read as its layout is documented.
+/// The index after the archive's end, read by a program that was written from its documented layout.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: Host.hasPython)) struct ArchiveIndexTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Reads the index of `a.FORMAT` and holds it against the archive and the tree.
+  /// Reads the index of `a.FORMAT` and compares it with the archive and the tree.
   private static let reader = #"""
     import hashlib, os, struct, subprocess, sys, zlib
     format = sys.argv[1]
@@ -100,7 +100,7 @@ import Testing
     """#
 
   @Test(
-    "it tells every member, its place and its digest",
+    "the index has each member, its place and its digest",
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4"])
   func index(format: String) throws {
     try t.writeTexts(files: 20)

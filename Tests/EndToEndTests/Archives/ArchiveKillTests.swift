@@ -4,8 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Runs that end before they are done: no name holds half an archive or half a file, the tree is as it was, and
-/// the next run finishes the work and clears what lies about.
+/// Runs that are killed: no final name holds a partial archive or file, the tree is unchanged, and the next
+/// run finishes the work and removes the remains.
 @Suite(.timeLimit(.minutes(4))) struct ArchiveKillTests {
   private let t: TreeFixture
 
@@ -20,7 +20,7 @@ import Testing
 
   // MARK: archive
 
-  /// What has to hold after the end of a run, whatever the end was, and after the next one.
+  /// Checks the conditions that must hold after a run ended in any way, and after the next run.
   private func expectSafe(_ moment: String) throws {
     if t.exists("a.tar.zst") {
       #expect(try t.shell("$BP verify -q a.tar.zst && zstd -dcq a.tar.zst | tar -d").status == 0, "\(moment)")
@@ -30,12 +30,12 @@ import Testing
     try t.shell("rm a.tar.zst")
   }
 
-  @Test("killed at random moments")
+  @Test("no run that is killed at a random moment leaves a partial archive")
   func randomMoments() throws {
     let turns = Campaign.cases(50)
     for turn in 0..<turns {
       let run = try t.start(["archive", "-q", "-o", "a.tar.zst", "src"])
-      // Spread over the run and its start, whatever the machine's pace.
+      // The moments are spread over the start and the run, for a slow or a fast machine.
       usleep(UInt32(turn * turn * 300_000 / (turns * turns)))
       run.signal(SIGKILL)
       _ = run.wait()
@@ -44,19 +44,20 @@ import Testing
   }
 
   @Test(
-    "killed at each step", .enabled(if: Host.canTrace, "needs strace"),
+    "no run that is killed at one of its steps leaves a partial archive",
+    .enabled(if: Host.canTrace, "needs strace"),
     arguments: [("openat", 25), ("pread64", 1), ("fchmod", 1), ("fsync", 1), ("renameat2", 1), ("fsync", 2)])
   func atCall(call: String, turn: Int) throws {
     let run = try t.shell(
       "strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn) $BP archive -q -o a.tar.zst src; echo $?"
     )
     #expect(run.text == "137\n", "\(run.errorText)")
-    // The folder is synced when the name is there.
+    // The folder is synced after the archive has its name.
     #expect(t.exists("a.tar.zst") == (call == "fsync" && turn == 2))
     try expectSafe("\(call) \(turn)")
   }
 
-  @Test("a killed run leaves the archive of before as it was", .enabled(if: Host.canTrace, "needs strace"))
+  @Test("a killed run leaves an older archive unchanged", .enabled(if: Host.canTrace, "needs strace"))
   func replacing() throws {
     try t.file("a.tar.zst", "old")
     let run = try t.shell(
@@ -66,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "a signal ends the run by that signal, and leaves nothing",
+    "a signal ends the run by that signal, and no file is left",
     arguments: [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGTERM)], ["tar.xz", "7z"])
   func signals(_ numbers: (sent: Int32, seen: Int32), format: String) throws {
     try t.shell("seq 9000000 >src/c/huge")
@@ -77,7 +78,7 @@ import Testing
     #expect(t.names() == ["o", "src"])
   }
 
-  @Test("several runs to one name: one complete archive, and the others say why not")
+  @Test("of several runs with one output, one makes a complete archive and the others report why they do not")
   func rivals() throws {
     let runs = try (0..<3).map { _ in try t.start(["archive", "-q", "-o", "a.tar.zst", "src"]) }
     let ends = runs.map { $0.wait() }
@@ -88,7 +89,7 @@ import Testing
     try expectSafe("rivals")
   }
 
-  @Test("whoever reads an archive that is being replaced sees the old one or the new one")
+  @Test("a reader of an archive that is being replaced gets the old one or the new one")
   func replacedMeanwhile() throws {
     try t.batchproc("archive", "-q", "-o", "a.tar.zst", "src")
     for _ in 0..<6 {
@@ -100,10 +101,12 @@ import Testing
     }
   }
 
-  @Test("content, then the name, then the folder are brought to the disk", .enabled(if: Host.canTrace))
+  @Test(
+    "the content is synced, then the archive is renamed, then the folder is synced",
+    .enabled(if: Host.canTrace))
   func durability() throws {
     let calls = "fsync,syncfs,rename,renameat,renameat2,linkat,symlinkat"
-    // Threads that end with the process leave lines of no call in the trace.
+    // Threads that end with the process leave lines in the trace that are not calls.
     let names = "sed -n 's/^[0-9]* *\\([a-z0-9]*\\)(.*/\\1/p' trace | uniq | tr '\\n' ' '; rm trace"
     let made = try t.shell(
       "strace -qq -f -o trace -e trace=\(calls) $BP archive -q -o a.tar.zst src; \(names)")
@@ -119,7 +122,8 @@ import Testing
 
   // MARK: extract
 
-  /// No name holds half a file; run again, it finishes the work and clears what lies about.
+  /// Checks that no name holds a partial file, and that a second run finishes the work and removes the
+  /// remains.
   private func expectFinished(_ moment: String) throws {
     let wrong = try t.shell(
       "cd o; find . -type f ! -name '.batchproc-*' | while read f; do cmp $f ../$f; done")
@@ -132,7 +136,7 @@ import Testing
   }
 
   @Test(
-    "an extraction that was killed is finished by the next one", .enabled(if: Host.canTrace, "needs strace"),
+    "the next extraction finishes one that was killed", .enabled(if: Host.canTrace, "needs strace"),
     arguments: [
       ("mkdirat", 2), ("pwrite64", 3), ("linkat", 1), ("linkat", 14), ("fchmod", 1), ("utimensat", 5),
       ("symlinkat", 1), ("syncfs", 1),
@@ -147,11 +151,11 @@ import Testing
   }
 
   @Test(
-    "temporary names that a killed extraction left are cleared by the next one", .enabled(if: Host.canPreload)
+    "the next extraction removes the temporary files of one that was killed", .enabled(if: Host.canPreload)
   )
   func extractionWithNames() throws {
     try t.batchproc("archive", "-q", "-o", "a.tar.zst", "src")
-    // A file system without files that have no name.
+    // Simulates a file system that has no unnamed files.
     try t.preload(
       """
       #include <signal.h>
@@ -189,10 +193,11 @@ import Testing
   }
 
   @Test(
-    "a signal ends an extraction by that signal", .enabled(if: Host.canTrace), arguments: [SIGINT, SIGTERM])
+    "an extraction is ended by the signal that it gets", .enabled(if: Host.canTrace),
+    arguments: [SIGINT, SIGTERM])
   func extractionSignals(number: Int32) throws {
     try t.batchproc("archive", "-q", "-o", "a.tar.zst", "src")
-    // A lane that comes to its first name waits there for a second.
+    // A lane that links its first file waits for a second in the call.
     let run = try t.startShell(
       """
       strace -qq -f -o /dev/null -e trace=linkat -e inject=linkat:delay_enter=1000000:when=1 \

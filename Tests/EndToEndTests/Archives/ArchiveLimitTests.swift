@@ -4,7 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Limits of the process, of disks and of streams: archives are made and read within them, or it is said why not.
+/// Limits of the process, of disks and of streams: archives are made and read within them, or the error names
+/// the limit.
 @Suite(.timeLimit(.minutes(4))) struct ArchiveLimitTests {
   private let t: TreeFixture
 
@@ -18,7 +19,7 @@ import Testing
     try t.shell("mkdir t/many; cd t/many; for i in $(seq \(count)); do seq $i 400 >f$i; done")
   }
 
-  @Test("few descriptors, many operations", arguments: [16, 20, 24, 64])
+  @Test("many operations work with few descriptors", arguments: [16, 20, 24, 64])
   func fewDescriptors(limit: Int) throws {
     try writeMany()
     let run = try t.shell(
@@ -31,7 +32,8 @@ import Testing
     #expect(run.text == "308\n308\n308\n" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
 
-  @Test("too few descriptors: the exit code tells", arguments: [4, 8, 15, 16, 17, 18])
+  @Test(
+    "too few descriptors end the run with an error code and a message", arguments: [4, 8, 15, 16, 17, 18])
   func scarceDescriptors(limit: Int) throws {
     try writeMany(40)
     try t.batchproc("archive", "-q", "-o", "whole.tar.zst", "t")
@@ -48,7 +50,7 @@ import Testing
     }
   }
 
-  @Test("with too little memory there is a complete archive or none")
+  @Test("too little memory leads to a complete archive or none")
   func addressSpace() throws {
     try t.batchproc("archive", "-q", "-o", "w.tar.zst", "t")
     var ends: Set<Bool> = []
@@ -69,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "without another thread it ends, with all or with an error", .enabled(if: Host.canTrace),
+    "a run that cannot start a thread ends with a complete result or an error", .enabled(if: Host.canTrace),
     arguments: [2, 3, 6, 12])
   func noThreads(first: Int) throws {
     try t.batchproc("archive", "-q", "-o", "w.tar.zst", "t")
@@ -86,7 +88,7 @@ import Testing
     }
   }
 
-  @Test("a limit of file sizes is a full disk", arguments: ["", "trap '' XFSZ;"])
+  @Test("a limit of file sizes is reported like a full disk", arguments: ["", "trap '' XFSZ;"])
   func fileSize(trap: String) throws {
     try t.batchproc("archive", "-q", "-o", "w.tar.zst", "t")
     let run = try t.shell(
@@ -101,7 +103,9 @@ import Testing
     #expect(t.names(in: "o/t") == ["d", "empty", "text"])
   }
 
-  @Test("no inodes left, and a target that takes nothing", .enabled(if: Host.canMount))
+  @Test(
+    "a target without free inodes, or one that accepts no file, ends the run with code 5",
+    .enabled(if: Host.canMount))
   func noRoom() throws {
     try t.batchproc("archive", "-q", "-o", "w.tar.zst", "t")
     let inodes = try t.shell(
@@ -117,7 +121,7 @@ import Testing
   }
 
   @Test(
-    "a disk that fills stops an extraction with one message, and leaves no part of a file",
+    "a disk that fills up stops an extraction with one message, and leaves no partial file",
     .enabled(if: Host.canMount), arguments: ["1", "2", "7", "32"])
   func fullDisk(jobs: String) throws {
     let run = try t.shell(
@@ -136,7 +140,7 @@ import Testing
   }
 
   @Test(
-    "a standard output that is full: code 5, and a message",
+    "a full standard output ends the run with code 5 and a message",
     arguments: [
       "list w.tar.zst", "list -l w.tar.zst", "list --json w.tar.zst", "verify -v w.tar.zst",
       "verify --json w.tar.zst", "extract --to-stdout w.tar.zst", "extract --json -C o w.tar.zst",
@@ -151,7 +155,7 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("folders and named pipes are no place for an archive", arguments: ["pipe", "o"])
+  @Test("folders and named pipes are refused as an archive", arguments: ["pipe", "o"])
   func noPlace(output: String) throws {
     let run = try t.shell(
       "mkfifo pipe; stat -c '%F %a' \(output) >before; timeout 20 $BP archive --force --format tar -o \(output) t; echo $?; stat -c '%F %a' \(output) | cmp - before"
@@ -161,7 +165,7 @@ import Testing
   }
 
   @Test(
-    "a reader that goes away ends the run quietly",
+    "a closed pipe ends the run without a message",
     arguments: [
       "list w.tar", "verify -v w.tar", "extract --to-stdout w.tar.zst", "archive -o - --format tar.lz4 t",
     ])
@@ -180,7 +184,7 @@ import Testing
     #expect(run.text == "141\n141\n" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
 
-  @Test("with standard streams closed, nothing of theirs lands in a file")
+  @Test("with standard streams closed, no message or result is written into another file")
   func closedStreams() throws {
     let run = try t.shell(
       """
@@ -193,7 +197,7 @@ import Testing
       run.text == "0\n0\n0\n3\n0\n5\n5\n1\nbatchproc: -: cannot read: Bad file descriptor\n", "\(run.text)")
   }
 
-  @Test("a FIFO as the archive is read when somebody writes to it, and a signal ends the wait")
+  @Test("an archive that is a FIFO is read when a writer opens it, and a signal ends the wait")
   func fifo() throws {
     let run = try t.shell(
       """
@@ -212,9 +216,9 @@ import Testing
     }
   }
 
-  @Test("a tree of thousands of folders, one in the other, with a small stack and few descriptors")
+  @Test("a tree of thousands of nested folders needs a small stack and few descriptors")
   func deep() throws {
-    // Either way the path is longer than the kernel takes in one call.
+    // At both depths the path is longer than the kernel accepts in one call.
     let depth = Host.runsLargeTests ? 4000 : 2500
     let run = try t.shell(
       """
@@ -231,7 +235,7 @@ import Testing
       "\(run.text)\(run.errorText.prefix(500))")
   }
 
-  @Test("paths longer than the system takes in one piece come back, links among them")
+  @Test("paths longer than the kernel accepts are extracted, including links")
   func longPaths() throws {
     let run = try t.shell(
       #"""
@@ -254,7 +258,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("a folder that is gone holds up only what is relative to it")
+  @Test("in a working folder that was removed, only relative paths fail")
   func lostFolder() throws {
     let run = try t.shell(
       """
@@ -266,7 +270,7 @@ import Testing
   }
 
   @Test(
-    "an output gets the mode that the umask leaves", arguments: ["000", "022", "077", "777"], ["1", "4"])
+    "an output has the mode that the umask allows", arguments: ["000", "022", "077", "777"], ["1", "4"])
   func umask(mask: String, jobs: String) throws {
     let run = try t.shell(
       """

@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Names that are bytes, and formats that have room for text alone.
+/// Names that are bytes, and formats that store only text.
 @Suite(.timeLimit(.minutes(2))) struct ArchiveNameTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Every name of one byte, and pairs that become one where names are repaired or folded.
+  /// All names of one byte, and pairs of names that become equal when names are repaired or folded.
   private func writeNames() throws {
     let made = try t.shell(
       #"""
@@ -22,10 +22,10 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  @Test("any bytes are kept", arguments: ["tar", "tar.zst", "cpio", "zip"])
+  @Test("names of any bytes are kept", arguments: ["tar", "tar.zst", "cpio", "zip"])
   func kept(format: String) throws {
     try writeNames()
-    // Of names that differ in their normal form alone, zip's reader makes one.
+    // Python's zip reader treats names that differ only in their normal form as one.
     if format == "zip" { try t.shell("rm t/$'cafe\\xcc\\x81'") }
     let run = try t.shell(
       """
@@ -36,7 +36,7 @@ import Testing
       run.text == "0\n0\n" && run.errorText == "", "\(run.text.prefix(500))\(run.errorText.prefix(500))")
   }
 
-  @Test("no control byte of a name comes to a terminal or into messages")
+  @Test("control bytes of a name are escaped in lists on a terminal and in messages")
   func shown() throws {
     try writeNames()
     try t.batchproc("archive", "-q", "-o", "a.tar", "t")
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "7z holds names of text alone: others are named, and nothing is stored under a name that is not its own")
+    "7z stores only names that are text; others are reported, and no member gets a wrong name")
   func sevenZip() throws {
     try t.shell(
       "mkdir t o; echo a >t/fine; echo b >$'t/k\\xfe'; echo c >$'t/k\\xff'; echo d >$'t/caf\\xc3\\xa9'")
@@ -63,7 +63,7 @@ import Testing
     #expect(run.messages.filter { $0.contains("a name that is not UTF-8") }.count == 2, "\(run.errorText)")
   }
 
-  @Test("zip marks names as UTF-8 that are, and no others, so that its readers take both")
+  @Test("zip marks exactly the UTF-8 names as UTF-8, so its readers understand both kinds")
   func zip() throws {
     try t.shell("mkdir t; echo b >$'t/k\\xfe'; echo d >$'t/caf\\xc3\\xa9'; $BP archive -q -o a.zip t")
     let run = try t.shell(
@@ -72,7 +72,7 @@ import Testing
     #expect(run.text == "(0, 2) (0, 4) (1, 6)\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("operands that name nothing are wrong, and no archive comes of them")
+  @Test("invalid operands are refused, and no archive is made")
   func empty() throws {
     for arguments in [
       ["archive", "-o", "a.tar", ""], ["archive", "-o", "a.tar", "-"], ["extract", ""], ["list", ""],

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What stock tar makes of our archives, compared with the tree that they were made of.
+/// Stock tar extracts our archives, and the result is compared with the original tree.
 @Suite(.timeLimit(.minutes(3))) struct ArchiveRoundTripTests {
   private let t: TreeFixture
   private static let extract =
@@ -12,7 +12,8 @@ import Testing
   init() throws { t = try TreeFixture() }
 
   @Test(
-    "names, bytes, modes, times, owners, attributes and access control lists", .enabled(if: Host.hasPython))
+    "names, bytes, modes, times, owners, attributes and access control lists are restored",
+    .enabled(if: Host.hasPython))
   func everything() throws {
     try t.writeOddTree(files: 700)
     let run = try t.shell(
@@ -24,7 +25,7 @@ import Testing
     #expect(try t.compare("src", "out/src") == "703 files\n")
   }
 
-  @Test("folders, links, FIFOs and devices")
+  @Test("folders, links, FIFOs and devices are restored")
   func kinds() throws {
     let run = try t.shell(
       """
@@ -43,7 +44,7 @@ import Testing
     #expect(run.errorText == "")
   }
 
-  @Test("sparse files: holes are not read, and come back")
+  @Test("holes of sparse files are not read, and are restored")
   func sparse() throws {
     let run = try t.shell(
       """
@@ -60,7 +61,7 @@ import Testing
     #expect(rows.suffix(3) == ["end", "1", "1"], "\(run.text)\(run.errorText)")
   }
 
-  @Test("bsdtar takes names that are not text, and long ones")
+  @Test("bsdtar reads long names, and names that are not UTF-8")
   func names() throws {
     let run = try t.shell(
       """
@@ -76,7 +77,7 @@ import Testing
     #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
   }
 
-  @Test("a tree deeper than any path")
+  @Test("a tree deeper than PATH_MAX is restored")
   func deep() throws {
     let run = try t.shell(
       """
@@ -87,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "owners and modes are those of the archive, whatever the target folder gives to new files",
+    "owners and modes are those of the archive, not those that the target folder gives to new files",
     .enabled(if: Host.hasPython), arguments: ["022", "077", "0777"], ["never", "always"])
   func target(umask: String, overwrite: String) throws {
     let run = try t.shell(
@@ -100,7 +101,7 @@ import Testing
       """)
     #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
     #expect(try t.differences("src", "out/src", "mode time owner") == "")
-    // A second run finds all of them, and a folder where a file is to be.
+    // A second run finds all files, and a folder with the name of one file.
     let again = try t.shell("rm out/src/d/f0-1; mkdir out/src/d/f0-1; $BP extract -C out a.tar.zst")
     #expect(again.status == 3, "\(again.errorText)")
     #expect(again.errorText.contains("src/d/f0-1: a folder has its name"), "\(again.errorText)")
@@ -108,7 +109,7 @@ import Testing
   }
 
   @Test(
-    "the mode of a file with an access control list is that of stat, in every format",
+    "the archived mode of a file with an access control list is that of stat, in every format",
     arguments: ["tar", "tar.zst", "cpio", "zip"])
   func modeBesideList(format: String) throws {
     let run = try t.shell(
@@ -125,7 +126,7 @@ import Testing
   }
 
   @Test(
-    "attributes and lists of what may not be written come back for others than the superuser",
+    "an ordinary user gets attributes and lists of read-only files back",
     .enabled(if: Host.canChangeUser && Host.hasPython))
   func readOnlyAttributes() throws {
     try t.file(

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Runs that archive: options, outputs, and what goes wrong.
+/// Runs of archive: options, outputs and failures.
 @Suite(.timeLimit(.minutes(3))) struct ArchiveRunTests {
   private let t: TreeFixture
 
@@ -23,7 +23,7 @@ import Testing
     #expect(run.text == "7\n" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
 
-  @Test("the output appears when it is complete, and is left alone without --force")
+  @Test("the output appears when it is complete, and an existing one is replaced only with --force")
   func output() throws {
     try t.writeTree()
     #expect(try t.batchproc("archive", "-q", "-o", "a.tar", "t").status == 0)
@@ -35,7 +35,7 @@ import Testing
     #expect(t.content("a.tar") != before && t.temporaries().isEmpty)
   }
 
-  @Test("an output inside the tree is not in itself")
+  @Test("an output inside the tree does not contain itself")
   func outputInside() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -47,7 +47,7 @@ import Testing
     #expect(run.errorText.contains("further names"))
   }
 
-  @Test("names lead nowhere else, from wherever they are given")
+  @Test("members have the names of the operands, also of those outside the working folder")
   func operands() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -62,7 +62,7 @@ import Testing
       "\(run.errorText)")
   }
 
-  @Test("a missing operand is named; with nothing else there is no archive")
+  @Test("a missing operand is named, and no archive is made when no other operand exists")
   func missing() throws {
     try t.writeTree()
     let some = try t.batchproc("archive", "-o", "a.tar", "gone", "t")
@@ -71,7 +71,7 @@ import Testing
     #expect(none.status == 1 && !t.exists("b.tar") && t.temporaries().isEmpty)
   }
 
-  @Test("what cannot be read is named, and the rest is archived", .enabled(if: Host.canChangeUser))
+  @Test("a file that cannot be read is named, and all others are archived", .enabled(if: Host.canChangeUser))
   func unreadable() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -89,7 +89,9 @@ import Testing
     #expect(linked.count == 1, "\(run.errorText)")
   }
 
-  @Test("a full disk: code 5, and nothing under the name", .enabled(if: Host.canMount, "needs mounts"))
+  @Test(
+    "a full disk ends the run with code 5, and no output is left", .enabled(if: Host.canMount, "needs mounts")
+  )
   func fullDisk() throws {
     let run = try t.shell(
       """
@@ -99,7 +101,7 @@ import Testing
     #expect(run.text == "5\n" && run.errorText.contains("No space left on device"), "\(run.errorText)")
   }
 
-  /// The file becomes shorter, or longer, or new, at the first read of it.
+  /// The file is truncated, extended or replaced at its first read.
   private func runChanging(_ size: String, _ call: String, format: String) throws -> Outcome {
     try t.preload(
       """
@@ -140,7 +142,7 @@ import Testing
   }
 
   @Test(
-    "a file that changes while it is read is named, and harms no other member",
+    "a file that changes while it is read is named, and all other members are correct",
     .enabled(if: Host.canPreload, "needs cc"),
     arguments: [
       ("900k", "truncate(name, 300000)", "3"), ("900k", "truncate(name, 9000000)", "0"),
@@ -153,7 +155,7 @@ import Testing
     #expect(run.errorText.contains("t/victim: "), "\(run.errorText)")
   }
 
-  @Test("files without a size of their own are archived with what they hold")
+  @Test("generated files with a size of 0 are archived with their content")
   func kernelFiles() throws {
     let run = try t.shell(
       """
@@ -164,7 +166,7 @@ import Testing
     #expect(run.status == 0 && run.errorText == "", "\(run.errorText)")
   }
 
-  @Test("sockets are passed over, and a dry run writes nothing")
+  @Test("sockets are skipped, and a dry run writes no file")
   func others() throws {
     try t.writeTree()
     let run = try t.shell(

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Archives that stock tools made: listed, extracted and verified.
+/// Archives that were made by stock tools are listed, extracted and verified.
 @Suite("Archives of stock tools", .timeLimit(.minutes(5))) struct ArchiveStockTests {
   private let t: TreeFixture
 
@@ -11,7 +11,7 @@ import Testing
 
   private static let everything = "mode time owner xattr hole link"
 
-  /// What makes an archive `x` of `src`, and what of the tree it can hold.
+  /// A command that makes an archive `x` of `src`, and which parts of the tree the format stores.
   struct Maker: CustomTestStringConvertible, Sendable {
     let command: String
     let holds: String
@@ -29,7 +29,7 @@ import Testing
     Maker(command: "tar --format=pax --xattrs --acls -Scf - src | bzip2 >x", holds: everything),
     Maker(command: "tar --format=gnu -Scf x src", holds: "mode second owner hole link"),
     Maker(command: "bsdtar --format pax -cf x src", holds: everything),
-    // It has no times before 1970, and of a file with an access control list another mode.
+    // This format has no times before 1970, and stores another mode of a file with an access control list.
     Maker(
       command: "touch -d @1 src/a/f10; setfacl -b src/a/f5; find src -print0 | bsdcpio -0 -o -H newc >x",
       holds: "mode second owner link"),
@@ -72,7 +72,7 @@ import Testing
     }
   }
 
-  @Test("are listed as tar tv lists them")
+  @Test("are listed like tar tv lists them")
   func longRows() throws {
     try t.shell(
       """
@@ -103,7 +103,7 @@ import Testing
     #expect(try t.differences("src", "out/src") == "")
   }
 
-  @Test("give single members by name and by glob, and strip names")
+  @Test("extract chosen members by name and by pattern, and strip names")
   func globs() throws {
     try t.shell(
       "mkdir -p s/a/b s/c out; for f in s/a/x.txt s/a/b/y.txt s/c/z.md; do echo $f >$f; done; tar --sort=name -cf x.tar s"
@@ -117,7 +117,7 @@ import Testing
     #expect(try names("s/a") == "0 ./s/a/b/y.txt ./s/a/x.txt ")
     #expect(try names("s/a/") == "0 ./s/a/b/y.txt ./s/a/x.txt ")
     #expect(try names("*.md", "y*") == "0 ./s/a/b/y.txt ./s/c/z.md ")
-    // A star of stock tar goes over slashes.
+    // A star of stock tar matches slashes.
     #expect(try names("s/*/*.txt") == "0 ./s/a/b/y.txt ./s/a/x.txt ")
     #expect(try names("*.md", "nosuch") == "3 ./s/c/z.md ")
     #expect(try names("--strip-components", "2") == "0 ./b/y.txt ./x.txt ./z.md ")
@@ -125,7 +125,7 @@ import Testing
       try t.batchproc("extract", "--to-stdout", "x.tar", "y.txt", "x.txt").text == "s/a/b/y.txt\ns/a/x.txt\n")
   }
 
-  @Test("leave what exists, or replace it where that is asked for")
+  @Test("keep existing files, or replace them with --overwrite")
   func overwriting() throws {
     try t.shell(
       "mkdir s; echo new >s/f; echo other >s/g; touch -d @1000 s/f; tar cf x.tar s; echo old >s/f; touch -d @2000 s/f"
@@ -142,7 +142,7 @@ import Testing
     #expect(t.temporaries(in: "s").isEmpty)
   }
 
-  @Test("that were cut are never whole, wherever the cut is", arguments: ["tar", "tar.gz", "tar.zst"])
+  @Test("that were cut at any place are not complete", arguments: ["tar", "tar.gz", "tar.zst"])
   func cut(_ suffix: String) throws {
     try t.shell(
       "mkdir s; for i in 1 2 3; do seq 300 >s/f$i; done; tar cf x.tar -b 2 s; gzip -k x.tar; zstd -qk x.tar")
@@ -159,7 +159,7 @@ import Testing
     #expect(try t.batchproc("verify", PathBytes("x.\(suffix)")).status == 0)
   }
 
-  @Test("of gzip are held against their CRC, which libarchive does not do")
+  @Test("of gzip are compared with their CRC, which libarchive does not check")
   func gzipChecksum() throws {
     try t.shell("mkdir s; head -c 100000 /dev/urandom >s/f; tar c s | gzip >x.tgz")
     var bytes = try #require(t.content("x.tgz"))
@@ -170,7 +170,7 @@ import Testing
     #expect(try t.batchproc("extract", "-C", "out", "x.tgz").status != 0)
   }
 
-  @Test("as JSON lines tell what each member is")
+  @Test("are listed as JSON lines that describe each member")
   func json() throws {
     try t.shell("mkdir s; echo hi >s/f; ln -s f s/l; printf x >s/$'\\xff'; tar --format=pax -cf x.tar s")
     let run = try t.shell(

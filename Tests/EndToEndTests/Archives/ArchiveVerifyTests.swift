@@ -10,11 +10,11 @@ import Testing
   init() throws { t = try TreeFixture() }
 
   @Test(
-    "finds every format as it was written",
+    "accepts a correct archive of each format",
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2", "cpio", "zip", "7z"])
   func whole(format: String) throws {
     try t.writeArchiveTree()
-    // What 7z has no place for is refused beforehand.
+    // Files that 7z cannot store are refused beforehand.
     try t.shell(
       """
       touch -d @-7.5 src/a/f11; touch -d @-0.5 src/a/f12; { head -c 1M /dev/urandom; yes | head -c 8M; } >src/c/huge
@@ -29,14 +29,14 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("finds a file of more than 4 GiB as it was written", arguments: ["tar", "tar.zst"])
+  @Test("accepts a file of more than 4 GiB", arguments: ["tar", "tar.zst"])
   func giant(format: String) throws {
     let run = try t.shell(
       "mkdir src; truncate -s 5G src/giant; printf end >>src/giant; $BP archive --verify -o a.\(format) src")
     #expect(run.status == 0 && run.errorText.contains(" verified\n"), "\(run.errorText)")
   }
 
-  @Test("times before 1970 come back with their fractions")
+  @Test("accepts times before 1970 with fractions")
   func early() throws {
     let run = try t.shell(
       """
@@ -44,7 +44,7 @@ import Testing
       $BP archive -q --verify -o a.tar.zst src; $BP verify -q a.tar.zst; echo $?; $BP extract -q -C o a.tar.zst
       stat -c '%n %.Y' o/src/*
       """)
-    // There is no -0 in a header.
+    // A header cannot express -0.
     let rows = [
       "-0 0.000000000", "-0.5 -1.000000000", "-1.25 -1.250000000", "-7.5 -7.500000000", "0.5 0.500000000",
     ]
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test(
-    "makes no archive of what comes back as something else", .enabled(if: Host.canPreload, "needs cc"),
+    "makes no archive when a member is read back differently", .enabled(if: Host.canPreload, "needs cc"),
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2", "cpio", "zip", "7z"],
     [
       "pread(fd, &c, 1, size / 2); c ^= 16; pwrite(fd, &c, 1, size / 2)", "ftruncate(fd, size - 100)",
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test("notices an index that is not what was written", .enabled(if: Host.canPreload, "needs cc"))
+  @Test("notices a wrong index", .enabled(if: Host.canPreload, "needs cc"))
   func ruinedIndex() throws {
     try t.writeTree()
     try t.preloadRuin("pread(fd, &c, 1, size - 100); c ^= 1; pwrite(fd, &c, 1, size - 100)")
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test("is wrong usage where there is no file to read back")
+  @Test("is a usage error when the archive is written to standard output")
   func standardOutput() throws {
     try t.writeTree()
     let run = try t.batchproc("archive", "--verify", "--format", "tar", "-o", "-", "t")
@@ -94,7 +94,8 @@ import Testing
     #expect(run.errorText.contains("standard output cannot be read back"))
   }
 
-  @Test("what could not be archived stays what it is", .enabled(if: Host.canChangeUser))
+  @Test(
+    "keeps the status and the counts of files that could not be archived", .enabled(if: Host.canChangeUser))
   func partly() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -107,7 +108,7 @@ import Testing
     #expect(run.text == "3\n3\n6\n7\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("names that are not UTF-8 are kept by zip, and refused where there is no place for them")
+  @Test("accepts names that are not UTF-8 in zip, and refuses them in formats that cannot store them")
   func names() throws {
     let run = try t.shell(
       #"""

@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Owners, modes and times that an archive gives wrongly, or that somebody else would like to have.
+/// Impossible owners, modes and times in archives, and attempts of other processes to redirect them.
 @Suite("Metadata of extracted members", .timeLimit(.minutes(5))) struct ExtractMetadataTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes `x.tar` of empty members whose pax records are given.
+  /// Makes `x.tar` with empty members that have these pax records.
   private func makePax(_ members: [(name: String, records: String)], mode: String = "0o4755") throws {
     let rows = members.map { "('\($0.name)', {\($0.records)})" }.joined(separator: ", ")
     try t.file(
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "never make a file root's because its owner has a number that does not fit", .enabled(if: Host.isRoot),
+    "never give a file to root because the owner number is impossible", .enabled(if: Host.isRoot),
     arguments: ["1", "2", "7", "32"])
   func owners(jobs: String) throws {
     let bad = [
@@ -51,12 +51,12 @@ import Testing
       #expect(!run.errorText.contains("good: "))
       #expect(try t.shell("stat -c '%u:%g %a' out/good").text == "4294967294:7 4755\n")
     }
-    // The numbers do not matter when they are not used.
+    // An impossible number is not reported when owners are not restored.
     try t.shell("rm -rf out; mkdir out")
     #expect(try t.batchproc("extract", "-p", "--no-same-owner", "-C", "out", "x.tar").status == 0)
   }
 
-  @Test("go by a name that is known here, whatever the number", .enabled(if: Host.isRoot))
+  @Test("use the owner name when it is known here, with any number", .enabled(if: Host.isRoot))
   func ownerNames() throws {
     try makePax([("f", "'uid': '-2', 'gid': '-2', 'uname': 'daemon', 'gname': 'daemon'")])
     #expect(try t.batchproc("extract", "-p", "-C", "out", "x.tar").status == 0)
@@ -67,7 +67,7 @@ import Testing
     #expect(try t.shell("stat -c '%u:%g %a' out/f").text == "0:0 755\n")
   }
 
-  @Test("say which times cannot be", arguments: ["1", "32"])
+  @Test("report impossible times", arguments: ["1", "32"])
   func times(jobs: String) throws {
     let bad = [
       ("far", "'mtime': '99999999999999999999'"), ("past", "'mtime': '-99999999999999999999.5'"),
@@ -85,7 +85,7 @@ import Testing
   }
 
   @Test(
-    "take no owner and no time from what is no number", .enabled(if: Host.isRoot),
+    "report owners and times that are not numbers", .enabled(if: Host.isRoot),
     arguments: ["1", "2", "7", "32"])
   func noNumbers(jobs: String) throws {
     let owners = ["abc", "", "+5", " 5", "5.7", "0x10", "-99999999999999999999"].enumerated().map {
@@ -108,7 +108,7 @@ import Testing
     #expect(try t.shell("stat -c '%u:%g %a %.Y' out/good").text == "12:34 4755 0.250000000\n")
   }
 
-  @Test("heed global headers as stock tar does, or say that they are not applied", .enabled(if: Host.isRoot))
+  @Test("follow global headers as stock tar does, or report that they are ignored", .enabled(if: Host.isRoot))
   func globalHeaders() throws {
     let made = try t.shell(
       """
@@ -159,7 +159,7 @@ import Testing
   }
 
   @Test(
-    "do not reach what another process puts in the place of a FIFO, a device or a link",
+    "are not applied to a file that another process put in the place of a FIFO, a device or a link",
     .enabled(if: Host.isRoot && Host.canPreload))
   func swapped() throws {
     let made = try t.shell(
@@ -178,7 +178,7 @@ import Testing
       ln -s elsewhere link/victim
       """)
     try #require(made.status == 0, "\(made.errorText)")
-    // What another process may do at any time to a folder that it may write to.
+    // Another process may do this at any time in a folder to which it may write.
     try t.preload(
       """
       #include <stdlib.h>
@@ -215,7 +215,7 @@ import Testing
     }
   }
 
-  @Test("are those of the archive for FIFOs, devices and links", .enabled(if: Host.isRoot))
+  @Test("are restored for FIFOs, devices and links", .enabled(if: Host.isRoot))
   func special() throws {
     let made = try t.shell(
       """
@@ -233,10 +233,10 @@ import Testing
   }
 
   @Test(
-    "take a temporary file whose lock another run has for that run's, and make another",
+    "are set on another temporary file when the first one is locked by another run",
     .enabled(if: Host.canPreload))
   func locked() throws {
-    // A file that is written at once is not locked.
+    // A file that is written in one call is not locked, so this one is larger.
     try t.shell("mkdir src out; seq 99999 >src/f; tar cf x.tar src")
     try t.preload(
       """

@@ -3,15 +3,16 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Archives that have a name more than once, as `tar -r` and `tar -u` make them: the last member of a name wins.
+/// Archives that contain a name several times, as `tar -r` and `tar -u` make them: the last member of a name
+/// counts.
 @Suite("Members of one name", .timeLimit(.minutes(5))) struct ExtractSuccessionTests {
   private let t: TreeFixture
   private static let jobs = ["1", "2", "7", "32"]
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes `x.tar` with Python's own writer, and from it the same compressed, with and without an index: once for a test, since
-  /// the body is the same at each concurrency.
+  /// Makes `x.tar` with a Python writer, and the compressed forms with and without an index. They are made
+  /// once per test, since they do not depend on the concurrency.
   private func make(_ body: String, segment: Int = 2000, for test: String = #function) throws {
     let name = String(test.prefix { $0.isLetter })
     try t.copy(PathBytes("succession-\(name)")) { try Self.make(body, segment: segment, in: $0) }
@@ -41,7 +42,7 @@ import Testing
     try t.writeIndexed("x.tar", "tar.zst", segment: segment, part: 300_000)
   }
 
-  /// Extracts into a fresh folder; `-` reads the plain archive from a pipe.
+  /// Extracts into a new folder; `-` reads the plain archive from a pipe.
   private func extract(_ archive: String, _ jobs: String, _ options: String = "") throws -> Outcome {
     let input = archive == "-" ? "cat x.tar | " : ""
     return try t.shell("rm -rf out; mkdir out; \(input)$BP extract -j \(jobs) \(options) -C out \(archive)")
@@ -49,7 +50,7 @@ import Testing
 
   private static let archives = ["x.tar", "x.tar.gz", "-", "x.tar.zst"]
 
-  @Test("come out as stock tar extracts them", arguments: jobs)
+  @Test("are extracted as stock tar extracts them", arguments: jobs)
   func stock(jobs: String) throws {
     try make(
       """
@@ -76,7 +77,7 @@ import Testing
       #expect(run.status == 0 && run.messages.isEmpty, "\(archive) \(run.errorText)")
       #expect(
         try t.differences("stock", "out", "mode second link").lines {
-          // Stock tar leaves folders the time of this run that get files after they were left.
+          // Stock tar gives the time of the run to a folder that gets more files after its own member.
           !$0.hasPrefix("b'.' ") && !$0.hasPrefix("b'many' ")
         } == [],
         "\(archive)")
@@ -84,7 +85,7 @@ import Testing
     }
   }
 
-  @Test("are the newer files in what tar -r and tar -u made", arguments: jobs)
+  @Test("are extracted with the newer files that tar -r and tar -u added", arguments: jobs)
   func appended(jobs: String) throws {
     let made = try t.shell(
       """
@@ -100,7 +101,7 @@ import Testing
     }
   }
 
-  @Test("of an archive that has each path twice come out once", arguments: jobs)
+  @Test("are extracted once when an archive has each path twice", arguments: jobs)
   func archivedTwice(jobs: String) throws {
     try t.writeArchiveTree()
     let made = try t.shell("$BP archive -q -o x.tar.zst src src; mkdir once; tar xf x.tar.zst -C once")
@@ -112,11 +113,11 @@ import Testing
     #expect(superseded > 2)
   }
 
-  @Test("are marked by list and verify where a later one supersedes them", arguments: jobs)
+  @Test("are marked by list and verify when a later one supersedes them", arguments: jobs)
   func marks(jobs: String) throws {
     try make(
       "file('f', b'1'); file('g', b'g'); file('./f', b'22'); node('d', DIR); node('d', DIR); file('h')")
-    // Of an archive that is read once the row of the later member tells.
+    // An archive that is read once can only mark the later member.
     let exact = ["superseded", "", "", "superseded", "", ""]
     let late = ["", "", "supersedes", "", "supersedes", ""]
     let cases = [("x.tar", exact), ("x.tar.zst", exact), ("x.tar.gz", late), ("-", late)]
@@ -127,7 +128,7 @@ import Testing
       func marks(_ outcome: Outcome, json: Bool) -> [String] {
         outcome.text.split(separator: "\n").filter { !json || $0.contains("\"type\":\"member\"") }.map {
           row in
-          // A pattern with the quote or parenthesis before it, so that no name is taken for a mark.
+          // The pattern includes the quote or parenthesis before it, so that it does not match a name.
           row.contains(json ? "\"superseded\":true" : " (superseded)")
             ? "superseded"
             : row.contains(json ? "\"supersedes\":true" : " (supersedes an earlier member)")
@@ -145,7 +146,7 @@ import Testing
     }
   }
 
-  @Test("are not held against a folder where a later one supersedes them", arguments: jobs)
+  @Test("are not compared with a folder when a later one supersedes them", arguments: jobs)
   func against(jobs: String) throws {
     try make("file('f', b'1', mtime=5); file('g', b'g'); file('./f', b'22', mtime=9); file('g', b'hh')")
     for archive in ["x.tar", "x.tar.gz", "x.tar.zst"] {
@@ -159,7 +160,7 @@ import Testing
     }
   }
 
-  @Test("leave what was there before to --overwrite", arguments: jobs)
+  @Test("follow --overwrite for files that existed before the run", arguments: jobs)
   func overwriting(jobs: String) throws {
     try make("file('f', b'1', mtime=50); file('f', b'2', mtime=60); file('d/g', b'1'); file('d/g', b'2')")
     for archive in Self.archives {
@@ -179,12 +180,12 @@ import Testing
     }
   }
 
-  @Test("leave no older file where the last one is damaged", arguments: jobs)
+  @Test("leave no older file when the last one is damaged", arguments: jobs)
   func damaged(jobs: String) throws {
     try make(
       "import os; file('f', b'whole'); node('h', HARD, linkname='f'); file('g', b'g'); file('big', b'1'); file('f', os.urandom(30000)); "
         + "file('g', b'2'); file('big', os.urandom(2000000)); file('last', b'l')", segment: 1)
-    // One byte in the middle of the frames of the later `f`, then of `big`.
+    // Changes one byte in the middle of the frames of the later `f`, then of `big`.
     for (name, number) in [("f", 4), ("big", 6)] {
       let run = try t.shell(
         """
@@ -200,7 +201,7 @@ import Testing
       let rest = name == "f" ? "big g h last " : "f g h last "
       #expect(run.text == "\(rest)wholel", "\(name) \(run.text) \(run.errorText)")
     }
-    // Without an index the archive ends in the later member.
+    // Without an index, the archive ends within the later member.
     for (size, left) in [(14000, "big g h "), (40000, "f g h ")] {
       let run = try t.shell(
         """
@@ -210,7 +211,7 @@ import Testing
     }
   }
 
-  @Test("do not replace a folder that holds something, and do not make a folder of a file", arguments: jobs)
+  @Test("do not replace a folder that is not empty, and do not turn a file into a folder", arguments: jobs)
   func folders(jobs: String) throws {
     try make(
       """
@@ -230,7 +231,7 @@ import Testing
     #expect(messages.first?.count == 4)
   }
 
-  @Test("of a folder that exists are not put through it", arguments: jobs)
+  @Test("do not replace files in a folder that existed before", arguments: jobs)
   func contested(jobs: String) throws {
     try make("file('p'); node('p', DIR); file('p/x', b'new')")
     for archive in Self.archives {
@@ -242,7 +243,7 @@ import Testing
     }
   }
 
-  @Test("give links their content only where this run made the empty file", arguments: jobs)
+  @Test("give links a content only when this run made the empty file", arguments: jobs)
   func emptyFile(jobs: String) throws {
     let made = try t.shell(
       "mkdir src; echo content >src/b; ln src/b src/a; cd src; printf 'a\\nb\\n' | cpio -oH newc --quiet >../x.cpio"
@@ -261,7 +262,7 @@ import Testing
   }
 
   @Test(
-    "are synced on each file system that they are written to", .enabled(if: Host.canMount && Host.canTrace))
+    "are synced on each file system to which they are written", .enabled(if: Host.canMount && Host.canTrace))
   func mounts() throws {
     try make("file('a'); file('below/b'); file('below/c/d')")
     let run = try t.shell(
@@ -274,7 +275,7 @@ import Testing
 }
 
 extension String {
-  /// The lines for which something holds.
+  /// The lines that match a condition.
   fileprivate func lines(where isMeant: (Substring) -> Bool) -> [Substring] {
     split(separator: "\n").filter(isMeant)
   }

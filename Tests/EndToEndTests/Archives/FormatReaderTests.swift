@@ -4,7 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `samples/read-archive.py`, which is written from docs/formats.md alone, agrees with us.
+/// `samples/read-archive.py`, which was written from docs/formats.md only, gives the same results as the
+/// program.
 @Suite(.enabled(if: Host.hasPython)) struct FormatReaderTests {
   private let t: TreeFixture
   private static let reader = Repository.root.appendingPathComponent(
@@ -13,7 +14,7 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  /// Trees of several kinds, and options that cut them in several ways.
+  /// Trees of several kinds, and options that cut them into frames in several ways.
   private static let trees: [(make: String, options: String)] = [
     ("mkdir t; echo text >t/a", ""),
     ("mkdir -p t/empty/folders", ""),
@@ -36,7 +37,7 @@ import Testing
     ("mkdir t; seq 9000 >t/a; chmod 600 t/a; touch -d @1.5 t/a", "--reproducible --level 1"),
   ]
 
-  @Test("lists and verifies ten archives, and ten that are damaged", arguments: trees.indices)
+  @Test("lists and verifies ten complete and ten damaged archives", arguments: trees.indices)
   func agrees(index: Int) throws {
     let (make, options) = Self.trees[index]
     let made = try t.shell("\(make); $BP archive -q --max-concurrency 2 \(options) -o a.tar.zst t")
@@ -44,7 +45,7 @@ import Testing
     let rows = try t.shell(
       "python3 '\(Self.reader)' list a.tar.zst | tr '\\n' '\\0' >theirs; $BP list -z a.tar.zst >ours; cat ours"
     )
-    // A newline in a name is no end of a row.
+    // A newline in a name does not end a row.
     if index != 7 { #expect(t.content("theirs") == t.content("ours")) }
     #expect(rows.output.contains(0))
     let whole = try t.shell(
@@ -62,7 +63,7 @@ import Testing
     #expect(damaged.text == "4\n4\n", "\(damaged.text) \(damaged.errorText)")
   }
 
-  @Test("samples/read-snapshot.py ends with 4 and a message for whatever stands in a manifest")
+  @Test("samples/read-snapshot.py ends with 4 and a message for any invalid manifest")
   func manifests() throws {
     try t.file(
       "craft.py",

@@ -1,14 +1,14 @@
 import TestSupport
 import Testing
 
-/// Files with large holes: hashed and compressed without reading, and left out above a limit.
+/// Files with large holes are hashed and compressed without reading the holes, and left out above a limit.
 @Suite(.timeLimit(.minutes(3))) struct HoleTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
   @Test(
-    "a file of exbibytes is named and left out, by everything that would read its zeros",
+    "a file of exbibytes is named and left out by each command that would read its zeros",
     arguments: [1, 2, 7, 32])
   func huge(concurrency: Int) throws {
     let run = try t.shell(
@@ -27,7 +27,7 @@ import Testing
     #expect(run.text.contains("t/huge: has more than 1 TiB of holes"))
   }
 
-  @Test("--max-hole sets the limit, and a tar archive has none")
+  @Test("--max-hole sets the limit, and a tar archive has no limit")
   func limit() throws {
     let run = try t.shell(
       """
@@ -41,7 +41,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("digests and outputs are those of the bytes", arguments: [1, 2, 7, 32])
+  @Test("digests and outputs equal those of the full content", arguments: [1, 2, 7, 32])
   func same(concurrency: Int) throws {
     let run = try t.shell(
       """

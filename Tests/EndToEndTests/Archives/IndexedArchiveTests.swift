@@ -3,7 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Archives with an index: listed without being read, extracted and verified by all lanes, damage named exactly.
+/// Archives with an index are listed without reading their data, extracted and verified by all lanes, and
+/// damage is named by member.
 @Suite("Archives with an index", .timeLimit(.minutes(5)), .enabled(if: Host.hasPython))
 struct IndexedArchiveTests {
   static let formats = TreeFixture.indexedFormats
@@ -42,7 +43,7 @@ struct IndexedArchiveTests {
     #expect(stock.status == 0, "\(stock.text)\(stock.errorText)")
   }
 
-  @Test("are listed as the tar in them is, digests included", arguments: formats)
+  @Test("are listed like the tar in them, including digests", arguments: formats)
   func listed(format: String) throws {
     try t.writeIndexed("src.tar", format)
     for options in ["", "-z", "-l", "--digests"] {
@@ -52,7 +53,7 @@ struct IndexedArchiveTests {
     }
   }
 
-  /// Makes `s`, files of noise, and an archive of it with a frame for each.
+  /// Makes a folder `s` of noise, and an archive of it with one frame for each file.
   private func writeNoise(_ format: String, files: Int = 4, size: Int = 50_000) throws {
     let made = try t.shell(
       """
@@ -63,11 +64,11 @@ struct IndexedArchiveTests {
     try t.writeIndexed("s.tar", format, segment: size * 4 / 5)
   }
 
-  @Test("are listed without their data, and give a member from its own frame", arguments: formats)
+  @Test("are listed without their data, and one member is extracted from its frame only", arguments: formats)
   func needsLittle(format: String) throws {
     try writeNoise(format)
     var bytes = try #require(t.content(PathBytes("x." + format)))
-    // The folder and the first file, then a frame for each.
+    // The first frame holds the folder and the first file; each other file has its own frame.
     for place in 60_000..<200_000 { bytes[place] = 0x55 }
     try t.file(PathBytes("x." + format), bytes)
     let list = try t.shell("$BP list -q x.\(format) | cmp - <(tar tf s.tar)")
@@ -80,7 +81,7 @@ struct IndexedArchiveTests {
   }
 
   @Test(
-    "are hardly read for a list or a member", .enabled(if: Host.canTrace), arguments: formats)
+    "are read only in small part for a list or one member", .enabled(if: Host.canTrace), arguments: formats)
   func readsLittle(format: String) throws {
     try writeNoise(format, files: 250, size: 20_000)
     let run = try t.shell(
@@ -98,7 +99,7 @@ struct IndexedArchiveTests {
     #expect(numbers[1] * 100 < numbers[4] && numbers[3] * 50 < numbers[4], "\(numbers)")
   }
 
-  @Test("with a flipped bit name exactly the members that are lost, and give all others", arguments: formats)
+  @Test("with a flipped bit name exactly the lost members, and give all others", arguments: formats)
   func flips(format: String) throws {
     try t.writeIndexed("src.tar", format, segment: 60_000)
     let run = try t.shell(
@@ -121,7 +122,7 @@ struct IndexedArchiveTests {
       want = tree('want')
       places = [random.randrange(layout['start']) for _ in range(count)]
       places += [random.randrange(layout['start'], len(whole)) for _ in range(count // 3)]
-      # Headers of frames have bits of their own.
+      # Also changes each of the first bytes of a frame, which are its header.
       places += [layout['frames'][1] + n for n in range(8)]
       places += [layout['start'], layout['tail'][-1], len(whole) - 1, layout['frames'][-1]]
       for at in places:
@@ -146,7 +147,7 @@ struct IndexedArchiveTests {
           got = tree('out')
           lost = {name for name in want if got.get(name) != want[name]}
           if at >= layout['start'] and lost: print(at, 'is in the tail, and lost is', sorted(lost))
-          # A hard link is lost with the file that it is a name of.
+          # A hard link is lost together with the file that it names.
           if hit - lost or any(name not in hit and want[name][2] not in [want[h][2] for h in hit] for name in lost):
               print(at, 'hit', sorted(hit), 'lost', sorted(lost))
       END
@@ -154,7 +155,7 @@ struct IndexedArchiveTests {
     #expect(run.text == "" && run.status == 0, "\(run.text.prefix(3000))\(run.errorText)")
   }
 
-  @Test("that were cut are never whole", arguments: formats)
+  @Test("that were cut are not complete", arguments: formats)
   func cuts(format: String) throws {
     try t.writeIndexed("src.tar", format)
     let run = try t.shell(
@@ -171,7 +172,7 @@ struct IndexedArchiveTests {
           open('cut', 'wb').write(whole[:count])
           run = subprocess.run([BP, 'verify', '-q', 'cut'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
           if run.returncode != 4: print(count, 'of', len(whole), 'start', start, 'ended with', run.returncode, run.stderr[-200:])
-      # All of the archive is there, and it is said that there is no index.
+      # The archive is complete, and a message says that it has no index.
       open('cut', 'wb').write(whole[:start])
       run = subprocess.run([BP, 'verify', 'cut'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30)
       if run.returncode != 0 or b'no index' not in run.stderr: print(start, run.returncode, run.stderr[-300:])
@@ -180,7 +181,7 @@ struct IndexedArchiveTests {
     #expect(run.text == "" && run.status == 0, "\(run.text.prefix(3000))\(run.errorText)")
   }
 
-  @Test("stop at damage when nobody asks to go on", arguments: formats)
+  @Test("end an extraction at damage without --keep-going", arguments: formats)
   func stops(format: String) throws {
     try t.writeIndexed("src.tar", format)
     var bytes = try #require(t.content(PathBytes("x." + format)))
@@ -191,7 +192,7 @@ struct IndexedArchiveTests {
     #expect(run.status == 5 || run.status == 1, "\(run.errorText)")
   }
 
-  @Test("put together are read as the first of them, and nothing of that is silent", arguments: formats)
+  @Test("that are concatenated are read as the first of them, with a message", arguments: formats)
   func joined(format: String) throws {
     let made = try t.shell("mkdir other; seq 3000 >other/file; tar --format=pax -cf other.tar other")
     try #require(made.status == 0)
@@ -209,7 +210,7 @@ struct IndexedArchiveTests {
     }
   }
 
-  @Test("followed by anything else are not passed as whole", arguments: formats)
+  @Test("that are followed by other bytes are not complete", arguments: formats)
   func garbage(format: String) throws {
     try t.writeIndexed("src.tar", format)
     let run = try t.shell("(cat x.\(format); echo garbage) >y; $BP list y | cmp - <($BP list src.tar)")
@@ -226,9 +227,9 @@ struct IndexedArchiveTests {
     StockFormat(rawValue: String(format.dropFirst(4)))?.encode ?? "cat"
   }
 
-  @Test("to which tar appended are read with what was appended", arguments: ["-r", "-A"], [1, 60])
+  @Test("to which tar appended members are read with these members", arguments: ["-r", "-A"], [1, 60])
   func appended(how: String, files: Int) throws {
-    // An index of more than the record that is overwritten in any case.
+    // The index is longer than the record that tar overwrites in any case.
     let made = try t.shell(
       """
       mkdir more src/many; for i in $(seq \(files)); do seq $((i * 100)) >more/f$i; done
@@ -243,7 +244,7 @@ struct IndexedArchiveTests {
     if files == 1 {
       #expect(!list.messages.isEmpty && check.status == 4, "\(list.errorText)\(check.errorText)")
     } else {
-      // Nothing of the index is left.
+      // The appended members have overwritten the whole index.
       #expect(list.messages == [] && check.status == 0, "\(list.errorText)\(check.errorText)")
       #expect(check.errorText.contains("no index"))
     }

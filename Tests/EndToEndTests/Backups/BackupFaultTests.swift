@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Sets that are damaged, removals that fail, and runs that only say what they would do.
+/// Damaged sets, removals that fail, and dry runs.
 @Suite(.timeLimit(.minutes(3))) struct BackupFaultTests {
   private let t: TreeFixture
 
@@ -18,9 +18,9 @@ import Testing
     try #require(made.status == 0)
   }
 
-  @Test("content that is not what the manifest has is named, and no file stays under its name")
+  @Test("a file whose content differs from the manifest is named, and no file gets its name")
   func otherContent() throws {
-    // Another archive with the same names: whole, and not the one of the snapshot.
+    // A complete archive with the same names, which is not the one of the snapshot.
     let run = try t.shell(
       """
       $BP backup -q --to set src; m=$(echo $PWD/src | cut -c2-); cp -a src keep; tr 3 4 <keep/a/f7 >src/a/f7; printf x | dd of=src/big conv=notrunc status=none; echo uno >src/z/one
@@ -34,7 +34,7 @@ import Testing
         done
       done
       """)
-    // Stock tar may come by the other name of a file first.
+    // Stock tar may reach the other name of a file first.
     let one = """
       5
       a/f7: not restored: its SHA-256 is not the one that the manifest has
@@ -51,7 +51,8 @@ import Testing
     #expect(lines == String(repeating: one, count: 8), "\(lines)\(run.errorText)")
   }
 
-  @Test("a damaged archive: the same messages and files at every concurrency", .enabled(if: Host.hasPython))
+  @Test(
+    "a damaged archive gives the same messages and files at every concurrency", .enabled(if: Host.hasPython))
   func damaged() throws {
     let run = try t.shell(
       """
@@ -69,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "a snapshot stays when only the removal of old ones fails: 11 beside a reader, 5 where the folder refuses",
+    "a snapshot is kept when only the removal of old ones fails: 11 beside readers, 5 if the folder refuses",
     .enabled(if: Host.hasPython && Host.canTrace))
   func pruningFails() throws {
     let run = try t.shell(
@@ -91,7 +92,7 @@ import Testing
       run.text == "11\n1\n3\n0\n5\n1\n4\nrestored\n0\n2\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("--dry-run names what would be archived, and writes nothing", .enabled(if: Host.canPreload))
+  @Test("--dry-run names the files to archive, and writes no file", .enabled(if: Host.canPreload))
   func dryRun() throws {
     try t.preloadClock()
     let run = try t.shell(
@@ -109,7 +110,7 @@ import Testing
     #expect(lines.suffix(2) == ["4", "1"], "\(run.text)\(run.errorText)")
   }
 
-  @Test("--files-from has sources, each of which has to be there")
+  @Test("--files-from lists sources, each of which has to exist")
   func lists() throws {
     let run = try t.shell(
       """

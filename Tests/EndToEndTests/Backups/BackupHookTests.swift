@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Hooks, metrics, the mail of cron and the words for a service manager.
+/// Hooks, metrics, mail from cron, and messages for a service manager.
 @Suite(.timeLimit(.minutes(2))) struct BackupHookTests {
   private let t: TreeFixture
 
@@ -13,7 +13,7 @@ import Testing
     try t.shell("mkdir src; seq 1000 >src/a; echo b >src/b")
   }
 
-  @Test("hooks get the outcome in their environment and as JSON, and never hide the status of the run")
+  @Test("hooks get the outcome in their environment and as JSON, and do not change the status of the run")
   func hooks() throws {
     let run = try t.shell(
       """
@@ -40,7 +40,7 @@ import Testing
   }
 
   @Test(
-    "the variables of a hook replace those of the environment, also in a backup that a hook of another one starts"
+    "the variables of a hook replace those of the environment, also in a backup that another hook starts"
   )
   func nested() throws {
     let run = try t.shell(
@@ -53,7 +53,7 @@ import Testing
     #expect(run.text == "1 failure set\n1\n1 failure other\n1\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a hook that takes too long is killed with all that it started")
+  @Test("a hook that exceeds its time limit is killed with all its child processes")
   func timeout() throws {
     let run = try t.shell(
       "$BP backup -q --to set --after 'sleep 60 & echo $! >pid; sleep 60' --hook-timeout 1s src; echo $?; ps -o stat= -p $(cat pid) | grep -vc Z"
@@ -63,7 +63,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("metrics in the form of Prometheus, also of a run that fails")
+  @Test("metrics have the form of Prometheus, also for a run that fails")
   func metrics() throws {
     let run = try t.shell(
       """
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test(
-    "the mail of cron: nothing after a good night, else the errors and one line",
+    "cron sends no mail after a good run, and otherwise the errors and one line",
     .enabled(if: Host.canChangeUser))
   func mail() throws {
     let run = try t.shell(
@@ -120,7 +120,7 @@ import Testing
     #expect(lines.dropFirst(2).first?.hasPrefix("<3>batchproc: gone: ") == true, "\(run.text)")
   }
 
-  @Test("--rate holds reading back")
+  @Test("--rate limits the speed of reading")
   func rate() throws {
     let run = try t.shell(
       "head -c 300K /dev/urandom >src/n; time $BP backup -q --to set --rate 1G src; $BP backup -q --to other --rate 100G src; diff <(tail -n +3 set/*.manifest | cut -d, -f1-3) <(tail -n +3 other/*.manifest | cut -d, -f1-3) | grep -c path"

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Files with several names in folders that are renamed: an increment has all names of a file or none.
+/// Hard-linked files in folders that are renamed: an increment has all names of a file or none.
 @Suite(.timeLimit(.minutes(2)), .enabled(if: Host.canPreload)) struct BackupLinkTests {
   private let t: TreeFixture
 
@@ -18,7 +18,7 @@ import Testing
   }
 
   private static let tools = """
-    # A day later by the clock of the program: what has just changed is archived again in any case.
+    # The program's clock is a day ahead; files that have just changed are archived again in any case.
     backup() { LD_PRELOAD=$PWD/preload.so $BP backup "$@"; }
     groups() { (cd $1 && find . -type f -printf '%i %P\\n' | sort -k2 | awk '{ if (!($1 in n)) n[$1] = ++c; print n[$1], $2 }'); }
     last() { ls set/*.manifest | tail -n 1; }
@@ -26,7 +26,7 @@ import Testing
 
     """
 
-  @Test("the increment after a folder was renamed has all names, and is restored with them by us and by tar")
+  @Test("the increment after a folder was renamed has all names, and is restored by us and by tar")
   func renamedFolder() throws {
     let run = try t.shell(
       Self.tools + """
@@ -41,7 +41,7 @@ import Testing
         + "./d/a\n./d/other\n./k/x\n./z/b\n./z/third\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a name that was outside comes in with its folder, and all names are archived again")
+  @Test("a name that moves into the sources with its folder is archived again with all other names")
   func namesFromOutside() throws {
     let run = try t.shell(
       Self.tools + """
@@ -54,7 +54,7 @@ import Testing
     #expect(run.text == "in/y\nk/x\nsame\nk/x\nsame\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("of sources within each other each name comes back once")
+  @Test("each name in nested sources is restored once")
   func nestedSources() throws {
     let run = try t.shell(
       Self.tools + """
@@ -64,7 +64,8 @@ import Testing
     #expect(run.text == "0\nsame\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a part of the names is restored without the others, whichever has the content in the archive")
+  @Test(
+    "some of the names are restored without the others, no matter which one has the content in the archive")
   func partOfNames() throws {
     let run = try t.shell(
       Self.tools + """
@@ -98,11 +99,12 @@ import Testing
   }
 
   @Test(
-    "a set whose manifests have no groups: files that are surely one become one, and others get a warning")
+    "without link groups in the manifests, only certain links are restored and others give a warning")
   func earlierManifests() throws {
     let run = try t.shell(
       Self.tools + """
-        # As version 0.2.0 wrote them: no groups, and the row of a name that did not change is that of the day before.
+        # As version 0.2.0 wrote manifests: without link groups, and with the row of the day before for an
+        # unchanged name.
         earlier() {
           sed -i 's/"link_group":[0-9]*,//; s/"linked":[0-9]*,//' $1; grep -v '"type":"end"' $1 >body; grep '"type":"end"' $1 >end
           footer=$(sed '/"type":"total"/,$d' body | wc -c)
@@ -112,10 +114,10 @@ import Testing
         sed -i "s|^.*\\"path\\":\\"[^\\"]*/t/z/b\\".*|$old|" $(last); earlier $first; earlier $(last)
         $BP restore -q -C out set; echo $?; groups t >live; groups out/$PWD/t | diff live - && echo same
         $BP drill -q --all set; echo $?
-        # A time of its status that is another one: it changed while it was backed up.
+        # A different status time means that the file changed while it was backed up.
         sed -i '/"path":"[^"]*t.z.b"/s/"ctime":"[0-9]*/"ctime":"12345/' $(last); earlier $(last); rm -rf out
         $BP restore -C out set 2>&1 >/dev/null | grep -c 'does not tell whether 1 files'; (cd out/$PWD/t; find . -type f | sort; cat z/b)
-        # The next backup has all groups again.
+        # The next backup stores all groups again.
         backup -q --to set t; rm -rf out; $BP restore -q -C out set 2>&1; groups out/$PWD/t | diff live - && echo same
         """)
     #expect(

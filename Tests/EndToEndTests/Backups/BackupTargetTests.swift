@@ -3,11 +3,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Where a backup may go to, and where not.
+/// Which targets a backup accepts, and which it refuses.
 @Suite(.timeLimit(.minutes(4))) struct BackupTargetTests {
   struct Wrong: Sendable, CustomTestStringConvertible {
     let target: String
-    /// Makes it wrong; the set in `disk/bk` is known.
+    /// Makes the target wrong; the set in `disk/bk` is known.
     var setup = ":"
     var says = "is a place on another machine"
     var options = ""
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test(
-    "a wrong target is refused, with what to do, and nothing is written",
+    "a wrong target is refused with a remedy, and no file is written",
     arguments: remote + missing + changed)
   func refused(_ wrong: Wrong) throws {
     let run = try t.shell(
@@ -79,7 +79,9 @@ import Testing
       run.errorText.contains(wrong.says) && hints.contains { run.errorText.contains($0) }, "\(run.errorText)")
   }
 
-  @Test("a disk that is not mounted is noticed, and taken again when it is", .enabled(if: Host.canMount))
+  @Test(
+    "a disk that is not mounted is noticed, and accepted after it is mounted again",
+    .enabled(if: Host.canMount))
   func unmounted() throws {
     let run = try t.shell(
       """
@@ -95,7 +97,7 @@ import Testing
     #expect(run.text == "0\n1\n0\n1\n0\n0\n0\n0\n2\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a set begins in a new directory, and in one whose parents are missing with --init")
+  @Test("a set begins in a new directory, and with --init in one whose parents are missing")
   func begins() throws {
     let run = try t.shell(
       """
@@ -119,7 +121,9 @@ import Testing
     #expect(run.text == "1\n0\n1\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("what the machine noted is used only where nobody else can have written it, and its loss is said")
+  @Test(
+    "notes of the machine are used only if no other user can have written them; their loss is reported"
+  )
   func state() throws {
     let run = try t.shell(
       """

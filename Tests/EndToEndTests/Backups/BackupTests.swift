@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `backup`, `snapshots`, `restore` and `prune` beside stock tools.
+/// `backup`, `snapshots`, `restore` and `prune`, compared with stock tools.
 @Suite(.timeLimit(.minutes(4))) struct BackupTests {
   private let t: TreeFixture
 
@@ -19,7 +19,7 @@ import Testing
     try t.batchproc(["backup", "-q", "--no-fsync", "--to", "set"] + more + ["src"], environment: later(day))
   }
 
-  /// The clock of the program some days later than that of the file system, where that can be had.
+  /// Environment variables that set the program's clock to a later day; none when preloading is impossible.
   private func later(_ day: Int) throws -> [String: String] {
     guard day > 0, Host.canPreload else { return [:] }
     if !t.exists("preload.so") { try t.preloadClock() }
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(
-    "a full snapshot and an increment; stock tar restores them by hand, as the document says",
+    "stock tar restores a full snapshot and an increment as the document describes",
     .enabled(if: Host.canPreload))
   func byHand() throws {
     #expect(try backup(day: 1).status == 0)
@@ -70,7 +70,7 @@ import Testing
     try expectRestored()
   }
 
-  @Test("what --checksum finds changed behind the same status is archived")
+  @Test("--checksum archives a file that changed without a change of its status")
   func checksum() throws {
     #expect(try backup().status == 0)
     #expect(try backup("--checksum").status == 0)
@@ -78,11 +78,11 @@ import Testing
   }
 
   @Test(
-    "--checksum reads large files with all lanes, takes equal ones over, and archives the others",
+    "--checksum reads large files with all lanes, and archives only those that differ",
     .enabled(if: Host.canMountImages && Host.hasPython && Host.canPreload), arguments: [1, 2, 7, 32])
   func checksumOfLargeFiles(jobs: Int) throws {
     try t.preloadClock()
-    // On the device the bytes of a file change without its status.
+    // The device changes the bytes of a file without its status.
     let run = try t.shell(
       """
       cat >change.py <<'EOF'
@@ -120,7 +120,7 @@ import Testing
     #expect(run.text == "143\nsame\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("every seventh snapshot is full, or as many as are asked for")
+  @Test("every seventh snapshot is full, or another number with --full-every")
   func fullEvery() throws {
     for _ in 0..<5 { #expect(try backup("--full-every", "2").status == 0) }
     #expect(try backup("--full").status == 0)
@@ -128,7 +128,7 @@ import Testing
     #expect(rows == "full\n+1\nfull\n+1\nfull\nfull\n")
   }
 
-  @Test("a missing archive makes the next snapshot a full one, and is named")
+  @Test("a missing archive is named, and the next snapshot is a full one")
   func missingArchive() throws {
     #expect(try backup().status == 0)
     try t.shell("rm set/*.zst")
@@ -140,7 +140,7 @@ import Testing
     #expect(try t.batchproc("restore", "-C", "old", "--at", "2000-01-01", "set").status == 1)
   }
 
-  @Test("a source that is missing, empty or on another file system ends with 1 and no snapshot")
+  @Test("a missing or empty source, or one on another file system, ends with 1 and without a snapshot")
   func sources() throws {
     #expect(try backup().status == 0)
     try t.shell("mv src away; mkdir src")
@@ -158,7 +158,7 @@ import Testing
     try expectRestored("--at $(ls set | head -n 1 | tr -dc '0-9TZ' | head -c 16)")
   }
 
-  @Test("a file system that is another one is refused", .enabled(if: Host.canMount))
+  @Test("a source on a different file system than before is refused", .enabled(if: Host.canMount))
   func otherFileSystem() throws {
     #expect(try backup().status == 0)
     let run = try t.shell(
@@ -169,7 +169,7 @@ import Testing
   }
 
   @Test(
-    "a second run of the set ends with 11; backups run beside readers, and prune does not",
+    "a second run of the set ends with 11; backups can run beside readers, and prune cannot",
     .enabled(if: Host.hasPython))
   func locks() throws {
     #expect(try backup().status == 0)
@@ -198,7 +198,7 @@ import Testing
   }
 
   @Test(
-    "prune keeps what it is told, the archives that it needs, and the newest verified snapshot",
+    "prune keeps the chosen snapshots, the archives that they need, and the newest verified snapshot",
     .enabled(if: Host.canPreload))
   func prune() throws {
     for number in 0..<5 {
@@ -212,17 +212,17 @@ import Testing
     #expect(try t.batchproc("prune", "-q", "--keep-last", "1", "set").status == 0)
     #expect(try t.shell("ls set/*.zst | wc -l; ls set/*.manifest | wc -l").text == "2\n1\n")
     try expectRestored()
-    // The full archive that only later snapshots need goes with them.
+    // The old full archive is removed with the last snapshot that needs it.
     #expect(try backup("--full", "--keep-last", "1").status == 0)
     #expect(try t.shell("ls set/*.zst | wc -l; ls set/*.manifest | wc -l").text == "1\n1\n")
     #expect(try t.batchproc("prune", "set").status == 64)
-    // One that nobody verified does not count as such.
+    // A snapshot that was not verified does not count as one.
     #expect(try backup("--no-verify").status == 0)
     #expect(try backup("--no-verify", "--keep-last", "1").status == 0)
     #expect(try t.shell("$BP snapshots set | wc -l").text == "2\n")
   }
 
-  @Test("nothing is removed while a manifest is not valid, and a full snapshot follows a damaged one")
+  @Test("an invalid manifest prevents all removals, and the next snapshot is full")
   func damagedManifest() throws {
     #expect(try backup().status == 0)
     try t.shell("sed -i 's/\"mode\":420/\"mode\":421/' set/*.manifest")
@@ -236,7 +236,7 @@ import Testing
   }
 
   @Test(
-    "a cron environment: no locale, no terminal, a strict or a generous umask", arguments: ["077", "000"])
+    "a backup works under cron: without locale and terminal, and with any umask", arguments: ["077", "000"])
   func cron(umask: String) throws {
     let run = try t.shell(
       """
@@ -248,7 +248,9 @@ import Testing
     try expectRestored()
   }
 
-  @Test("a file that cannot be read has no line, is named, and ends with 3", .enabled(if: Host.canChangeUser))
+  @Test(
+    "a file that cannot be read has no line, is named, and ends the run with 3",
+    .enabled(if: Host.canChangeUser))
   func unreadable() throws {
     let run = try t.shell(
       "chmod -R a+rwX .; chmod 0 src/a/b/2; setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to set src; echo $?; grep -c b/2 set/*.manifest; $BP snapshots set | wc -l"
@@ -257,7 +259,7 @@ import Testing
   }
 
   @Test(
-    "a target that is full or read-only ends with 5, and the snapshots before are as they were",
+    "a full or read-only target ends with 5, and earlier snapshots are unchanged",
     .enabled(if: Host.canMount))
   func target() throws {
     let run = try t.shell(
@@ -271,13 +273,13 @@ import Testing
     #expect(run.text == "0\n5\nsame\n5\nsame\n0\nrestored\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("what lies in the folder of the set is not backed up")
+  @Test("files in the folder of the set are not backed up")
   func inside() throws {
     for _ in 0..<2 { #expect(try t.batchproc("backup", "-q", "--to", "src/set", "src").status == 0) }
     #expect(try t.shell("grep -c 'src/set' src/set/*.manifest | cut -d: -f2").text == "0\n0\n")
   }
 
-  @Test("globs choose what is restored, and those that match nothing are named")
+  @Test("patterns choose the files to restore, and a pattern without a match is named")
   func globs() throws {
     #expect(try backup().status == 0)
     let run = try t.shell(
@@ -287,12 +289,12 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("a clock that was set back changes no order", .enabled(if: Host.canPreload))
+  @Test("a clock that was set back does not change the order of snapshots", .enabled(if: Host.canPreload))
   func clock() throws {
     #expect(try backup(day: 5).status == 0)
     try t.shell("echo new >src/new; rm src/a/1")
     #expect(try backup(day: 2).status == 0)
-    // A second that has a name is counted up.
+    // A snapshot whose second is taken gets the next second as its id.
     #expect(try backup(day: 2).status == 0)
     try expectRestored()
     let run = try t.shell(
@@ -305,7 +307,7 @@ import Testing
   }
 
   @Test(
-    "a signal ends the run by that signal, and leaves nothing",
+    "a signal ends the run by that signal, and leaves no file",
     arguments: [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGTERM)])
   func signals(_ numbers: (sent: Int32, seen: Int32)) throws {
     #expect(try backup().status == 0)
@@ -319,7 +321,7 @@ import Testing
     #expect(t.content("set/.backup.lock") == [])
   }
 
-  @Test("killed at random moments, and then run again: the set is valid, and nothing is left over")
+  @Test("after a kill at a random moment, the next run leaves a valid set without remains")
   func killed() throws {
     try t.shell("seq 300000 >src/a/big; head -c 3M /dev/urandom >src/z/noise")
     #expect(try backup().status == 0)

@@ -2,9 +2,9 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Every row of docs/coming-from.md: the stock command and ours leave the same files and print the same.
+/// In each row of docs/coming-from.md, the stock command and ours leave the same files and print the same.
 @Suite("docs/coming-from.md", .timeLimit(.minutes(2))) struct ComingFromTests {
-  /// Two commands between which a row of the page stands.
+  /// The two commands of a row of the page.
   struct Pair: Sendable, CustomTestStringConvertible {
     let theirs: String
     let ours: String
@@ -24,7 +24,7 @@ import Testing
     }
   }()
 
-  /// Prints what a folder holds: names, modes and times, and contents behind their compression.
+  /// Prints names, modes, times and decompressed contents of a folder.
   private static let state = #"""
     state() {
       find . -mindepth 1 -printf '%y %m %P\n' | sort
@@ -40,11 +40,11 @@ import Testing
     }
     """#
 
-  @Test("the page has its rows") func hasRows() {
+  @Test("has the expected number of rows") func hasRows() {
     #expect(Self.pairs.count > 55)
   }
 
-  @Test("does the same", arguments: pairs) func row(_ pair: Pair) throws {
+  @Test("a row's two commands give the same result", arguments: pairs) func row(_ pair: Pair) throws {
     let t = try TreeFixture()
     let run = try t.shell(
       Self.state + "\n" + #"""
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test(
-    "restic's rows, one after the other, leave the same snapshots and the same files",
+    "the rows for restic, one after the other, leave the same snapshots and the same files",
     .enabled(if: Host.hasRestic, "needs restic"))
   func restic() throws {
     let t = try TreeFixture()

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Copies of sets elsewhere.
+/// Copies of backup sets to other places.
 @Suite(.timeLimit(.minutes(5))) struct CopyTests {
   private let t: TreeFixture
   /// Whether rclone is installed.
@@ -12,7 +12,7 @@ import Testing
     try t.shell("mkdir src set; for i in 1 2 3; do seq $i 3000 >src/$i; done; : >rclone.conf")
   }
 
-  /// Runs a script in which `back_up` makes a snapshot and `far` lists what is in a directory of copies.
+  /// Runs a script in which `back_up` makes a snapshot and `far` lists a directory of copies.
   private func run(_ script: String, seconds: Double = 120) throws -> Outcome {
     try t.shell(
       """
@@ -24,7 +24,7 @@ import Testing
       """, seconds: seconds)
   }
 
-  @Test("a directory gets what it has not, and is a set like any other")
+  @Test("a directory gets the missing snapshots, and is a set like any other")
   func directory() throws {
     let run = try run(
       """
@@ -38,7 +38,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("snapshots that are not whole are named and left out (3), and nothing is removed then")
+  @Test("incomplete snapshots are named and left out (3), and then nothing is removed")
   func incomplete() throws {
     let run = try run(
       """
@@ -51,7 +51,7 @@ import Testing
     #expect(run.errorText.contains("is not copied"))
   }
 
-  @Test("what is not of the set stays, and so does the last verified snapshot")
+  @Test("files that do not belong to the set are kept, and so is the last verified snapshot")
   func foreign() throws {
     let run = try run(
       """
@@ -61,7 +61,7 @@ import Testing
     #expect(run.text == "0\n5\nmine\nmine\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("backup --copy-to ends with 3 when the copy fails, and the snapshot is there")
+  @Test("backup --copy-to ends with 3 when the copy fails, and keeps the snapshot")
   func afterBackup() throws {
     let run = try run(
       """
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(
-    "a remote of rclone: copy, list, restore, drill, retention",
+    "a remote of rclone can be copied to, listed, restored, drilled and pruned",
     .enabled(if: Self.hasRclone, "rclone is not installed"))
   func rclone() throws {
     let run = try run(
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(
-    "of a remote archive the index and the parts of the members are fetched alone, each once",
+    "of a remote archive, only the index and the needed parts are fetched, each once",
     .enabled(if: Self.hasRclone, "rclone is not installed"), arguments: ["", "-i key"])
   func parts(keys: String) throws {
     let run = try run(
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test(
-    "an encrypted set is copied without a key and restored with it, and no plain name is there",
+    "an encrypted set is copied without a key and restored with it, and contains no plain name",
     .enabled(if: Self.hasRclone, "rclone is not installed"))
   func encrypted() throws {
     let run = try run(
@@ -143,7 +143,7 @@ import Testing
   }
 
   @Test(
-    "a copy that is killed goes on, and no snapshot looks complete that is not",
+    "the next copy finishes one that was killed, and no incomplete snapshot looks complete",
     .enabled(if: Self.hasRclone, "rclone is not installed"))
   func killed() throws {
     let run = try run(
@@ -163,7 +163,7 @@ import Testing
     #expect(run.text == "restored\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("what is copied obeys rules of its own, in a backup and apart from one")
+  @Test("copies follow separate retention rules, in a backup and in copy")
   func retention() throws {
     let run = try run(
       """
@@ -177,7 +177,7 @@ import Testing
   }
 
   @Test(
-    "a remote that refuses removals is told once and is no failure with --append-only; damage there is one",
+    "a remote that refuses removals is reported once, and is no failure with --append-only; damage is one",
     .enabled(if: Self.hasRclone))
   func refusals() throws {
     let run = try run(

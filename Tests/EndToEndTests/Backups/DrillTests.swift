@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Samples of drills, and what drills say where there is no place to restore to.
+/// Samples of drills, and drills without enough temporary space.
 @Suite(.timeLimit(.minutes(4))) struct DrillTests {
   private let t: TreeFixture
 
@@ -16,7 +16,7 @@ import Testing
     try t.shell("export TMPDIR=$PWD/tmp; \(script)")
   }
 
-  @Test("a sample has its share of the bytes too, and is never of empty files alone")
+  @Test("a sample has its share of the bytes, and never consists of empty files only")
   func sample() throws {
     let run = try drilled(
       """
@@ -45,7 +45,7 @@ import Testing
     #expect(run.text == "40\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a file that the temporary directory cannot take is not damaged, and its archive is not suspect")
+  @Test("a file that is too large for the temporary directory is not damaged, and its archive is not suspect")
   func tooLarge() throws {
     let run = try drilled(
       """
@@ -61,7 +61,7 @@ import Testing
         && run.errorText.contains("set TMPDIR"), "\(run.errorText)")
   }
 
-  @Test("a full temporary directory is not damage, and the next drill goes on", .enabled(if: Host.canMount))
+  @Test("a full temporary directory is not damage, and the next drill continues", .enabled(if: Host.canMount))
   func full() throws {
     let run = try drilled(
       """
@@ -73,7 +73,7 @@ import Testing
     #expect(run.errorText.contains("2 files could not be drilled: "), "\(run.errorText)")
   }
 
-  @Test("an archive is suspect until its damaged files come back", .enabled(if: Host.hasPython))
+  @Test("an archive is suspect until its damaged files can be restored", .enabled(if: Host.hasPython))
   func suspect() throws {
     let run = try drilled(
       """
@@ -91,7 +91,8 @@ import Testing
   }
 
   @Test(
-    "nothing stays of folders that are deeper than the limit of descriptors", .enabled(if: Host.hasPython),
+    "folders that are deeper than the limit of descriptors are removed after a drill",
+    .enabled(if: Host.hasPython),
     arguments: [64, 1024])
   func deep(_ limit: Int) throws {
     try t.shell(
@@ -106,7 +107,9 @@ import Testing
     #expect(run.text == "0\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("what cannot be removed is reported", .enabled(if: Host.canPreload)) func stays() throws {
+  @Test("a temporary file that cannot be removed is reported", .enabled(if: Host.canPreload)) func stays()
+    throws
+  {
     try t.preload(
       """
       #include <errno.h>

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Backup sets that their writer cannot read.
+/// Backup sets that the machine that writes them cannot decrypt.
 @Suite(
   .enabled(if: (try? Outcome(shell: "command -v age"))?.status == 0, "age is not installed"),
   .timeLimit(.minutes(5)))
@@ -17,7 +17,8 @@ struct EncryptedSetTests {
       """)
   }
 
-  /// Runs a script in which `back_up` makes a snapshot for the recipient, and `check` restores the newest one and compares it.
+  /// Runs a script in which `back_up` makes a snapshot for the recipient, and `check` restores and compares
+  /// the newest one.
   private func run(_ script: String, seconds: Double = 120) throws -> Outcome {
     try t.shell(
       """
@@ -29,7 +30,7 @@ struct EncryptedSetTests {
       """, seconds: seconds)
   }
 
-  @Test("increments are written with a public key alone, and read with the private one")
+  @Test("increments are written with the public key only, and read with the private key")
   func increments() throws {
     let run = try run(
       """
@@ -48,7 +49,7 @@ struct EncryptedSetTests {
   }
 
   @Test(
-    "a lost copy of the manifest, one that does not fit and other recipients make a full snapshot with its reason"
+    "a lost or wrong copy of the manifest, and other recipients, lead to a full snapshot with a reason"
   )
   func full() throws {
     let run = try run(
@@ -65,7 +66,7 @@ struct EncryptedSetTests {
     )
   }
 
-  @Test("pruning needs no key, removes companions too, and stops at a companion that is damaged")
+  @Test("prune needs no key, removes companions too, and stops at a damaged companion")
   func prune() throws {
     let run = try run(
       """
@@ -78,7 +79,7 @@ struct EncryptedSetTests {
       run.text == " 1 companion 1 manifest.age restored\n1\n4\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a companion that says something else than the manifest is found with the key")
+  @Test("a companion that contradicts the manifest is found with the key")
   func companion() throws {
     let run = try run(
       """
@@ -94,7 +95,7 @@ struct EncryptedSetTests {
     #expect(run.text == "0\n4\n4\n1\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("flips of manifest, companion and archive are found without a key, and by a drill with it")
+  @Test("flipped bits of manifest, companion and archive are found without a key, and by a drill with it")
   func damage() throws {
     let run = try run(
       """
@@ -120,7 +121,7 @@ struct EncryptedSetTests {
     #expect(run.text == "restored\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a passphrase opens and continues a set where the copy of the manifest is gone")
+  @Test("a passphrase opens and continues a set when the copy of the manifest is gone")
   func passphrase() throws {
     let run = try t.shell(
       """
@@ -132,7 +133,7 @@ struct EncryptedSetTests {
     #expect(run.text == "restored\n1\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("what docs/backup.md says about stock tools restores a full snapshot")
+  @Test("the commands for stock tools in docs/backup.md restore a full snapshot")
   func stock() throws {
     let run = try run(
       """
@@ -143,7 +144,7 @@ struct EncryptedSetTests {
   }
 
   @Test(
-    "each day is restored as it was, the copy of the manifest lost in between, and no plain name is in the set"
+    "each day is restored after the copy of the manifest was lost once, and no plain name is in the set"
   )
   func days() throws {
     let run = try run(

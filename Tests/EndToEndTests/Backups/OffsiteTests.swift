@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The sample that copies snapshots to another place, with a folder as what rclone copies to.
+/// The sample script that copies snapshots to another place; a folder serves as the remote of rclone.
 @Suite(
   .enabled(if: (try? Outcome(shell: "command -v rclone"))?.status == 0), .timeLimit(.minutes(3)))
 struct OffsiteTests {
@@ -28,7 +28,7 @@ struct OffsiteTests {
       """)
   }
 
-  @Test("snapshots are copied without the files of the locks, and what was pruned goes")
+  @Test("snapshots are copied without lock files, and pruned ones are removed from the copy")
   func copies() throws {
     let run = try run(
       """
@@ -41,7 +41,7 @@ struct OffsiteTests {
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("a folder without a manifest stops it, and no copy goes")
+  @Test("a folder without a manifest stops the script, and no copy is removed")
   func empty() throws {
     let run = try run(
       """
@@ -53,7 +53,7 @@ struct OffsiteTests {
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("where more would go than is allowed nothing goes")
+  @Test("nothing is removed when more files than allowed would be removed")
   func bounded() throws {
     let run = try run(
       """
@@ -64,7 +64,7 @@ struct OffsiteTests {
   }
 
   @Test(
-    "as the hook of a backup it does nothing after a failure, and removes nothing after files were left out")
+    "as the hook of a backup, it does nothing after a failure and removes nothing after an incomplete run")
   func outcome() throws {
     let run = try run(
       """
@@ -78,7 +78,7 @@ struct OffsiteTests {
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("a copy that differs from its file is named and stays as it is")
+  @Test("a copy that differs from its file is named and kept")
   func different() throws {
     let run = try run(
       """

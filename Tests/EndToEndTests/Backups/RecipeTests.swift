@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The recipes of the documents, run as they stand there.
+/// The recipes of the documents, run unchanged.
 @Suite struct RecipeTests {
   private let t: TreeFixture
   private static let root = Repository.root
@@ -16,7 +16,7 @@ import Testing
     try t.shell("chmod +x bin/mail")
   }
 
-  /// The commands of a document from one that begins with `first` to one that is `last`.
+  /// The commands of a document from the one that begins with `first` to `last`.
   private static func recipe(from first: String, to last: String) throws -> String {
     let text = try String(contentsOf: root.appendingPathComponent("docs/scripting.md"), encoding: .utf8)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -25,7 +25,7 @@ import Testing
     return lines[start...end].map { String($0.dropFirst(6)) }.joined(separator: "\n")
   }
 
-  @Test("the mail about files that differ holds no control byte, whatever the files are called")
+  @Test("the mail about differing files contains no control byte, for any file names")
   func mailedReport() throws {
     let names = [
       "\u{1b}[2J\u{1b}]0;title\u{7}", "a\nb", "a\rb", "\u{9b}31m", "\u{202e}gpj", "\u{7f}", "caf\u{e9}",
@@ -57,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("rows of verify hold no control byte either, in a file or a pipe")
+  @Test("rows of verify contain no control byte in a file or a pipe")
   func verifyRows() throws {
     try t.file(PathBytes("photos/\u{1b}[2J\u{9b}31m"), "x")
     let run = try t.shell(

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Restores over what is there, and by times.
+/// Restores into a folder that has files, and restores by time.
 @Suite(.timeLimit(.minutes(4))) struct RestoreAgainTests {
   private let t: TreeFixture
 
@@ -17,7 +17,7 @@ import Testing
       """)
   }
 
-  @Test("equal files are up to date, whatever the concurrency", arguments: [1, 2, 7, 32]) func again(
+  @Test("equal files are up to date at every concurrency", arguments: [1, 2, 7, 32]) func again(
     _ lanes: Int
   ) throws {
     let run = try t.shell(
@@ -44,7 +44,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("other files are kept and named, and replaced with --force", arguments: [1, 2, 7, 32]) func other(
+  @Test("other files are kept and named, or replaced with --force", arguments: [1, 2, 7, 32]) func other(
     _ lanes: Int
   ) throws {
     let run = try t.shell(
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "the time that is listed is the snapshot that is restored, in each zone", .enabled(if: Host.canPreload),
+    "a listed time selects its snapshot for a restore, in each zone", .enabled(if: Host.canPreload),
     arguments: ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC"])
   func listed(_ zone: String) throws {
     try t.preload(

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is typed to restore a part of a snapshot or archive, or to see what would be restored.
+/// Ways to restore a part of a snapshot or archive, and to preview a restore.
 @Suite(.timeLimit(.minutes(2))) struct RestoreChoiceTests {
   private let t: TreeFixture
 
@@ -17,8 +17,7 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// Row 18: `nothing in the snapshot matches`, and nothing else.
-  @Test("a path that ends like a member is proposed")
+  @Test("a pattern without a match suggests a path with the same end")
   func suggestions() throws {
     let run = try t.shell(
       """
@@ -53,8 +52,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  /// Row 19: `--strip-components` and `-n` were unknown.
-  @Test("--dry-run shows what a restore would make; --strip-components drops the folders of the sources")
+  @Test("--dry-run shows the files of a restore, and --strip-components drops the folders of the sources")
   func dry() throws {
     let run = try t.shell(
       """
@@ -91,7 +89,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("what is typed for restic gets an answer")
+  @Test("options of restic are answered with ours")
   func restic() throws {
     let run = try t.shell(
       """
@@ -110,9 +108,8 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  /// Rows 23, 47 and 48.
   @Test(
-    "the second backup at once says why; list -v is list -l; verify is brief"
+    "a second backup at once says why files are archived again; list -v is list -l; verify is brief"
   )
   func small() throws {
     let run = try t.shell(

@@ -5,7 +5,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The rules of retention beside `restic forget --dry-run`, on the same times and options.
+/// Compares the rules of retention with `restic forget --dry-run`, for the same times and options.
 @Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: Host.hasRestic, "needs restic"))
 struct RetentionTests {
   private struct Row: Decodable {
@@ -14,11 +14,12 @@ struct RetentionTests {
     let reasons: [Reason]?
   }
 
-  @Test("the same snapshots stay", arguments: Campaign.isFull ? ["UTC", "Europe/Berlin"] : ["Europe/Berlin"])
+  @Test(
+    "the same snapshots are kept", arguments: Campaign.isFull ? ["UTC", "Europe/Berlin"] : ["Europe/Berlin"])
   func sameAsRestic(zone: String) throws {
     let t = try TreeFixture()
     var generator = SeededNumbers(seed: 12)
-    // Around both changes of the clock, the ends of years, and in bursts.
+    // Times near both changes of the clock, near the ends of years, and in bursts.
     var times: Set<Int64> = []
     let count = Campaign.isFull ? 500 : 15
     while times.count < count {
@@ -26,7 +27,7 @@ struct RetentionTests {
         [1_774_746_000, 1_761_440_400, 1_767_225_600, 1_704_067_200, 1_735_600_000].randomElement(
           using: &generator) ?? 0
       let reach: Int64 = [4000, 90_000, 3_000_000, 40_000_000].randomElement(using: &generator) ?? 1
-      // Those to come are left out by restic.
+      // restic ignores snapshots in the future.
       times.insert(min(1_790_000_000, centre + Int64.random(in: -reach...reach, using: &generator)))
     }
     let made = try t.shell(
@@ -43,7 +44,8 @@ struct RetentionTests {
     }
     .sorted(by: >)
     #expect(known.count == count)
-    // Two of a time that the clock has twice are one to restic's option; what it wrote is what counts.
+    // The `--time` option of restic cannot distinguish the two moments of an ambiguous local time, so the
+    // stored times are compared.
     setenv("TZ", zone, 1)
     tzset()
     defer {

@@ -4,7 +4,8 @@ import Testing
 
 @testable import batchproc
 
-/// Schedules with the options of a backup or of a profile, several profiles in one run, and messages to a monitor.
+/// Schedules with the options of a backup or of a profile, several profiles in one run, and notifications of
+/// a monitor.
 @Suite(.timeLimit(.minutes(2))) struct ScheduleProfileTests {
   private let t: TreeFixture
 
@@ -21,7 +22,7 @@ import Testing
       """)
   }
 
-  @Test("schedule takes the options of backup, a time, and prints drill and age units")
+  @Test("schedule accepts options of backup and a time, and prints units for drill and age")
   func options() throws {
     let run = try t.shell(
       """
@@ -61,7 +62,7 @@ import Testing
     #expect(run.errorText.contains("'host:/x' is a place on another machine"))
   }
 
-  @Test("schedule hands each option of backup on, with its value")
+  @Test("schedule passes on each option of backup with its value")
   func eachOption() throws {
     for option in CommandSpec.backup.options
     where ![.help, .version, .profile, .dryRun, .target].contains(option.id) {
@@ -77,7 +78,7 @@ import Testing
     }
   }
 
-  /// A value that needs neither quotes nor the working directory.
+  /// A value that needs no quotes and does not depend on the working directory.
   private static func value(_ syntax: ValueSyntax) -> String {
     switch syntax {
     case .count, .threads, .whole, .index: "3"
@@ -96,7 +97,7 @@ import Testing
     }
   }
 
-  @Test("--write writes all files or none, and --enable hands the timers to systemctl")
+  @Test("--write writes all files or none, and --enable passes the timers to systemctl")
   func writing() throws {
     let run = try t.shell(
       """
@@ -132,7 +133,7 @@ import Testing
     #expect(run.errorText.contains("systemctl could not enable the timers"))
   }
 
-  @Test("several profiles run in their order, and a failure stops none of them")
+  @Test("several profiles run in their order, and all run when one fails")
   func profiles() throws {
     let run = try t.shell(
       """
@@ -149,7 +150,7 @@ import Testing
     #expect(run.errorText.contains("unknown profile 'none'"))
   }
 
-  /// Answers each request with a status, notes the paths, and writes its port to a file.
+  /// Answers each request with a status, records its path, and writes the port of the server to a file.
   private static let server = """
     import http.server, sys
     class H(http.server.BaseHTTPRequestHandler):
@@ -163,7 +164,7 @@ import Testing
     """
 
   @Test(
-    "--notify gets URL/start, then URL or URL/fail, and never changes the status",
+    "--notify requests URL/start, then URL or URL/fail, and does not change the status",
     .enabled(if: Host.hasPython))
   func notify() throws {
     let run = try t.shell(

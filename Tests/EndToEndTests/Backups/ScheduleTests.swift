@@ -3,14 +3,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `schedule` prints, beside the samples.
+/// The output of `schedule`, compared with the samples.
 @Suite struct ScheduleTests {
   private let t: TreeFixture
   private static let folder = Repository.root.appendingPathComponent("samples/cron").path
 
   init() throws { t = try TreeFixture() }
 
-  @Test("the samples are what is printed, with the program where make install puts it")
+  @Test("the samples equal the output, with the path of an installed program")
   func samples() throws {
     let run = try t.shell(
       """
@@ -25,7 +25,7 @@ import Testing
     #expect(run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
 
-  @Test("the unit of a profile runs under the same restrictions as the one that is printed")
+  @Test("the unit of a profile has the same restrictions as the printed one")
   func restrictions() throws {
     let run = try t.shell(
       """
@@ -37,7 +37,7 @@ import Testing
     #expect((Int(run.text.dropLast()) ?? 0) > 10, "\(run.text)\(run.errorText)")
   }
 
-  @Test("the printed commands run as they stand, also where names need quotes")
+  @Test("the printed commands run unchanged, also when names need quotes")
   func quoted() throws {
     let run = try t.shell(
       """
@@ -53,7 +53,7 @@ import Testing
   }
 
   @Test(
-    "a name that no set can have, or with control characters, is wrong usage",
+    "an invalid name of a set, or one with control characters, is a usage error",
     arguments: [
       #"x\n* * * * * root id"#, #"x\nExecStartPre=/bin/id"#, #"x\033[2J"#, #"\302\205"#, #"\342\200\250"#,
       "a/b",

@@ -3,7 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `snapshots` answers: where a path is, what a snapshot has, how two differ, how old the newest one is.
+/// What `snapshots` shows: where a path is, the content of a snapshot, the differences of two, and the age of
+/// the newest one.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: Host.canPreload)) struct SnapshotQuestionTests {
   private let t: TreeFixture
 
@@ -20,8 +21,7 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// Row 14: `find bk y`, `snapshots bk --find y` were unknown.
-  @Test("--find says in which snapshots a path is, and where it changed")
+  @Test("--find shows which snapshots contain a path, and where it changed")
   func find() throws {
     let run = try t.shell(
       """
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "a row of --find has the digest, and names of any bytes; a damaged manifest is named and the others count"
+    "--find prints digests and names of any bytes, and names a damaged manifest"
   )
   func odd() throws {
     let run = try t.shell(
@@ -54,8 +54,7 @@ import Testing
     #expect(run.text == "new\n1\n5\n3\n1\n", "\(run.text)\(run.errorText)")
   }
 
-  /// Row 14: what a snapshot has needed one call of `--digests` for each.
-  @Test("--list lists a snapshot, or what fits")
+  @Test("--list lists a snapshot, or the matching files")
   func list() throws {
     let run = try t.shell(
       """
@@ -82,8 +81,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  /// Row 15: `audit a.manifest b.manifest` could not open the folder.
-  @Test("--diff compares two snapshots, also those of different sources")
+  @Test("--diff compares two snapshots, also of different sources")
   func compare() throws {
     let run = try t.shell(
       """
@@ -105,8 +103,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  /// Row 17: `there are several sets in this folder`; row 46: a table without a heading.
-  @Test("all sets of a folder are listed, with headings on a terminal alone")
+  @Test("all sets of a folder are listed, with headings on a terminal only")
   func sets() throws {
     let run = try t.shell(
       """
@@ -144,7 +141,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("questions that exclude one another, and arguments that none takes, are wrong usage")
+  @Test("contradictory options, and arguments that the command does not have, are usage errors")
   func usage() throws {
     for arguments in ["--find a --list latest", "--list nonsense", "extra", "--find *.txt other"] {
       let run = try t.shell("set -f; $BP snapshots set \(arguments)")
@@ -152,7 +149,7 @@ import Testing
     }
   }
 
-  @Test("verify reads all of a set; the shares of a cycle are all of it, each segment once")
+  @Test("verify reads the whole set, and the shares of a cycle read each segment once")
   func verify() throws {
     let run = try t.shell(
       """

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Row 49: `--name <TAB>`, `--at <TAB>` and `--profile <TAB>` offered the files of the directory.
+/// Shell completions offer sets, ids and profiles instead of the files of the directory.
 @Suite(.timeLimit(.minutes(1))) struct CompletionTests {
   private let t: TreeFixture
 
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test(
-    "fish offers them, too", .enabled(if: (try? Outcome(shell: "command -v fish"))?.status == 0))
+    "fish offers sets, ids and profiles", .enabled(if: (try? Outcome(shell: "command -v fish"))?.status == 0))
   func fish() throws {
     for (words, offers) in Self.questions {
       let run = try t.shell(

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The same job by flags, variables, files and a profile.
+/// The same job, given by flags, variables, files and a profile.
 @Suite struct ConfigurationRunTests {
   private let t: TreeFixture
 
@@ -27,7 +27,8 @@ import Testing
   }
 
   @Test(
-    "a file that the device does not give up is no wrong usage", .enabled(if: Host.canTrace, "needs strace"),
+    "a configuration file with a read error is not a usage error",
+    .enabled(if: Host.canTrace, "needs strace"),
     arguments: [("openat", "open"), ("read", "read")])
   func unreadable(call: String, verb: String) throws {
     try configure("quiet\n")
@@ -78,7 +79,7 @@ import Testing
     #expect(profile.status == 0 && profile.errors.isEmpty, "\(profile.errorText)")
     #expect(t.content("d.tar.zst") == expected)
     #expect(try t.batchproc("--no-config", "--profile", "one", environment: home).status == 64)
-    // The name is taken, and --force is given beside the profile.
+    // The output exists now; --force can be given next to the profile.
     #expect(try t.batchproc("--profile", "one", environment: home).status == 1)
     #expect(try t.batchproc("--profile", "one", "--force", environment: home).status == 0)
   }
@@ -106,7 +107,7 @@ import Testing
     for command in ["check", "compress", "backup"] { #expect(all.text.contains("\n\(command).")) }
   }
 
-  @Test("a wrong key ends every command with 64, and help is still there")
+  @Test("a wrong key ends each command with 64, and help is still printed")
   func wrongKey() throws {
     try configure("stride = 2\nmax-concurency = 2\n")
     let run = try t.batchproc("hash", "t", environment: home)

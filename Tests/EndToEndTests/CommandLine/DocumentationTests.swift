@@ -6,7 +6,7 @@ import Testing
 
 @testable import batchproc
 
-/// The documents say what the binary says.
+/// The documents agree with the program.
 @Suite struct DocumentationTests {
   private let t: TreeFixture
   private static let root = Repository.root
@@ -23,17 +23,17 @@ import Testing
     Set(text.matches(of: /(?:^|[^-\w])(--[a-z][a-z0-9-]*)/).map { String($0.output.1) })
   }
 
-  /// Of programs that the documents name on the same line.
+  /// Options of other programs that the documents name on the same line.
   private static let others: Set<String> = ["--work", "--quick", "--allow-empty", "--adapt", "--rsyncable"]
 
-  /// The help of all commands, which many tests read.
+  /// The help of all commands, which several tests read.
   private static let allHelp = Result {
     let t = try TreeFixture()
     let commands = CommandTable.standard.commands.map { PathBytes($0.name) }
     return try ([[]] + commands.map { [$0] }).map { try t.batchproc($0 + ["--help"]).text }.joined()
   }
 
-  @Test("every option of the help is in the manual, and none more")
+  @Test("the manual has exactly the options of the help")
   func manual() throws {
     let manual = try t.batchproc("--experimental-generate-man").text.replacing("\\-", with: "-")
       .replacing(/\\f[BIRP]/, with: " ")
@@ -46,7 +46,7 @@ import Testing
     #expect(Self.options(in: manual).subtracting(help).subtracting(hidden).isEmpty)
   }
 
-  @Test("the manual is one that man shows without a complaint")
+  @Test("man shows the manual without a warning")
   func manualIsValid() throws {
     let run = try t.shell(
       "$BP --experimental-generate-man >b.1; command -v man >/dev/null || exit 0; LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -l b.1 2>&1 >/dev/null | head"
@@ -54,7 +54,7 @@ import Testing
     #expect(run.text == "")
   }
 
-  @Test("each command has a manual page, and make install puts it beside the others and takes it away again")
+  @Test("each command has a manual page, which make install adds and make uninstall removes")
   func installation() throws {
     let page = try t.batchproc("--experimental-generate-man", "hash")
     #expect(page.text.hasPrefix(#".TH BATCHPROC\-HASH 1 "#))
@@ -70,7 +70,7 @@ import Testing
     #expect(commands.count > 10)
     for command in commands { #expect(files.contains("usr/share/man/man1/batchproc-\(command).1")) }
     #expect(files.contains("usr/bin/batchproc") && files.contains("usr/share/man/man1/batchproc.1"))
-    // Links of the README lead somewhere.
+    // The links of the README have targets.
     for name in [
       "docs/commands.md", "docs/json.schema.json", "samples/cron/offsite.sh", "samples/cron/backup.service",
     ] {
@@ -82,7 +82,7 @@ import Testing
   }
 
   @Test(
-    "long options that the documents mention of batchproc exist",
+    "the long options of batchproc that the documents mention exist",
     arguments: [
       "README.md", "docs/commands.md", "docs/scripting.md", "docs/tuning.md", "docs/design.md",
       "docs/concurrency.md",
@@ -118,7 +118,7 @@ import Testing
   }
 
   @Test(
-    "the exit codes of the help are those of the documents", arguments: ["README.md", "docs/scripting.md"])
+    "the documents have the exit codes of the help", arguments: ["README.md", "docs/scripting.md"])
   func exitCodes(name: String) throws {
     let document = try Self.document(name)
     let help = try t.batchproc("hash", "--help").text
@@ -128,13 +128,13 @@ import Testing
     }
   }
 
-  @Test("the table of the README is that of the results", .enabled(if: Host.hasPython))
+  @Test("the README has the table of the results", .enabled(if: Host.hasPython))
   func ratios() throws {
     let run = try t.shell("python3 '\(Self.root.path)/Benchmarks/readme.py' --check")
     #expect(run.status == 0, "\(run.errorText)")
   }
 
-  @Test("help goes to standard output with 0; wrong usage to standard error with 64")
+  @Test("help is printed on standard output with 0, and usage errors on standard error with 64")
   func usage() throws {
     let help = try t.batchproc("hash", "--help")
     #expect(help.status == 0 && help.errors.isEmpty && help.text.contains("USAGE: "))

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `--json`, read with a parser that is not ours.
+/// The output of `--json`, read with another parser.
 @Suite(.enabled(if: Host.hasPython, "needs python3")) struct EventTests {
   private let t: TreeFixture
 
@@ -12,7 +12,7 @@ import Testing
     try t.writeTree()
   }
 
-  /// Checks what holds for every stream of events, then runs `test` with `lines` and the `summary`.
+  /// Checks the rules for each stream of events, then runs `test` with `lines` and the `summary`.
   private func judge(_ run: Outcome, _ test: String = "pass") throws {
     try t.file("events", run.output)
     let verdict = try t.shell(
@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(
-    "a file with a lease of another program is named at once, with what can be done",
+    "a file with a lease of another program is named at once, with a remedy",
     .enabled(if: Host.hasPython))
   func lease() throws {
     let run = try t.shell(
@@ -58,7 +58,7 @@ import Testing
     #expect(!run.errorText.contains("--max-concurrency"))
   }
 
-  @Test("every name comes back with its bytes")
+  @Test("each name is given with all its bytes")
   func names() throws {
     for name in NameTests.nasty + NameTests.singleBytes {
       try t.file(PathBytes("n").appending(name.bytes), "")
@@ -71,7 +71,8 @@ import Testing
     #expect(run.errors.isEmpty)
   }
 
-  @Test("digests, sizes and problems are told; the counts add up", arguments: ["1", "2", "7"] as [PathBytes])
+  @Test(
+    "digests, sizes and problems are given, and the counts add up", arguments: ["1", "2", "7"] as [PathBytes])
   func content(concurrency: PathBytes) throws {
     try t.shell("mkfifo t/fifo; ln -s x t/link; printf abc >t/text")
     let run = try t.batchproc("hash", "--json", "-a", "sha256", "-a", "md5", "-j", concurrency, "t", "nosuch")
@@ -90,7 +91,7 @@ import Testing
       """)
   }
 
-  @Test("check tells the outcome of each entry; the counts add up")
+  @Test("check gives the outcome of each entry, and the counts add up")
   func check() throws {
     try t.file("m", try t.batchproc("hash", "t").output + Array("nonsense\n".utf8))
     try t.shell("echo changed >t/text; rm t/d/one")
@@ -107,7 +108,7 @@ import Testing
   }
 
   @Test(
-    "a dry run, a file as output, and nothing at all have their summary too",
+    "a dry run, an output in a file, and a run without files have a summary too",
     arguments: [
       ["--dry-run", "t"], ["-o", "m", "t"], ["nosuch"], ["--exclude", "*", "t"],
     ] as [[PathBytes]])
@@ -115,7 +116,7 @@ import Testing
     try judge(try t.batchproc(["hash", "--json"] + arguments))
   }
 
-  @Test("messages that end the run are events as well")
+  @Test("an error that ends the run is an event too")
   func fatal() throws {
     let run = try t.batchproc("hash", "--json", "--files-from", "nosuch")
     #expect(run.status == 1)
@@ -125,7 +126,7 @@ import Testing
     #expect(verdict.text == "error\n", "\(run.text) \(run.errorText)")
   }
 
-  @Test("the JSON manifest parses line by line, and verifies")
+  @Test("each line of the JSON manifest can be parsed, and the manifest verifies")
   func manifest() throws {
     for name in NameTests.nasty { try t.file(PathBytes("n").appending(name.bytes), name.bytes) }
     let run = try t.shell(

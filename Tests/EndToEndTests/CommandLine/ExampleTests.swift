@@ -3,18 +3,19 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every example of the README and of docs/ is run as it stands there, and prints what stands there.
+/// Runs each example of the README and of docs/, and compares its output with the page.
 ///
-/// An example is an indented line that begins with `$ `, with lines that begin with `> ` when it goes on, and what it
-/// prints below; where nothing stands below, it ends with 0 and its rows are not compared. `…` stands for any lines. Each page
-/// is run from its top to its bottom by one shell, in folders of its own for `/home`, `/srv` and `/mnt`. A comment
-/// `<!-- before: COMMAND -->` is run before the example behind it.
+/// An example is an indented line that begins with `$ `, followed by lines that begin with `> ` if it
+/// continues, and by its output. An example without output must end with 0, and its output is not compared.
+/// `…` stands for any lines. One shell runs a page from top to bottom, with separate folders for `/home`,
+/// `/srv` and `/mnt`. A comment `<!-- before: COMMAND -->` is run before the next example.
 @Suite(.enabled(if: Host.canMount, "needs mounts"), .timeLimit(.minutes(5))) struct ExampleTests {
   struct Page: Sendable, CustomTestStringConvertible {
     let name: String
-    /// Prepares what the page takes for granted, in the folder where its examples run.
+    /// Prepares the files that the page assumes, in the folder in which its examples run.
     let setup: String
-    /// First lines of indented blocks that are no examples: files, and commands for the checkout of the project.
+    /// First lines of indented blocks that are not examples: files, and commands for the checkout of the
+    /// project.
     var shown: [String] = []
 
     var testDescription: String { name }
@@ -28,7 +29,7 @@ import Testing
     seq 10 >disk.iso; touch -d 2020-01-01 stamp
     """
 
-  /// The clock of a night in November, for what is named by the time.
+  /// A clock that shows a night in November, for names that contain the time.
   private static let clock = """
     cat >clock.c <<'END'
     #define _GNU_SOURCE
@@ -112,19 +113,19 @@ import Testing
     return (examples, others)
   }
 
-  /// Without what depends on the machine and the moment.
+  /// A line without the parts that depend on the machine and the time.
   static func plain(_ line: some StringProtocol) -> String {
     String(line).replacing(/<64 hex digits>|\b[0-9a-f]{64}\b/, with: "<digest>")
       .replacing(/\b\d{8}T\d{6}Z\b/, with: "<id>")
       .replacing(/@\d+\.\d{9}/, with: "@time")
       .replacing(#/ \([0-9.]+ [KMG]?i?B/s\)/#, with: "")
-      // What a file system tells of changes a moment ago.
+      // The number of files that are archived again depends on the file system.
       .replacing(#/\d+ archived again: [a-z ]+, /#, with: "")
       .replacing(/[0-9.]+ ([KMG]iB|B|s|%)\b/, with: { "# \($0.output.1)" })
       .split(separator: " ").joined(separator: " ")
   }
 
-  /// Whether lines are those that are expected, where `…` stands for any.
+  /// Whether the lines match the expected ones, in which `…` stands for any lines.
   private static func match(_ lines: ArraySlice<String>, _ expected: ArraySlice<String>) -> Bool {
     guard let first = expected.first else { return lines.isEmpty }
     if first == "…" {
@@ -133,7 +134,7 @@ import Testing
     return lines.first == first && match(lines.dropFirst(), expected.dropFirst())
   }
 
-  @Test("prints what stands there", arguments: pages) func runs(_ page: Page) throws {
+  @Test("prints the output that the page shows", arguments: pages) func runs(_ page: Page) throws {
     let t = try TreeFixture()
     let (examples, others) = Self.read(try DocumentationTests.document(page.name))
     for line in others { #expect(page.shown.contains { line.hasPrefix($0) }, "\(page.name): \(line)") }
@@ -183,7 +184,7 @@ import Testing
     #expect(try Self.read(DocumentationTests.document("README.md")).examples.count == 5)
   }
 
-  @Test("commands for the checkout name targets that are there")
+  @Test("commands for the checkout name existing targets")
   func targets() throws {
     let makefile = try DocumentationTests.document("Makefile")
     for page in ["README.md", "docs/tuning.md", "CONTRIBUTING.md"] {

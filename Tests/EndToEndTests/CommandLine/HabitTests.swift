@@ -2,7 +2,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What users of the stock tools type first, where no table of commands holds it against those tools.
+/// The first commands that users of stock tools try, unless another suite compares them with those tools.
 @Suite("Habits") struct HabitTests {
   private let t: TreeFixture
 
@@ -15,9 +15,9 @@ import Testing
       """)
   }
 
-  // MARK: Nothing is overwritten in silence
+  // MARK: No file is overwritten without a message
 
-  @Test("compress replaces an older output, counts it, and keeps it with --no-replace")
+  @Test("compress replaces an older output and counts it, and keeps it with --no-replace")
   func replaced() throws {
     #expect(try t.batchproc("compress", "-q", "w/a").status == 0)
     try t.shell("seq 10 >>w/a; touch -d '+1 hour' w/a; cp -p w/a.gz kept.gz")
@@ -71,7 +71,7 @@ import Testing
     #expect(run.text == "0\n", "\(run.text) \(run.errorText)")
   }
 
-  @Test("what is damaged on the way to standard output ends with 3, and names the file")
+  @Test("a damaged file ends --stdout with 3, and is named")
   func damagedToStdout() throws {
     let run = try t.shell(
       "gzip -k w/a; printf x | dd of=w/a.gz bs=1 seek=3000 conv=notrunc status=none; $BP cat w/a.gz w/z.bz2 | tail -n 1"
@@ -85,7 +85,7 @@ import Testing
         && json.errorText.contains("--json cannot be used with --stdout: standard output carries the data"))
   }
 
-  @Test("no path reads what standard input is given, and nothing from /dev/null")
+  @Test("without a path, standard input is read unless it is /dev/null")
   func standardInput() throws {
     #expect(
       try t.shell("seq 9 | $BP compress -q | gunzip; seq 9 | gzip | $BP decompress -q | tail -n 1").text
@@ -102,7 +102,7 @@ import Testing
   }
 
   @Test(
-    "what does not get smaller is copied on demand, so that the directory is complete",
+    "--copy-others copies files without an output, so that the directory is complete",
     arguments: [1, 2, 7, 32])
   func copyOthers(concurrency: Int) throws {
     try t.shell("head -c 5000000 /dev/urandom >w/large; chmod 640 w/large; touch -d @1000000000 w/large")
@@ -125,7 +125,7 @@ import Testing
     #expect(again.errorText.hasPrefix("compressed 0 files in "), "\(again.errorText)")
   }
 
-  @Test("another level with everything up to date says what would compress again")
+  @Test("when all outputs are up to date, another level is answered with how to compress again")
   func levelOfUpToDate() throws {
     #expect(try t.batchproc("compress", "-q", "w/a").status == 0)
     let run = try t.batchproc("compress", "-9", "w/a")
@@ -134,7 +134,7 @@ import Testing
 
   // MARK: Archives
 
-  @Test("names, owners and modes are changed as by tar")
+  @Test("names, owners and modes are changed like with tar")
   func transforms() throws {
     try t.shell(
       "ln w/a w/hard; ln -s a w/soft; mkfifo w/pipe; chmod 4751 w/b; chmod 2775 w/sub; touch 'w/A b.TXT'")
@@ -162,7 +162,7 @@ import Testing
   }
 
   @Test(
-    "rules change names as sed does",
+    "rules change names like sed",
     arguments: ["s/[ab]/X/2", "s/x*/-/g", "s/a*/-/2g", "s/[a-z]/<&>/3g", "s/b*$/Z/"])
   func rules(rule: String) throws {
     let run = try t.shell(
@@ -173,7 +173,8 @@ import Testing
     #expect(run.text == "same\n", "\(run.text) \(run.errorText)")
   }
 
-  @Test("a dry run of extract says what would be made, replaced and kept", arguments: ["tar", "tar.zst"])
+  @Test(
+    "a dry run of extract shows which files would be made, replaced and kept", arguments: ["tar", "tar.zst"])
   func preview(format: String) throws {
     try t.shell(
       "$BP archive -q -o x.\(format) w; mkdir -p o/w; echo old >o/w/a; touch -d '-1 day' o/w/a; echo new >o/w/b; touch -d '+1 day' o/w/b"
@@ -188,7 +189,7 @@ import Testing
         """)
       return run.text
     }
-    // The other name of w/sub/noise2 is not chosen, and not there.
+    // The other name of w/sub/noise2 is not chosen and does not exist.
     let rest = "o/w/sub\no/w/sub/c\n"
     #expect(try preview("") == "o/w/a: kept\no/w/b: kept\n" + rest)
     #expect(try preview("--overwrite newer") == "o/w/a: replaced\no/w/b: kept\n" + rest)
@@ -201,7 +202,7 @@ import Testing
   }
 
   @Test(
-    "a dry run of extract counts and ends as the run does, for files that exist, damage, links and refusals",
+    "a dry run of extract counts and ends like the run, for existing files, damage, links and refusals",
     arguments: ["tar", "tar.zst"])
   func previewCounts(format: String) throws {
     let run = try t.shell(
@@ -234,7 +235,7 @@ import Testing
     #expect(run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a dry run of archive counts members and bytes, and ends, as the run does")
+  @Test("a dry run of archive has the counts and the status of the run")
   func archivePreview() throws {
     let run = try t.shell(
       """
@@ -252,7 +253,7 @@ import Testing
   }
 
   @Test(
-    "members are chosen by patterns and left out by filters, in lists and extractions",
+    "patterns choose members and filters leave them out, in lists and extractions",
     arguments: ["tar", "tar.zst", "zip"])
   func chosenMembers(format: String) throws {
     try t.shell("$BP archive -q -o x.\(format) w; ln -s x.\(format) x")
@@ -272,7 +273,7 @@ import Testing
         .text == "")
   }
 
-  @Test("the last folder of -C and -o is made, and no more of them")
+  @Test("-C and -o make the last folder of a path, but not its parents")
   func newFolders() throws {
     #expect(try t.batchproc("archive", "-q", "-o", "new/x.tar", "w").status == 0)
     #expect(try t.batchproc("extract", "-q", "-C", "there", "new/x.tar").status == 0)
@@ -285,7 +286,7 @@ import Testing
 
   // MARK: Numbers
 
-  @Test("summaries tell what was done")
+  @Test("summaries report the result")
   func summaries() throws {
     let archived = try t.batchproc("archive", "-o", "x.tar.zst", "w")
     #expect(
@@ -293,7 +294,7 @@ import Testing
       "\(archived.errorText)")
     let verified = try t.batchproc("verify", "-q", "x.tar.zst")
     #expect(verified.status == 0)
-    // zip and 7z have the content of a further name again.
+    // zip and 7z store the content of a further name again.
     for (format, size) in [("zip", "53.1"), ("cpio", "52.8"), ("7z", "53.1"), ("tar", "52.8")] {
       let run = try t.shell("$BP archive -q -o x.\(format) w && $BP verify x.\(format) 2>&1 | tail -n 1")
       #expect(run.text.contains("verified 9 members, \(size) KiB in "), "\(run.text)")
@@ -310,7 +311,7 @@ import Testing
       back.errorText.hasPrefix("decompressed 1 file: ") && back.errorText.contains(" KiB -> 23.3 KiB in "))
   }
 
-  @Test("a damaged frame is one message that says how many members it holds and how to get the others")
+  @Test("a damaged frame gives one message with the number of its members and the way to get the others")
   func damagedFrame() throws {
     try t.shell(
       """
@@ -343,7 +344,7 @@ import Testing
     #expect(run.errorText.contains("verified 4 members, 146.5 KiB in "), "\(run.errorText)")
   }
 
-  @Test("names that begin with the folder itself are one message")
+  @Test("names that begin with the compared folder itself give one message")
   func againstItself() throws {
     try t.shell("$BP archive -q -o x.tar w")
     let run = try t.batchproc("verify", "--against", "w", "x.tar")
@@ -355,7 +356,7 @@ import Testing
     #expect(try t.batchproc("verify", "-q", "--against", ".", "x.tar").status == 0)
   }
 
-  @Test("times in JSON are one form everywhere, with all their digits")
+  @Test("times in JSON have one form everywhere, with all digits")
   func times() throws {
     try t.shell("touch -d @1000000000.123456789 w/a; touch -d @-1.5 w/b; $BP archive -q -o x.tar w")
     #expect(try t.shell("$BP hash --json w/a").text.contains(#""mtime":"1000000000.123456789""#))
@@ -363,7 +364,7 @@ import Testing
     #expect(try t.shell("$BP hash --format json w/a w/b >m; $BP check m").status == 0)
   }
 
-  @Test("a name that is too long once the suffix is added says so")
+  @Test("a name that is too long with the suffix is reported")
   func longName() throws {
     let name = String(repeating: "n", count: 254)
     try t.shell("seq 99 >w/\(name)")
@@ -373,7 +374,7 @@ import Testing
   }
 
   @Test(
-    "a reader that goes away ends a run quietly, also with events",
+    "a closed pipe ends a run without a message, also with --json",
     arguments: ["hash", "list", "extract", "verify"])
   func closedOutput(command: String) throws {
     try t.shell("for i in $(seq 3000); do echo $i >w/sub/$i; done; $BP archive -q -o x.tar.zst w")
@@ -386,11 +387,11 @@ import Testing
   }
 
   @Test(
-    "an interrupted run clears its line and says how far it came",
+    "an interrupted run clears its line and reports its progress",
     .enabled(if: Host.hasPython, "needs python3"))
   func interrupted() throws {
     try t.shell("mkfifo pipe")
-    // The run waits for the pipe when the signal comes, so that nothing depends on time.
+    // The run waits for the pipe when the signal arrives, so the test does not depend on time.
     let run = try t.shell(
       #"""
       python3 - <<'EOF'

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Every line of `--json` is one that docs/json.schema.json describes.
+/// docs/json.schema.json describes each line of `--json`.
 @Suite(
   .enabled(
     if: (try? Outcome(shell: "python3 -c 'import jsonschema; jsonschema.Draft202012Validator'"))?
@@ -18,7 +18,7 @@ struct JSONSchemaTests {
 
   init() throws { t = try TreeFixture() }
 
-  /// Runs every command, with success and with failure; what each prints goes to a file of its own.
+  /// Runs each command, with success and with failure, and writes each output to a separate file.
   private static let runs = #"""
     mkdir t; echo one >t/a; seq 20000 >t/b; ln t/b t/c; ln -s a t/link; mkfifo t/pipe; touch "$(printf 't/\377')"
     j() { name=$1; shift; "$BP" "$@" --json >"out.$name" 2>>errors; }
@@ -36,7 +36,7 @@ struct JSONSchemaTests {
     j found snapshots s --find a; j paths snapshots s --list latest; j compared snapshots s --diff latest; j set verify s; j pair audit t t
     j digests snapshots --digests s; j tune tune t
     "$BP" plan -q --shards 2 --out p -- hash t; "$BP" hash -q --plan p --shard 0; j status status p; j doctor doctor t; j config config
-    # What ends before its job begins.
+    # Commands that end before their job begins.
     for c in "list no.tar" "verify no.tar" "extract no.tar" "snapshots no" "prune --keep-last 1 no" "drill no" "doctor no" \
       "restore no -C x" "audit no t" "hash -o m t" "hash --files-from no" "backup --to s no" "tune no"; do
       j "ended.$c" $c
@@ -69,7 +69,7 @@ struct JSONSchemaTests {
     print(*sorted(types))
     """#
 
-  @Test("what every command prints with --json is valid")
+  @Test("each line that a command prints with --json is valid")
   func lines() throws {
     try t.folder("home/batchproc")
     try t.file("home/batchproc/config", "stride = 2\n")
@@ -87,13 +87,13 @@ struct JSONSchemaTests {
       "point",
       "problem", "program", "recommendation", "setting", "slowest", "snapshot", "stall", "summary",
     ]
-    // Valid lines leave the types alone on the output.
+    // The output has one line, since valid lines print only their types.
     #expect(result.text.split(separator: "\n").count == 1, "\(result.text.prefix(3000))")
     let types = Set(result.text.split(whereSeparator: \.isWhitespace).map(String.init))
     #expect(types.isSuperset(of: expected), "\(types)")
   }
 
-  @Test("a line that is not as described is found")
+  @Test("an invalid line is found")
   func findsErrors() throws {
     try t.file("validate.py", Self.validation)
     for line in [

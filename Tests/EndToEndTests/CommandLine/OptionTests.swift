@@ -6,15 +6,15 @@ import Testing
 
 @testable import batchproc
 
-/// Each option of each command is in the documents, is run by a test, and does what it says.
+/// Each option of each command is documented, is used by a test, and has its effect.
 @Suite(.timeLimit(.minutes(3))) struct OptionTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  // MARK: In the documents and the tests
+  // MARK: In documents and tests
 
-  /// Options by their long name and help, with the commands that have them.
+  /// The options, by long name and help, with the commands that have them.
   private static let options: [(spec: OptionSpec, commands: [CommandSpec])] = {
     var all: [(spec: OptionSpec, commands: [CommandSpec])] = []
     for command in CommandTable.standard.commands {
@@ -31,8 +31,8 @@ import Testing
     return all
   }()
 
-  /// What the tests give to each command: calls in their sources, in scripts and as words, and the examples of the documents, which
-  /// are run too.
+  /// The arguments that tests give to each command: in Swift calls, in scripts, as lists of words, and in the
+  /// examples of the documents.
   private static func calls() throws -> [String: String] {
     let base = DocumentationTests.folder
     let tests = try ["Tests/EndToEndTests/", "Tests/BatchprocTests/Commands/"].flatMap { folder in
@@ -52,7 +52,7 @@ import Testing
     return calls
   }
 
-  /// Whether some words have a spelling of an option; letters may stand together.
+  /// Whether some words contain a spelling of an option; letters may be combined.
   private static func use(_ words: Set<Substring>, _ option: OptionSpec) -> Bool {
     option.spellings.contains { spelling in
       guard let letter = spelling.dropFirst().first, letter != "-" else {
@@ -62,14 +62,14 @@ import Testing
     }
   }
 
-  @Test("each option is run with its command by a test; one that many commands have, with one of them")
+  @Test("a test uses each option with its command, or with one command if more than three have it")
   func areRun() throws {
     let words = try Self.calls().mapValues { call in
       Set(call.split { !($0.isLetter || $0.isNumber || $0 == "-") })
     }
     #expect(words["hash"]?.isEmpty == false)
     for (option, commands) in Self.options {
-      // A test of schedules gives each option of a backup to 'schedule'.
+      // A test of schedules passes each option of backup to `schedule`.
       let names = commands.map(\.name).filter { name in
         name != "schedule" || !commands.contains { $0.name == "backup" }
       }
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  @Test("docs/options.md is made of the table", .enabled(if: Host.hasPython))
+  @Test("docs/options.md is generated from the table", .enabled(if: Host.hasPython))
   func reference() throws {
     let run = try t.shell(
       "\"$BP\" --experimental-dump-help | python3 '\(DocumentationTests.folder)/scripts/options.py' | diff - '\(DocumentationTests.folder)/docs/options.md'"
@@ -90,9 +90,9 @@ import Testing
     #expect(run.status == 0, "scripts/options.py makes it: \(run.text.prefix(500))")
   }
 
-  // MARK: What they do
+  // MARK: Effects
 
-  @Test("of archives: --max-output, --max-ratio, --no-xattrs, -k, -L, --all-formats, --max-memory")
+  @Test("archives: --max-output, --max-ratio, --no-xattrs, -k, -L, --all-formats, --max-memory")
   func archives() throws {
     let run = try t.shell(
       #"""
@@ -126,7 +126,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("of compressed files: --fast, --keep, --max-output; and --exclude-caches, --version")
+  @Test("compressed files: --fast, --keep, --max-output; and --exclude-caches, --version")
   func compressed() throws {
     let run = try t.shell(
       #"""
@@ -141,7 +141,7 @@ import Testing
       """#)
     let lines = run.text.split(separator: "\n").map(String.init)
     try #require(lines.count == 9, "\(run.text)\(run.errorText)")
-    // Both are there after --keep; the one of --fast is larger than that of --best.
+    // Both files exist after --keep; the output of --fast is larger than that of --best.
     let fast = lines[0].split(separator: " ")
     #expect(fast.count == 3 && fast[0] == "0" && fast[2] == "a" && lines[1] == "a.gz")
     #expect((fast.dropFirst().first.flatMap { Int($0) } ?? 0) > (Int(lines[2]) ?? .max), "\(run.text)")
@@ -150,7 +150,7 @@ import Testing
     #expect(lines[7] == "t/one" && lines[8].hasPrefix("batchproc "), "\(run.text)")
   }
 
-  @Test("of backups: --checksum, --no-verify, --name, --at, --lock-wait, --hook-timeout, --keep-*")
+  @Test("backups: --checksum, --no-verify, --name, --at, --lock-wait, --hook-timeout, --keep-*")
   func backups() throws {
     let run = try t.shell(
       #"""

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `-o FILE`: the name holds the old file or the complete new one, at any instant.
+/// With `-o FILE`, the name always holds the old file or the complete new one.
 @Suite struct OutputTests {
   private let t: TreeFixture
 
@@ -12,7 +12,7 @@ import Testing
     try t.writeTree()
   }
 
-  @Test("the file holds what standard output would, and the output stays empty")
+  @Test("the file holds the bytes that standard output would get, and standard output stays empty")
   func same() throws {
     let plain = try t.batchproc("hash", "t")
     let run = try t.batchproc("hash", "-o", "m", "t")
@@ -22,7 +22,7 @@ import Testing
     #expect(try t.batchproc("hash", "-o", "-", "t").output == plain.output)
   }
 
-  @Test("a file that exists is refused, and replaced with --force")
+  @Test("an existing file is refused, and replaced with --force")
   func force() throws {
     try t.file("m", "old")
     let refused = try t.batchproc("hash", "-o", "m", "t")
@@ -34,7 +34,7 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("what is behind a name is never written through", arguments: ["", "--force"])
+  @Test("a file behind a link or another name of it is never written to", arguments: ["", "--force"])
   func targets(force: String) throws {
     let run = try t.shell(
       """
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(
-    "a device stays a device", .enabled(if: Host.isRoot, "only root could replace one"),
+    "a device is not replaced", .enabled(if: Host.isRoot, "only root could replace one"),
     arguments: ["", "--force"])
   func devices(force: String) throws {
     let run = try t.shell(
@@ -84,7 +84,7 @@ import Testing
   }
 
   @Test(
-    "folders that are not there, and names that are none, are told before any work",
+    "a missing folder or an invalid name is reported before any file is read",
     arguments: [
       "nosuch/m", "t/text/m", "", ".", "..", "t/", "t/.",
     ])
@@ -96,7 +96,7 @@ import Testing
     #expect(t.names() == ["t"])
   }
 
-  @Test("the longest name that a file can have is possible")
+  @Test("the longest possible file name works")
   func longName() throws {
     let name = PathBytes([UInt8](repeating: 0x6d, count: 255))
     #expect(try t.batchproc("hash", "-o", name, "t").status == 0)
@@ -107,7 +107,7 @@ import Testing
   }
 
   @Test(
-    "the mode is what the umask leaves",
+    "the file has the mode that the umask allows",
     arguments: [("000", "666"), ("022", "644"), ("077", "600"), ("777", "0")])
   func mode(umask: String, mode: String) throws {
     let run = try t.shell("umask \(umask); $BP hash -q -o m t; stat -c %a m")
@@ -115,7 +115,7 @@ import Testing
   }
 
   @Test(
-    "a full disk ends with 5 and the reason, and leaves nothing",
+    "a full disk ends with 5 and the reason, and leaves no file",
     .enabled(if: Host.canMount, "needs to mount"))
   func fullDisk() throws {
     let run = try t.shell(
@@ -131,7 +131,9 @@ import Testing
     #expect(run.messages.first?.hasPrefix("batchproc: m/o: ") == true)
   }
 
-  @Test("a read-only file system is told before the work", .enabled(if: Host.canMount, "needs to mount"))
+  @Test(
+    "a read-only file system is reported before any file is read",
+    .enabled(if: Host.canMount, "needs to mount"))
   func readOnly() throws {
     let run = try t.shell(
       "mkdir m; unshare -m sh -c 'mount -t tmpfs -o ro none m; $BP hash -o m/o t; echo $?'")
@@ -153,13 +155,13 @@ import Testing
     #expect(run.errorText.contains("Operation not permitted"))
   }
 
-  @Test("the temporary folder of the system does not matter")
+  @Test("the temporary folder of the system is not used")
   func temporaryFolder() throws {
     #expect(try t.batchproc("hash", "-o", "m", "t", environment: ["TMPDIR": "/nonexistent"]).status == 0)
   }
 
   @Test(
-    "created exclusively, written, synced, renamed, and the folder synced: in this order",
+    "a file is created exclusively, written, synced and renamed, and then the folder is synced",
     .enabled(if: Host.canTrace, "needs strace"))
   func durability() throws {
     let run = try t.shell(
@@ -173,7 +175,7 @@ import Testing
     #expect(quick.text == "0\n")
   }
 
-  @Test("files that look like leftovers of others are left alone, and links are not followed")
+  @Test("files that look like remains of other programs are kept, and links are not followed")
   func foreignFiles() throws {
     let run = try t.shell(
       """
@@ -186,7 +188,7 @@ import Testing
     #expect(run.text == "0\nkeep\n")
   }
 
-  @Test("several runs to one name: one is complete, the others say that it is taken")
+  @Test("of several runs with one output, one succeeds and the others report that the name is taken")
   func sameTarget() throws {
     let run = try t.shell(
       "for i in 1 2 3 4 5; do ($BP hash -q -o m t 2>/dev/null; echo $?) & done; wait; sha256sum -c --quiet m; ls -A | tr '\\n' ' '"
@@ -208,7 +210,7 @@ import Testing
     #expect(run.text == "")
   }
 
-  @Test("the sources are as they were")
+  @Test("the sources are not changed")
   func sourcesUnchanged() throws {
     let look = "find t -printf '%p %i %s %m %T@ %C@\\n' | sort"
     let run = try t.shell("\(look) >before; $BP hash -o m t; $BP check m; \(look) | cmp - before")

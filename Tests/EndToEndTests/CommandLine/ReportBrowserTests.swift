@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The pages as a browser shows them. `BATCHPROC_SCREENSHOTS` names a folder that keeps the pictures.
+/// Draws the pages with a browser. `BATCHPROC_SCREENSHOTS` names a folder that keeps the pictures.
 @Suite(.enabled(if: Host.hasBrowser && Host.hasPython, "needs chromium and python3"))
 struct ReportBrowserTests {
   private let t: TreeFixture
@@ -15,7 +15,7 @@ struct ReportBrowserTests {
 
   private static let kept = ProcessInfo.processInfo.environment["BATCHPROC_SCREENSHOTS"]
 
-  /// Draws a page, and says what the browser had to say, and what the picture is like.
+  /// A script that draws a page, and prints the browser's console messages and properties of the picture.
   private static let draw = #"""
     draw() { # page, name, width, height, scheme: 0 dark, 1 light
       timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --user-data-dir=$PWD/profile \
@@ -26,8 +26,8 @@ struct ReportBrowserTests {
     }
     """#
 
-  /// Reads a picture: its size, the brightness of its margin, how far the text is from it, and whether something
-  /// reaches beyond the right margin.
+  /// Reads a picture: its size, the brightness of its margin, the distance of the text from it, and whether
+  /// something extends beyond the right margin.
   private static let look = #"""
     import itertools, struct, sys, zlib
     data = open(sys.argv[1], 'rb').read()
@@ -42,7 +42,7 @@ struct ReportBrowserTests {
     for y in range(height):
         start = y * (width * size + 1)
         filter, row = raw[start], bytearray(raw[start + 1:start + 1 + width * size])
-        # The two kinds that most rows have, each in one go.
+        # The filters of most rows are decoded a row at a time, which is faster.
         if filter == 1:
             for channel in range(size):
                 row[channel::size] = bytes(value & 255 for value in itertools.accumulate(row[channel::size]))
@@ -83,7 +83,7 @@ struct ReportBrowserTests {
         """, "\(page): \(run.text)\(run.errorText)")
   }
 
-  @Test("a run is drawn in both themes without a word on the console")
+  @Test("a page of a run is drawn in both themes without a console message")
   func run() throws {
     try t.file("h/<script>alert(1)<", "x")
     try t.file(PathBytes(Array("h/\"onload='x' \u{202e}gpj".utf8)), "x")
@@ -95,7 +95,7 @@ struct ReportBrowserTests {
     try check("check")
   }
 
-  @Test("backup sets are drawn in both themes without a word on the console")
+  @Test("a page of backup sets is drawn in both themes without a console message")
   func sets() throws {
     try t.shell(
       """

@@ -13,7 +13,7 @@ import Testing
     try t.writeTree()
   }
 
-  /// Names that want to be more than names.
+  /// Names that try to act as markup.
   private static let hostile: [PathBytes] = [
     "<script>alert(1)<", "\"onload='x'", "a&amp;b", "-->]]>", "new\nline\r\t", "esc\u{1b}[2J", "back\\slash",
     PathBytes([0x6e, 0xff, 0xfe, 0x80]), "\u{202e}gpj.exe", "\u{2066}x\u{2069}", "\u{5d0}\u{5d1} 12",
@@ -30,7 +30,7 @@ import Testing
 
   // MARK: A run
 
-  @Test("every command that processes files writes a page that is valid")
+  @Test("each command that processes files writes a valid page")
   func commands() throws {
     try writeHostileTree()
     let script = #"""
@@ -65,7 +65,7 @@ import Testing
     #expect(compress.contains { $0.hasSuffix(" % of the input") })
   }
 
-  @Test("names are shown, and nothing in them is more than text")
+  @Test("names are shown as plain text")
   func hostileNames() throws {
     try writeHostileTree()
     try t.shell(
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  @Test("a page that batchproc made is replaced; a link, a pipe or another file of the name is kept")
+  @Test("a page of batchproc is replaced; a link, a pipe or another file with the name is kept")
   func replacing() throws {
     let run = try t.shell(
       """
@@ -98,7 +98,7 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("a page that exists is refused before the run begins, and replaced with --force")
+  @Test("an existing page is refused before the run begins, and replaced with --force")
   func force() throws {
     try t.file("r.html", "old")
     let refused = try t.batchproc("hash", "--report", "r.html", "t")
@@ -111,13 +111,13 @@ import Testing
     #expect(replaced.text == "0\nold640\n")
     #expect(try t.faults(ofPage: "r.html") == "")
     #expect(t.temporaries().isEmpty)
-    // Outputs of a run that is refused are not touched.
+    // A run that is refused does not change its outputs.
     try t.shell("$BP archive -q -o a.tar t; echo x >page; cp a.tar b.tar")
     #expect(try t.batchproc("archive", "--report", "page", "-o", "c.tar", "t").status == 1)
     #expect(!t.names().contains("c.tar"))
   }
 
-  @Test("a folder that takes no page ends the run before it begins; a dry run writes none")
+  @Test("a folder in which no page can be written ends the run before it begins; a dry run writes no page")
   func places() throws {
     #expect(try t.batchproc("hash", "--report", "none/r.html", "t").status != 0)
     #expect(try t.batchproc("hash", "--report", "-", "t").status == 64)
@@ -131,14 +131,14 @@ import Testing
     #expect(try t.faults(ofPage: "piped") == "")
   }
 
-  @Test("a full device makes the status 5", .enabled(if: Host.isRoot, "makes a device"))
+  @Test("a full device leads to status 5", .enabled(if: Host.isRoot, "makes a device"))
   func fullDevice() throws {
     try t.shell("mknod full c 1 7; chmod 666 full")
     #expect(try t.batchproc("hash", "--report", "full", "t").status == 5)
     #expect(try t.batchproc("hash", "--report", "full", "t", "nowhere").status == 5)
   }
 
-  @Test("the page is no part of what is processed")
+  @Test("the page is not one of the processed files")
   func ownFile() throws {
     let plain = try t.batchproc("hash", "t")
     try t.file("t/r.html", "old")
@@ -152,7 +152,7 @@ import Testing
     #expect(archive.text == "0\n")
   }
 
-  @Test("a run that is stopped has its page", arguments: [SIGINT, SIGTERM])
+  @Test("a run that is stopped writes its page", arguments: [SIGINT, SIGTERM])
   func stopped(number: Int32) throws {
     try t.shell("mkfifo input")
     let program = try t.startShell("exec $BP hash --report r.html t - 0<>input")
@@ -166,7 +166,7 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("a run that is killed leaves no page, and the next one clears up behind it")
+  @Test("a run that is killed leaves no page, and the next run removes its remains")
   func killed() throws {
     try t.shell("mkfifo input")
     let program = try t.startShell("exec $BP hash --report r.html t - 0<>input")
@@ -180,7 +180,7 @@ import Testing
 
   // MARK: The same at every concurrency
 
-  /// The rows of a section, with what stands before the next heading.
+  /// The rows of a section up to the next heading.
   private func section(_ title: String, of page: [String]) -> [String] {
     let headings: Set<String> = [
       "Over time", "Differences", "Failures", "Warnings", "Skipped", "Slowest files and folders",
@@ -190,7 +190,7 @@ import Testing
     return Array(page[(start + 1)...].prefix { !headings.contains($0) })
   }
 
-  @Test("failures, differences and what was skipped are the same at every concurrency")
+  @Test("failures, differences and skipped files are the same at every concurrency")
   func concurrencies() throws {
     try t.shell(
       """
@@ -218,7 +218,7 @@ import Testing
 
   // MARK: Slow files
 
-  @Test("-v names the files and folders that were slow; --json has them as lines")
+  @Test("-v names slow files and folders, and --json has lines for them")
   func slowest() throws {
     try t.shell("mkdir -p s/deep; head -c 400K /dev/urandom >s/deep/slow; echo 1 >s/quick")
     let run = try t.batchproc("backup", "-v", "--rate", "1M", "--to", "set", "s")
@@ -236,7 +236,7 @@ import Testing
 
   // MARK: Backup sets
 
-  @Test("a hundred snapshots are one valid page below a megabyte")
+  @Test("a hundred snapshots give one valid page smaller than a megabyte")
   func snapshots() throws {
     try t.shell(
       "for n in $(seq 100); do echo $n >t/n$n; $BP backup -q --no-fsync --to set t || echo $?; done; $BP drill -q set",
@@ -249,11 +249,11 @@ import Testing
     #expect(page.contains("15 full, 85 incremental"))
     #expect(page.count { $0 == "verified" } == 100)
     #expect(page.contains { $0.hasSuffix(", no damage found") })
-    // The duration of every snapshot is known.
+    // The duration of each snapshot is known, so no dash stands for an unknown one.
     #expect(!page.contains("\u{2013}"))
   }
 
-  @Test("several sets, odd names, standard output, one set by its name")
+  @Test("a page shows several sets or one by name, with unusual names, in a file or on standard output")
   func sets() throws {
     try t.shell(
       #"$BP backup -q --to 'b<x>' --name 'a<b>"c' t; $BP backup -q --no-verify --to 'b<x>' --name $'caf\303\251' t"#
@@ -276,7 +276,7 @@ import Testing
     #expect(try t.batchproc("report", "--force", "b<x>", "-o", "r.html").status == 0)
   }
 
-  @Test("what is missing or damaged is on the page, and the status is 4")
+  @Test("missing and damaged files are on the page, and the status is 4")
   func damaged() throws {
     let run = try t.shell(
       """

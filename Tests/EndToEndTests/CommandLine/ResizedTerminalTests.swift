@@ -2,7 +2,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The bar in terminals of different widths, which change while a run goes on: the screen of tmux is looked at.
+/// The progress bar in terminals of different widths that change during a run. The tests read the screen of
+/// tmux.
 @Suite(.enabled(if: Host.hasTmux, "needs tmux"), .timeLimit(.minutes(2))) struct ResizedTerminalTests {
   private let t: TreeFixture
 
@@ -31,14 +32,15 @@ import Testing
     try body()
   }
 
-  /// What is on the screen and was scrolled off it, without empty rows, behind the numbers with which it is filled: a
-  /// screen with empty rows is scrolled by tmux as well when it becomes narrower, and nobody can erase what is off it.
+  /// The rows of the screen and of its history, without empty rows and without the numbers that fill the
+  /// screen. The screen is filled because tmux scrolls a screen with empty rows when it becomes narrower, and
+  /// a program cannot erase rows in the history.
   private func screen() throws -> [String] {
     let rows = try tmux("capture-pane -p -S -").text.split(separator: "\n").map(String.init)
     return Array(rows.drop { Int($0) != nil })
   }
 
-  /// Waits until the screen shows what is expected.
+  /// Waits until the screen meets the condition.
   private func waits(_ what: String, for condition: ([String]) -> Bool) throws {
     var last: [String] = []
     let came = try eventually {
@@ -48,13 +50,13 @@ import Testing
     try #require(came, "\(what): \(last)")
   }
 
-  /// How often the bar was drawn so far. tmux tells a program of a second change of the window only a quarter of a second
-  /// after the first, so that it takes some frames until both know the same width.
+  /// How often the bar was drawn so far. tmux reports a second change of the window only a quarter of a
+  /// second after the first, so tmux and the program may know different widths for some frames.
   private var frames: Int {
     (t.content("frames") ?? []).split(separator: UInt8(ascii: "\r")).count
   }
 
-  /// Two rows, the second of which is a bar that fits, after it was drawn some more times.
+  /// Waits for a few more frames, and then for two rows, the second of which is a bar that fits.
   private func waitsForBar(columns: Int) throws {
     let start = frames
     try #require(eventually { frames >= start + 3 }, "no frame")
@@ -74,13 +76,14 @@ import Testing
     #expect(
       rows.first == "before" && rows.dropFirst().first?.hasPrefix("hashed \(files) files") == true, "\(rows)")
     #expect(!rows.contains { $0.contains("[-") || $0.contains("0%") || $0.contains("elapsed") }, "\(rows)")
-    // A row of the screen, or the summary in as many as it needs.
+    // The summary may take several rows of a narrow screen.
     let summary = rows.dropFirst().dropLast().joined()
     #expect(summary.matches(of: /hashed/).count == 1, "\(rows)")
   }
 
   @Test(
-    "of 40, 80 and 200 columns: the bar takes one row, and nothing of it is left", arguments: [40, 80, 200])
+    "in 40, 80 and 200 columns the bar takes one row, and nothing of it is left at the end",
+    arguments: [40, 80, 200])
   func widths(columns: Int) throws {
     try inTerminal(columns: columns, "hash --control c t") {
       try waitsForBar(columns: columns)
@@ -88,7 +91,7 @@ import Testing
     }
   }
 
-  @Test("a window that becomes narrower and wider while a run goes on keeps one row of one bar")
+  @Test("a window that changes its width during a run shows one bar in one row")
   func resized() throws {
     try inTerminal(columns: 200, "hash --control c t") {
       for columns in [80, 40, 120] {
@@ -99,7 +102,7 @@ import Testing
     }
   }
 
-  @Test("messages stand above the bar, also in a window that became narrower")
+  @Test("messages are above the bar, also in a window that became narrower")
   func messages() throws {
     try inTerminal(columns: 120, "hash -v --control c t") {
       try waits("bar") { $0.last?.contains("0%") == true }
@@ -107,7 +110,7 @@ import Testing
         try resize(to: columns)
         let start = frames
         try #require(eventually { frames >= start + 3 })
-        // A line that says nothing is named, above the bar.
+        // An unknown line of the control file gives a message above the bar.
         try t.file("c", "pause\nwhat \(number)\n")
         try waits("message \(number)") { rows in
           rows.joined().matches(of: /'resume'/).count == number + 1 && rows.last?.contains("0%") == true
@@ -118,7 +121,7 @@ import Testing
     }
   }
 
-  @Test("a terminal that is dumb shows no bar")
+  @Test("a dumb terminal shows no bar")
   func dumb() throws {
     try inTerminal(columns: 80, "hash --control c t", term: "dumb") {
       try waits("start") { $0 == ["before"] }

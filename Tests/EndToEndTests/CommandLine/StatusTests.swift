@@ -2,14 +2,14 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// When a command ends with 1, and when with 3: one rule for all of them.
+/// When a command ends with 1 and when with 3: the same rule for all commands.
 @Suite struct StatusTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
   @Test(
-    "1 when each path is missing or cannot be read, 3 as soon as one was processed", .enabled(if: Host.isRoot)
+    "the status is 1 when no path can be read, and 3 when some can be", .enabled(if: Host.isRoot)
   )
   func nothingOrSomething() throws {
     let run = try t.shell(
@@ -39,7 +39,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("-v says that the file of --control is not there yet")
+  @Test("-v reports that the file of --control does not exist yet")
   func control() throws {
     let run = try t.shell(
       "echo a >f; $BP hash -v --control none f 2>&1 >/dev/null | grep -c 'not there yet'; $BP hash --control none f 2>&1 | grep -c 'not there'"
@@ -47,7 +47,7 @@ import Testing
     #expect(run.text == "1\n0\n")
   }
 
-  @Test("tune --seconds takes a duration")
+  @Test("tune --seconds accepts a duration")
   func durations() throws {
     try t.shell("mkdir t; seq 1000 >t/f")
     #expect(try t.batchproc("tune", "--seconds", "1s", "--max", "1", "t").status == 0)

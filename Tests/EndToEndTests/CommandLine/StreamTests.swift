@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Standard streams that are slow, full, closed, gone, or not there.
+/// Standard streams that are slow, full, closed or broken.
 @Suite struct StreamTests {
   private let t: TreeFixture
 
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "a full standard output is an error for whatever is printed",
+    "a full standard output is an error for each kind of output",
     arguments: [
       "hash t", "hash --json t", "hash --format mtree t", "check m", "--help", "--version", "help hash",
       "hash --help", "hash --dry-run t", "--experimental-generate-man", "--generate-completion-script bash",
@@ -26,7 +26,7 @@ import Testing
   }
 
   @Test(
-    "a reader that goes away ends the run quietly",
+    "a closed pipe ends the run without a message",
     arguments: ["hash t", "hash --json t", "check m", "hash -v t"])
   func closedPipe(arguments: String) throws {
     try t.shell("cd t; for i in $(seq 2000); do : >file-with-a-long-name-$i; done")
@@ -38,12 +38,13 @@ import Testing
     }
   }
 
-  @Test("a slow reader gets everything")
+  @Test("a slow reader gets all output")
   func slowReader() throws {
     #expect(try readLate("$BP hash -q t").text == "0\n")
   }
 
-  /// Runs a command whose output is read when it has filled the pipe; prints its status, and how the output differs.
+  /// Runs a command whose output is read only after the pipe is full; prints its status, and how the output
+  /// differs.
   private func readLate(_ command: String) throws -> Outcome {
     try t.shell(
       "for i in $(seq 2000); do : >t/file-with-a-long-name-$i; done; $BP hash -q t >m; mkfifo pipe go")
@@ -54,7 +55,7 @@ import Testing
     return run.wait()
   }
 
-  @Test("an output that does not wait is waited for")
+  @Test("an output that does not block is waited for")
   func nonBlocking() throws {
     let run = try readLate(
       "python3 -c \"import os; os.set_blocking(1, False); os.execv('$BP', ['batchproc', 'hash', '-q', 't'])\""
@@ -63,7 +64,7 @@ import Testing
   }
 
   @Test(
-    "streams that are closed are not confused with files",
+    "no file is opened with the number of a closed standard stream",
     arguments: [
       (">&-", Int32(0)), ("2>&-", 0), ("<&-", 0), ("<&- >&- 2>&-", 0),
     ])
@@ -74,7 +75,7 @@ import Testing
     #expect(t.names() == ["m", "status", "t"])
   }
 
-  @Test("results for a closed output are not lost without a word")
+  @Test("results for a closed output are an error")
   func closedOutput() throws {
     let run = try t.shell(
       "$BP hash t >&-; echo $?; $BP hash t/nosuch 2>&- 1>&-; echo $?; $BP --version >&-; echo $?")
@@ -82,7 +83,7 @@ import Testing
     #expect(run.errorText.contains("standard output: cannot write: Bad file descriptor"), "\(run.errorText)")
   }
 
-  @Test("standard input is hashed as -, and its closed descriptor is an empty one or an error")
+  @Test("standard input is hashed as -, and a closed standard input is an error")
   func input() throws {
     #expect(
       try t.batchproc("hash", "-", input: Array("abc".utf8)).text
@@ -93,7 +94,7 @@ import Testing
     #expect(closed.messages.count == 1)
   }
 
-  @Test("input that comes late, a hundred times: no run ends by a signal")
+  @Test("no run ends by a signal when its input comes late, in a hundred runs")
   func lateInput() throws {
     let run = try t.shell(
       """
@@ -105,7 +106,7 @@ import Testing
     #expect(run.text.split(separator: " ") == ["100", "7\n"], "\(run.text)")
   }
 
-  @Test("input through a pipe in many pieces has the digest of the whole")
+  @Test("input through a pipe in many pieces has the digest of the whole content")
   func pipedInput() throws {
     let run = try t.shell(
       """
@@ -115,14 +116,14 @@ import Testing
     #expect(run.text == "0\n0\n")
   }
 
-  @Test("a folder as standard input is an error that says so")
+  @Test("a folder as standard input is an error that names the reason")
   func folderAsInput() throws {
     let run = try t.shell("$BP hash - <t; echo $?; $BP check - <t; echo $?")
     #expect(run.text == "1\n1\n", "\(run.text)")
     #expect(run.errorText.contains("Is a directory"))
   }
 
-  @Test("without environment, locale, terminal or home the bytes are the same")
+  @Test("without environment, locale, terminal and home the output is the same")
   func cron() throws {
     try t.file("t/na\u{ef}ve", "1")
     try t.file(PathBytes("t/".utf8 + [0xff]), "2")
@@ -138,7 +139,7 @@ import Testing
     #expect(run.errorText == "")
   }
 
-  @Test("in a folder that was deleted, relative operands fail and absolute ones work")
+  @Test("in a working folder that was deleted, relative operands fail and absolute ones work")
   func deletedFolder() throws {
     let run = try t.shell(
       """
@@ -148,7 +149,7 @@ import Testing
     #expect(run.text == "1\n5\n1\n1\n", "\(run.errorText)")
   }
 
-  @Test("results go to standard output alone, all else to standard error")
+  @Test("results go to standard output, and all messages to standard error")
   func separation() throws {
     let run = try t.batchproc("hash", "-v", "--progress", "plain", "t", "nosuch")
     #expect(run.rows.count == 5)

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a person sees: a pseudo-terminal of 60 columns, driven by python's pty.
+/// The output on a terminal: a pseudo-terminal of 60 columns, driven by Python's pty.
 @Suite(.enabled(if: Host.hasPython, "needs python3")) struct TerminalTests {
   private let t: TreeFixture
 
@@ -15,7 +15,7 @@ import Testing
       "terminal.py",
       """
       import fcntl, os, pty, struct, sys, termios
-      # The streams named first are the terminal; the others are files.
+      # The streams in the first argument are the terminal; the others are files.
       streams, command = sys.argv[1], sys.argv[2:]
       main, side = pty.openpty()
       fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 60, 0, 0))
@@ -37,7 +37,7 @@ import Testing
       """)
   }
 
-  /// - Parameter streams: letters of those that are the terminal: i, o, e.
+  /// - Parameter streams: which streams are the terminal: i, o, e.
   private func onTerminal(
     _ streams: String, _ arguments: String, environment: [String: String] = ["TERM": "xterm"]
   ) throws -> (run: Outcome, seen: [UInt8]) {
@@ -47,7 +47,7 @@ import Testing
 
   private static let escape = UInt8(0x1b)
 
-  @Test("the bar is never wider than the terminal, never goes back, and is gone at the end")
+  @Test("the bar is never wider than the terminal, never goes back, and is erased at the end")
   func bar() throws {
     try t.shell("truncate -s 1500M t/large; truncate -s 700M t/larger")
     let (run, seen) = try onTerminal("e", "hash t")
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "without a terminal, a willing one, or when it is not wanted, there is no bar and no escape",
+    "without a terminal, on a dumb one, or when switched off, there is no bar and no escape sequence",
     arguments: [
       ("", "hash t", ["TERM": "xterm"]), ("e", "hash t", ["TERM": "dumb"]), ("e", "hash t", [:]),
       ("e", "hash --progress none --color never t", ["TERM": "xterm"]),
@@ -85,7 +85,7 @@ import Testing
     #expect(!run.output.contains(Self.escape))
   }
 
-  @Test("messages are coloured on a terminal, or when it is asked for, and not otherwise")
+  @Test("messages are coloured on a terminal or when requested, and not otherwise")
   func color() throws {
     #expect(try onTerminal("e", "hash -q nosuch").seen.contains(Self.escape))
     #expect(
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(
-    "rows that are shown on a terminal hold nothing that it obeys; the same rows in a file hold the bytes")
+    "rows on a terminal contain no control sequence; the same rows in a file contain the original bytes")
   func rows() throws {
     for name in NameTests.nasty { try t.file(PathBytes("n").appending(name.bytes), name.bytes) }
     for arguments in [
@@ -115,7 +115,7 @@ import Testing
     #expect(try t.shell("$BP hash -q n | $BP check -q -").status == 0)
   }
 
-  @Test("messages about names hold nothing that a terminal obeys")
+  @Test("messages with names contain no control sequence")
   func messages() throws {
     try t.shell("mkdir n; cd n; for n in $'\\e[2J' $'c1\\xc2\\x9b31m' $'a\\rb'; do mkfifo \"$n\"; done")
     let (_, seen) = try onTerminal("oe", "hash -v --color never --progress none n")
@@ -124,7 +124,7 @@ import Testing
     #expect(String(decoding: seen, as: UTF8.self).contains(#"n/a\rb: is a FIFO"#))
   }
 
-  @Test("a terminal that is named as the output obeys nothing either, and gets no archive")
+  @Test("a terminal that is named as the output gets no control sequence, and no archive")
   func namedTerminal() throws {
     try t.shell("mkdir n; cd n; for n in $'\\e[2J' $'a\\rb'; do echo x >\"$n\"; done")
     let (run, seen) = try onTerminal("e", "hash -q --progress none -o /dev/tty n")
@@ -137,7 +137,7 @@ import Testing
     #expect(text.count < 300)
   }
 
-  @Test("plain progress is lines, with a percentage that rises")
+  @Test("plain progress is printed as lines, with a rising percentage")
   func plainProgress() throws {
     try t.shell("truncate -s 1G t/large")
     let run = try t.batchproc("hash", "--progress", "plain", "t")

@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Compressed content that nothing can be compared with.
+/// Compressed content without a check that could be compared.
 @Suite(.timeLimit(.minutes(2))) struct CheckGapTests {
   private let t: TreeFixture
 
@@ -20,7 +20,8 @@ import Testing
     try t.file("unknown.py", Self.unknown)
   }
 
-  /// Gives an xz file of one block without checks the check of a type that liblzma does not know, with 4 bytes.
+  /// A script that gives an xz file of one block without checks a check of 4 bytes, of a type that liblzma
+  /// does not know.
   private static let unknown = #"""
     import binascii, struct
     d = open('w/none.xz', 'rb').read()
@@ -54,7 +55,8 @@ import Testing
   ]
 
   @Test(
-    "is named by -v and counted, by test and by decompress", .enabled(if: Host.hasPython),
+    "content without a check is named by -v and counted, by test and by decompress",
+    .enabled(if: Host.hasPython),
     arguments: [1, 2, 7, 32])
   func words(concurrency: Int) throws {
     try t.shell("python3 unknown.py; rm w/t")
@@ -62,7 +64,7 @@ import Testing
     #expect(stock.text == "0\n2\n" || stock.text == "0\n0\n", "\(stock.errorText)")
     let run = try t.batchproc("test", "-v", "-j", PathBytes("\(concurrency)"), "w")
     #expect(run.status == 0, "\(run.errorText)")
-    // Behind the summary stand the files that were slow.
+    // The summary is followed by the files that were slow.
     let lines = run.errorText.split(separator: "\n").prefix { !$0.hasPrefix("slowest ") }
     #expect(lines.count == 14)
     for line in lines.dropLast() {
@@ -78,7 +80,7 @@ import Testing
     #expect(back.errorText.contains("1 without checksum"))
   }
 
-  @Test("is told to programs", .enabled(if: Host.hasPython))
+  @Test("content without a check is reported in --json", .enabled(if: Host.hasPython))
   func events() throws {
     try t.shell("python3 unknown.py; rm w/t")
     let run = try t.batchproc("test", "--json", "w")
@@ -94,7 +96,7 @@ import Testing
     #expect(run.text.contains(#""damaged":0,"no_checksum":4,"check_unverified":2"#))
   }
 
-  @Test("is noticed where several lanes decode one file")
+  @Test("content without a check is noticed when several lanes decode one file")
   func parts() throws {
     let run = try t.shell(
       """

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Which files get an output, what it is called, and where it goes.
+/// Which files get an output, and its name and place.
 @Suite(.timeLimit(.minutes(3))) struct CompressDecisionTests {
   private let t: TreeFixture
 
@@ -13,7 +13,8 @@ import Testing
   }
 
   @Test(
-    "a second run opens no source, writes nothing and says so", .enabled(if: Host.canTrace, "needs strace"),
+    "a second run opens no source, writes no file and reports that",
+    .enabled(if: Host.canTrace, "needs strace"),
     arguments: StockFormat.allCases, ["compress --format", "decompress --max-output 1G #"])
   func secondRun(format: StockFormat, command: String) throws {
     let isCompressing = command.hasPrefix("compress")
@@ -32,7 +33,7 @@ import Testing
     #expect(try t.shell("find . -printf '%p %i %T@ %C@\n' | sort").text == before)
   }
 
-  @Test("decompressing keeps what exists, unless it is told to update or to replace")
+  @Test("decompress keeps existing files, unless --update or --force replaces them")
   func olderAndNewer() throws {
     try t.shell(
       "gzip -r w; $BP decompress -q w; seq 7 | gzip >w/a.gz; touch -d '+1 hour' w/a.gz; echo mine >w/d/b")
@@ -53,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "what looks like noise and comes again further back than gzip sees is made smaller by the others",
+    "content that repeats only beyond gzip's window is compressed by zst and xz",
     .enabled(if: Host.hasPython, "needs python3"), arguments: [StockFormat.zst, .xz])
   func farRepeats(format: StockFormat) throws {
     try t.shell(
@@ -66,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "what is compressed already, by its content and whatever its name, is passed over and counted",
+    "content that is already compressed is recognised under any name, skipped and counted",
     arguments: [
       "gzip -c", "zstd -qc", "xz -c", "lz4 -qc", "lz4 -qcl", "bzip2 -c", "tee",
     ])
@@ -79,20 +80,20 @@ import Testing
     #expect(run.errorText.hasPrefix("compressed \(isPlain ? 5 : 2) files"), "\(run.errorText)")
     #expect(run.errorText.contains("3 compressed already") == !isPlain, "\(run.errorText)")
     for name in names { #expect(t.exists(PathBytes("w/\(name).gz")) == isPlain) }
-    // Everything, when that is what is asked for.
+    // --compress-all compresses these files as well.
     let all = try t.batchproc("compress", "--compress-all", "w")
     #expect(all.errorText.hasPrefix("compressed \(isPlain ? 0 : 3) files"), "\(all.errorText)")
     for name in names { #expect(try t.shell("gzip -dc w/\(name).gz | cmp - w/\(name)").status == 0) }
   }
 
   @Test(
-    "what would not be smaller is passed over and counted, a file of several blocks too",
+    "a file that would not become smaller is skipped and counted, also one of several blocks",
     arguments: StockFormat.allCases)
   func notSmaller(format: StockFormat) throws {
     try t.shell(
       "head -c 9000 /dev/urandom >w/noise; : >w/empty; head -c \(format == .zst ? 18 : 9)M /dev/urandom >w/big"
     )
-    // At level 1 that is more than two blocks of each.
+    // At level 1 this is more than two blocks of each format.
     let format = PathBytes(format.rawValue)
     let run = try t.batchproc("compress", "-l", "1", "--format", format, "--remove-source", "w")
     #expect(run.status == 0, "\(run.errorText)")
@@ -104,7 +105,7 @@ import Testing
     #expect(all.errorText.contains("compressed 5 files"), "\(all.errorText)")
   }
 
-  @Test("a suffix of one's own, and outputs mirrored below a folder")
+  @Test("--suffix changes the suffix, and outputs are mirrored below a folder")
   func naming() throws {
     let run = try t.batchproc("compress", "--suffix", "~z", "--output-dir", "o/p", "./w//", "w/a")
     #expect(run.status == 0, "\(run.errorText)")
@@ -115,7 +116,7 @@ import Testing
   }
 
   @Test(
-    "a dry run names what would be written and writes nothing",
+    "a dry run names the outputs and writes no file",
     arguments: ["compress w", "compress --output-dir o w", "decompress z", "compress --json w"])
   func dryRun(command: String) throws {
     try t.shell("cp -r w z; gzip -r z")
@@ -128,7 +129,7 @@ import Testing
     if command.contains("-dir") { #expect(run.text == "o/w/a.gz\no/w/d/b.gz\n") }
   }
 
-  @Test("the name that is left decides the output's: .tgz and the like become .tar")
+  @Test("the output name is the name without the suffix, and .tgz and the like become .tar")
   func suffixes() throws {
     let run = try t.shell(
       """
@@ -141,7 +142,9 @@ import Testing
     #expect(try t.shell("cmp x/5 <(seq 5); tar -df x/2.tar").status == 0)
   }
 
-  @Test("levels are those of the format, and a higher one is not larger", arguments: StockFormat.allCases)
+  @Test(
+    "each format has its levels, and a higher level does not give a larger file",
+    arguments: StockFormat.allCases)
   func levels(format: StockFormat) throws {
     let low = format == .xz ? 1 : 1
     let high = format == .xz ? 9 : 12

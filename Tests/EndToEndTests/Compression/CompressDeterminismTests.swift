@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The same bytes, rows and order at any concurrency.
+/// Bytes, rows and their order are the same at any concurrency.
 @Suite(.timeLimit(.minutes(5))) struct CompressDeterminismTests {
   private let t: TreeFixture
 
@@ -17,7 +17,7 @@ import Testing
       """)
   }
 
-  /// Makes one of the files larger than two blocks of a format at level 1, where it is not yet.
+  /// Makes one of the files larger than two blocks of the format at level 1.
   private func makeLarge(_ format: StockFormat) throws {
     let lines = [StockFormat.zst: 2_300_000, .xz: 1_250_000, .lz4: 1_250_000][format] ?? 350_000
     try t.shell("seq \(lines) >src/d/big; touch -d @1000000000.5 src/d/big")
@@ -25,7 +25,7 @@ import Testing
 
   private static let concurrencies = [1, 2, 7, 32]
 
-  @Test("outputs are the same bytes at -j 1, 2, 7 and 32", arguments: StockFormat.allCases)
+  @Test("outputs have the same bytes at -j 1, 2, 7 and 32", arguments: StockFormat.allCases)
   func outputs(format: StockFormat) throws {
     try makeLarge(format)
     var digests: Set<String> = []
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(
-    "standard input gives the same bytes at any -j, and those are not of its pace",
+    "standard input gives the same bytes at any -j, and they do not depend on its speed",
     arguments: StockFormat.allCases)
   func streams(format: StockFormat) throws {
     try makeLarge(format)
@@ -73,7 +73,7 @@ import Testing
     #expect(streams.first?.contains("\"summary\"") == true)
   }
 
-  @Test("decompressing at -j 7 gives back what there was", arguments: StockFormat.allCases)
+  @Test("decompress at -j 7 restores the files", arguments: StockFormat.allCases)
   func decompressing(format: StockFormat) throws {
     try makeLarge(format)
     try t.shell("cp -r src whole; $BP compress -q -l 1 --format \(format) --remove-source src")
@@ -82,10 +82,10 @@ import Testing
   }
 
   @Test(
-    "one core: no more workers than it has, and the same bytes", .enabled(if: Host.canPreload, "needs cc"))
+    "on one core one worker runs by default, with the same bytes", .enabled(if: Host.canPreload, "needs cc"))
   func oneCore() throws {
-    // Each read of a block gives the others every chance to come in between: Dispatch may change the thread of a lane,
-    // so that threads say nothing.
+    // Each large read yields often, so that other workers could run at the same time. The test cannot count
+    // threads, since Dispatch may change the thread of a lane.
     try t.preload(
       """
       #include <sched.h>

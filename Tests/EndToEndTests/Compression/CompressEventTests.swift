@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `--json` of compress, decompress and test: rows that parse, and a summary that is their sum.
+/// `--json` of compress, decompress and test: rows that can be parsed, and a summary that is their sum.
 @Suite(.enabled(if: Host.hasPython, "needs python3")) struct CompressEventTests {
   private let t: TreeFixture
 
@@ -59,7 +59,7 @@ import Testing
 
     """
 
-  @Test("compress: every source has one row or one problem, and the counts are their sums")
+  @Test("compress: each source has one row or one problem, and the counts are their sums")
   func compress() throws {
     try judge(
       "compress", status: 3,
@@ -74,7 +74,7 @@ import Testing
         """)
   }
 
-  @Test("compress a second time: nothing but rows of what is up to date")
+  @Test("compress again: all rows say up to date")
   func compressAgain() throws {
     try t.shell("rm w/refused*; $BP compress -q w")
     try judge(
@@ -85,7 +85,7 @@ import Testing
         """)
   }
 
-  @Test("decompress: the same")
+  @Test("decompress: each source has one row or one problem, and the counts are their sums")
   func decompress() throws {
     try t.shell(
       "rm w/refused* w/link; $BP compress -q --remove-source w; echo bad >w/bad.gz; seq 5 | gzip >w/x.gz; cp w/x.gz w/x.xz"

@@ -5,7 +5,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Full disks, places that take no file, sources that cannot be read or do not stand still.
+/// Full disks, targets that accept no file, and sources that cannot be read or that change.
 @Suite(.timeLimit(.minutes(3))) struct CompressFaultTests {
   private let t: TreeFixture
 
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(
-    "a full disk: what does not fit is named, code 5, nothing half is left",
+    "a full disk ends the run with 5, each source without an output is named, and no partial file is left",
     .enabled(if: Host.canMount, "needs mounts"), arguments: ["200k", "4k"])
   func fullDisk(size: String) throws {
     let run = try t.shell(
@@ -27,12 +27,13 @@ import Testing
     #expect(run.messages.contains { $0.contains("m/src/c/big.gz") && $0.contains("No space left on device") })
     #expect(try t.allTemporaries() == "")
     #expect(try t.damaged(in: "o", .gz) == "")
-    // Every source is there or has its output.
+    // Each source or its output exists.
     let counts = try t.shell("{ find src -type f; find o -name '*.gz'; } | wc -l").text
     #expect(counts == "83\n")
   }
 
-  @Test("a full disk while decompressing", .enabled(if: Host.canMount, "needs mounts"))
+  @Test(
+    "a full disk during decompress ends the run in the same way", .enabled(if: Host.canMount, "needs mounts"))
   func fullDiskDecompressing() throws {
     let run = try t.shell(
       """
@@ -46,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "a device that fails for many files gives 20 messages and a count; -v and --json have all",
+    "a device that fails for many files gives 20 messages and a count, and all messages with -v and --json",
     .enabled(if: Host.canTrace, "needs strace"), arguments: ["1", "2", "7", "32"])
   func failingDevice(concurrency: String) throws {
     let command = "compress --compress-all --force -j \(concurrency)"
@@ -67,7 +68,7 @@ import Testing
   }
 
   @Test(
-    "outputs that get no name: the same messages in the same order at every -j, as text and as JSON",
+    "outputs that cannot be renamed give the same messages in the same order at each -j, as text and as JSON",
     .enabled(if: Host.canPreload, "needs cc"), arguments: ["-v", "--json"])
   func unnamedOutputs(form: String) throws {
     try t.preload(
@@ -85,7 +86,7 @@ import Testing
       seq 1 400000 >w/f121-large
       for j in 1 2 7 32; do
         LD_PRELOAD=./preload.so $BP compress \(form) --stride 2 -j $j --output-dir o w >$j 2>&1; echo $?; rm -r o
-        # Behind the summary stand the files that were slow.
+        # The summary is followed by the files that were slow.
         sed -i -e '/^compressed /,$d' -e '/"type":"summary"/d' $j; cmp $j 1
       done
       grep -c 'its name' 1; grep -c -e '"written"' -e ' %, ' 1; grep -n 'f1[34]7' 1 | cut -d : -f 1
@@ -93,7 +94,7 @@ import Testing
     #expect(run.text == "5\n5\n5\n5\n7\n65\n39\n49\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a file size limit", .enabled(if: Host.canPreload, "needs cc"))
+  @Test("a limit of file sizes is reported like a full disk", .enabled(if: Host.canPreload, "needs cc"))
   func fileSizeLimit() throws {
     let run = try t.shell("ulimit -f 100; $BP compress --remove-source --format lz4 src")
     #expect(run.status == 5, "\(run.errorText)")
@@ -106,7 +107,7 @@ import Testing
   }
 
   @Test(
-    "a target on a read-only file system: one message, code 5", .enabled(if: Host.canMount, "needs mounts"),
+    "a read-only target gives one message and code 5", .enabled(if: Host.canMount, "needs mounts"),
     arguments: [
       "compress --remove-source m", "compress --output-dir m src", "decompress m",
       "decompress --output-dir m src",
@@ -133,7 +134,7 @@ import Testing
   }
 
   @Test(
-    "no permission to write: one message, code 5; when some folders take outputs, the others are named, code 3",
+    "a target without write permission gives 5; if some folders are writable, the others are named, with 3",
     .enabled(if: Host.canChangeUser), arguments: [1, 2, 7, 32])
   func forbiddenTarget(concurrency: Int) throws {
     let run = try t.shell(
@@ -155,7 +156,7 @@ import Testing
       rest.count > 10 && !rest.contains { $0.contains("no output") || $0.contains(": src/a/f") }, "\(rest)")
   }
 
-  @Test("sources that cannot be read are named, the rest is done", .enabled(if: Host.canChangeUser))
+  @Test("unreadable sources are named, and all others are compressed", .enabled(if: Host.canChangeUser))
   func unreadable() throws {
     let run = try t.shell(
       """
@@ -168,7 +169,8 @@ import Testing
   }
 
   @Test(
-    "a source in a folder that takes no removal stays beside its output", .enabled(if: Host.canMountImages))
+    "a source that cannot be removed from its folder is kept next to its output",
+    .enabled(if: Host.canMountImages))
   func immutableSource() throws {
     let run = try t.shell(
       """
@@ -182,7 +184,7 @@ import Testing
   }
 
   @Test(
-    "names that have no room for a suffix are named, the rest is done",
+    "a file whose name with the suffix is too long is named, and all others are compressed",
     arguments: [("gz", 253), ("gz", 255), ("zst", 252)])
   func longNames(format: String, length: Int) throws {
     let long = String(repeating: "x", count: length)
@@ -194,7 +196,7 @@ import Testing
       run.messages.allSatisfy { $0.hasSuffix(": the name is too long once .\(format) is added") },
       "\(run.messages)")
     #expect(t.names(in: "w") == [PathBytes("a.\(format)"), PathBytes(long)])
-    // As long as it may be.
+    // The longest name that still works.
     let just = String(repeating: "y", count: 254 - format.utf8.count)
     try t.shell("seq 999 >w/\(just)")
     #expect(try t.batchproc("compress", "--format", PathBytes(format), PathBytes("w/" + just)).status == 0)
@@ -219,7 +221,7 @@ import Testing
     #expect(try t.damaged(in: "w", .gz) == "")
   }
 
-  @Test("a file that grows all the time does not hold the run up")
+  @Test("a file that grows constantly does not delay the run")
   func growing() throws {
     let run = try t.shell(
       """
@@ -231,7 +233,8 @@ import Testing
   }
 
   @Test(
-    "few descriptors, many lanes", arguments: ["compress -j 16 src", "compress -j 16 --remove-source src"])
+    "few descriptors are sufficient for many lanes",
+    arguments: ["compress -j 16 src", "compress -j 16 --remove-source src"])
   func fewDescriptors(command: String) throws {
     try t.shell("for i in $(seq 220); do seq $i 2000 >src/c/$i; done; cp -a src w")
     let run = try t.shell("ulimit -n 24; $BP \(command)")
@@ -244,7 +247,7 @@ import Testing
     #expect(back.text == "Only in src: empty\nOnly in src: small\n", "\(back.text)")
   }
 
-  @Test("the mounts, links and pipes of a hostile tree are passed over and counted")
+  @Test("mounts, links and pipes in a hostile tree are skipped and counted")
   func kinds() throws {
     try t.shell("mkfifo src/pipe; ln -s small src/link; ln -s nowhere src/dangling; ln -s . src/self")
     let run = try t.shell("timeout 30 $BP compress src")

@@ -4,8 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Runs that end before they are done: nothing is lost, no bad file has a final name, and the next run does
-/// what is left and clears what lies about.
+/// Runs that are killed: no content is lost, no invalid file has a final name, and the next run finishes the
+/// work and removes the remains.
 @Suite(.timeLimit(.minutes(5))) struct CompressKillTests {
   private let t: TreeFixture
 
@@ -14,7 +14,7 @@ import Testing
     try t.writeTexts(files: 12)
   }
 
-  /// What has to hold after the end of a run, whatever the end was, and after the next one.
+  /// Checks the conditions that must hold after a run ended in any way, and after the next run.
   private func expectSafe(_ format: StockFormat, _ moment: String) throws {
     #expect(try t.lost(in: "w", format) == "", "\(moment)")
     #expect(try t.damaged(in: "w", format) == "", "\(moment)")
@@ -28,7 +28,8 @@ import Testing
     try t.shell("rm -rf w")
   }
 
-  @Test("killed at random moments while sources are removed", arguments: [StockFormat.gz, .zst])
+  @Test(
+    "a kill at a random moment while sources are removed loses nothing", arguments: [StockFormat.gz, .zst])
   func randomMoments(format: StockFormat) throws {
     let turns = Campaign.cases(40)
     for turn in 0..<turns {
@@ -36,7 +37,7 @@ import Testing
       let run = try t.start([
         "compress", "-q", "--format", PathBytes(format.rawValue), "--remove-source", "w",
       ])
-      // Spread over the run and its start, whatever the machine's pace.
+      // The moments are spread over the start and the run, for a slow or a fast machine.
       usleep(UInt32(turn * turn * 400_000 / (turns * turns)))
       run.signal(SIGKILL)
       _ = run.wait()
@@ -45,7 +46,7 @@ import Testing
   }
 
   @Test(
-    "killed at each step of a batch", .enabled(if: Host.canTrace, "needs strace"),
+    "a kill at each step of a batch loses nothing", .enabled(if: Host.canTrace, "needs strace"),
     arguments: [
       ("write", 9), ("fchmod", 1), ("syncfs", 1), ("renameat2", 1), ("renameat2", 20), ("fsync", 1),
       ("fsync", 2), ("unlinkat", 1), ("unlinkat", 15),
@@ -61,7 +62,7 @@ import Testing
     try expectSafe(.gz, "\(call) \(turn)")
   }
 
-  @Test("temporary files that are left are no input of any command")
+  @Test("temporary files that were left are not read by any command")
   func temporariesAreNoInput() throws {
     try t.shell("mkdir w; seq 5000 >w/a")
     let killed = try t.shell(
@@ -76,7 +77,7 @@ import Testing
     #expect(t.names(in: "o/w") == ["a.gz"])
   }
 
-  @Test("temporary files are cleared from the folders that are written to", arguments: [true, false])
+  @Test("temporary files are removed from the folders to which a run writes", arguments: [true, false])
   func temporariesAreCleared(isMirrored: Bool) throws {
     try t.shell("mkdir -p w/d o/w/d; seq 5000 >w/d/a; seq 6000 >w/d/b")
     let name = ".batchproc-00000000-0123456789abcdef0123456789abcdef.tmp"
@@ -87,7 +88,7 @@ import Testing
     #expect(try t.allTemporaries() == "")
   }
 
-  @Test("the temporary files of a run that is alive stay")
+  @Test("the temporary files of a live run are kept")
   func livingTemporaries() throws {
     try t.shell("mkdir w; seq 9000000 >w/a")
     let first = try t.start(["compress", "-l", "12", "-q", "--remove-source", "w"])
@@ -100,7 +101,7 @@ import Testing
     #expect(t.names(in: "w") == ["a", "b", "b.gz"])
   }
 
-  @Test("a signal removes what is not finished, and sources stay", arguments: [SIGINT, SIGTERM])
+  @Test("a signal removes unfinished outputs, and the sources are kept", arguments: [SIGINT, SIGTERM])
   func signals(number: Int32) throws {
     try t.shell("seq 9000000 >src/huge; cp -a src w")
     let run = try t.start(["compress", "-l", "12", "-q", "--remove-source", "w"])
@@ -112,7 +113,7 @@ import Testing
     #expect(try t.damaged(in: "w", .gz) == "")
   }
 
-  @Test("a signal in the middle of a large file leaves nothing of it", arguments: [SIGINT, SIGTERM])
+  @Test("a signal in the middle of a large file leaves no output of it", arguments: [SIGINT, SIGTERM])
   func signalInLargeFile(number: Int32) throws {
     try t.shell("mkdir w; seq 9000000 >w/big")
     let run = try t.start(["compress", "-l", "12", "--remove-source", "w"])
@@ -131,13 +132,13 @@ import Testing
   }
 
   @Test(
-    "contents, then names, then folders are on the disk before a source goes",
+    "a source is removed only after contents, names and folders were synced",
     .enabled(if: Host.canTrace, "needs strace"), arguments: ["compress", "decompress"])
   func durabilityOrder(command: String) throws {
     try t.shell(
       "mkdir w; for i in 1 2 3; do seq $((i * 999)) >w/$i; done; [ \(command) = compress ] || gzip w/*")
     let calls = "fsync,syncfs,rename,renameat,renameat2,unlink,unlinkat"
-    // Threads that end with the process leave lines of no call ("???") in the trace.
+    // Threads that end with the process leave lines in the trace that are not calls ("???").
     let run = try t.shell(
       """
       strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w
@@ -146,7 +147,7 @@ import Testing
     #expect(run.text == "1 syncfs\n3 renameat2\n1 fsync\n3 unlinkat\n", "\(run.text)")
   }
 
-  @Test("--no-fsync asks for no disk", .enabled(if: Host.canTrace, "needs strace"))
+  @Test("--no-fsync makes no sync call", .enabled(if: Host.canTrace, "needs strace"))
   func withoutSync() throws {
     let run = try t.shell(
       "cp -a src w; strace -qq -f -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; grep -c 'sync(' trace"
@@ -155,7 +156,7 @@ import Testing
   }
 
   @Test(
-    "every call that fails is told, and nothing is lost", .enabled(if: Host.canTrace, "needs strace"),
+    "each failing call is reported, and nothing is lost", .enabled(if: Host.canTrace, "needs strace"),
     arguments: [
       ("write", 5, 5), ("syncfs", 1, 5), ("fsync", 1, 5), ("renameat2", 3, 5), ("fchmod", 2, 5),
       ("unlinkat", 2, 3), ("pread64", 4, 5),

@@ -14,14 +14,14 @@ import Testing
     )
   }
 
-  /// One line for each file: its links and its name, with the same number for the same inode.
+  /// One line for each file: its number of links, its name, and a number that is the same for the same inode.
   private func inodes(_ folder: String = "w") throws -> String {
     try t.shell(
       "find \(folder) -type f -printf '%i %n %p\\n' | sort -k3 | awk '{ if (!($1 in n)) n[$1] = ++c; print n[$1], $2, $3 }'"
     ).text
   }
 
-  @Test("a file of several names is compressed once, and its outputs are links of one file")
+  @Test("a file with several names is compressed once, and its outputs are links to one file")
   func once() throws {
     let run = try t.batchproc("compress", "-j", "7", "w")
     #expect(run.status == 0, "\(run.errorText)")
@@ -38,7 +38,8 @@ import Testing
   }
 
   @Test(
-    "sources go only when every name of their file was in the tree", arguments: ["", "--output-dir o"])
+    "sources are removed only when all names of their file were in the tree",
+    arguments: ["", "--output-dir o"])
   func removal(options: String) throws {
     let run = try t.shell("$BP compress --remove-source \(options) w")
     #expect(run.status == 0, "\(run.errorText)")
@@ -49,7 +50,7 @@ import Testing
     #expect(try t.shell("gzip -dc \(base)/d/c.gz | cmp - <(seq 9000)").status == 0)
   }
 
-  @Test("names of one file that are given one by one count as one tree")
+  @Test("names of one file that are given as separate operands count as one tree")
   func operands() throws {
     let run = try t.batchproc("compress", "--remove-source", "w/d/c", "w/a", "w/d/b", "./w/a")
     #expect(run.status == 0, "\(run.errorText)")
@@ -57,7 +58,7 @@ import Testing
     #expect(try t.shell("stat -c %h w/a.gz").text == "3\n")
   }
 
-  @Test("a large file of several names is linked as a small one is")
+  @Test("a large file with several names is linked like a small one")
   func large() throws {
     try t.shell("seq 900000 >w/big; ln w/big w/d/again")
     let run = try t.batchproc("compress", "--remove-source", "w")
@@ -67,7 +68,7 @@ import Testing
   }
 
   @Test(
-    "further names of a file that gets no output are told as the first is, not as linked",
+    "further names of a file without an output get the outcome of the first one, not linked",
     .enabled(if: Host.hasPython),
     arguments: [("head -c 9999 /dev/urandom", "not_smaller"), ("seq 99 | xz", "compressed_already")])
   func passedOver(content: String, outcome: String) throws {
@@ -79,7 +80,8 @@ import Testing
     #expect(t.names(in: "n") == ["a", "b"])
   }
 
-  @Test("nor are those of a large file", arguments: [0, 3_000_000])
+  @Test(
+    "further names of a large file without an output are not reported as linked", arguments: [0, 3_000_000])
   func passedOverLarge(start: Int) throws {
     let run = try t.shell(
       "mkdir n; { [ \(start) = 0 ] || echo | gzip; head -c 3000000 /dev/urandom; } >n/a; ln n/a n/b; $BP compress n"
@@ -90,7 +92,7 @@ import Testing
   }
 
   @Test(
-    "a source with several names that cannot be removed is named, and the exit code tells",
+    "a source with several names that cannot be removed is named, and the status is 3",
     .enabled(if: Host.canTrace, "needs strace"))
   func removalFails() throws {
     let run = try t.shell(
@@ -102,7 +104,8 @@ import Testing
     #expect(try t.shell("cmp w/a <(seq 9000); gzip -dc w/a.gz | cmp - w/a").text == "")
   }
 
-  @Test("further names of a file that failed are not told as linked", arguments: ["compress", "decompress"])
+  @Test(
+    "further names of a file that failed are not reported as linked", arguments: ["compress", "decompress"])
   func firstFails(command: String) throws {
     let run = try t.shell(
       command == "compress"
@@ -113,7 +116,7 @@ import Testing
     #expect(run.text.contains("\"linked\":0"), "\(run.text)")
   }
 
-  @Test("outputs that stopped being links are linked again when their file changes")
+  @Test("outputs that are no longer links are linked again when their file changes")
   func refreshed() throws {
     #expect(try t.batchproc("compress", "-q", "w").status == 0)
     try t.shell(
@@ -125,7 +128,7 @@ import Testing
     #expect(try t.allTemporaries() == "")
   }
 
-  @Test("symbolic links are passed over and counted; -L reads what they lead to")
+  @Test("symbolic links are skipped and counted, and with -L their targets are read")
   func symlinks() throws {
     try t.shell(
       "rm -r w out; mkdir w else; seq 5000 >else/f; ln -s ../else/f w/f; ln -s nowhere w/gone; ln -s . w/loop; ln -s ../else w/dir"
@@ -146,7 +149,7 @@ import Testing
     #expect(t.names(in: "w") == ["dir", "f", "gone", "loop"])
   }
 
-  @Test("what a link leads to gives its attributes, be it small, cut into blocks or compressed already")
+  @Test("an output of a link has the attributes of the link's target, for small, large and compressed files")
   func attributesThroughLinks() throws {
     let made = try t.shell(
       """

@@ -4,7 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What takes minutes: all cores to the end, memory that does not grow with the file, a hundred kills.
+/// Tests that take minutes: all cores are used until the end, memory does not grow with the file, and a
+/// hundred kills lose nothing.
 @Suite(
   .enabled(if: Host.runsLargeTests && Host.hasPython, "needs BATCHPROC_LARGE_TESTS=1 and python3"),
   .serialized,
@@ -14,8 +15,8 @@ struct CompressLoadTests {
 
   init() throws { t = try TreeFixture() }
 
-  /// Runs a command, and prints its status, seconds, and how busy its cores were until the last 5 % of the
-  /// time: on average, and in the worst second.
+  /// Runs a command, and prints its status, its seconds, and how busy its cores were during the first 95 % of
+  /// the time: on average, and in the worst second.
   private static let sampler = """
     import os, subprocess, sys, time
     cores = len(os.sched_getaffinity(0))
@@ -35,7 +36,7 @@ struct CompressLoadTests {
     """
 
   @Test(
-    "10,000 small files and one of 2 GiB: all cores are busy until the last 5 %", arguments: ["gz", "zst"])
+    "all cores are busy for 95 % of a run over 10,000 small files and one of 2 GiB", arguments: ["gz", "zst"])
   func busy(format: String) throws {
     let made = try t.shell(
       """
@@ -57,7 +58,7 @@ struct CompressLoadTests {
     #expect(numbers[3] >= 60, "\(run.text)")
   }
 
-  @Test("a file of 4 GiB takes less than 300 MB, and less than 450 as xz", arguments: StockFormat.allCases)
+  @Test("a file of 4 GiB needs less than 300 MB, and less than 450 MB as xz", arguments: StockFormat.allCases)
   func memory(format: StockFormat) throws {
     let run = try t.shell(
       """
@@ -69,20 +70,20 @@ struct CompressLoadTests {
     #expect(run.text == "x\n", "\(run.errorText)")
     let peaks = run.errorText.split(separator: "\n").compactMap { Int($0) }
     print("\(format): KiB of compress, test, decompress:", peaks)
-    // What liblzma takes at level 6 is 94 MiB for each lane, beside the blocks of 24 MiB.
+    // At level 6, liblzma needs 94 MiB for each lane, in addition to the blocks of 24 MiB.
     let bound = format == .xz ? 450_000_000 : 300_000_000
     #expect(peaks.count == 3 && peaks.allSatisfy { $0 < bound / 1024 }, "\(run.errorText)")
   }
 
   @Test(
-    "a hundred kills (27 for each format) at random moments, with sources that go: nothing is lost",
+    "a hundred kills (27 for each format) at random moments of runs that remove sources lose nothing",
     arguments: StockFormat.allCases)
   func kills(format: StockFormat) throws {
     try t.writeTexts(files: 40)
     try t.shell("seq 3000000 >src/c/huge")
     for turn in 0..<9 {
       try t.shell("rm -rf w; cp -a src w")
-      // Killed again and again until it is done, as a run that is started anew each time.
+      // Three runs are killed; the fourth one finishes the work.
       for attempt in 0..<4 {
         let run = try t.start([
           "compress", "-q", "-l", "1", "--format", PathBytes(format.rawValue), "--remove-source", "w",

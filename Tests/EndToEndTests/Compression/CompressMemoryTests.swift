@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The memory of streams and of large files, which is bounded by the lanes and their blocks.
+/// The memory for streams and large files is limited by the number of lanes and the size of their blocks.
 @Suite(.timeLimit(.minutes(5))) struct CompressMemoryTests {
   private let t: TreeFixture
 
@@ -12,7 +12,7 @@ import Testing
   }
 
   @Test(
-    "of standard input is bounded by two blocks a lane",
+    "of a stream from standard input is at most two blocks for each lane",
     arguments: [("zst", 2, 120, 200), ("lz4", 2, 120, 200), ("zst", 8, 300, 400)])
   func stream(format: String, concurrency: Int, most: Int, size: Int) throws {
     let run = try t.shell(
@@ -26,7 +26,7 @@ import Testing
     #expect((lines.last.flatMap { Int($0) } ?? .max) < most << 10, "\(run.text)")
   }
 
-  @Test("of several large files that are decoded by parts is bounded likewise")
+  @Test("of several large files that are decoded in parts has the same limit")
   func parts() throws {
     let run = try t.shell(
       """

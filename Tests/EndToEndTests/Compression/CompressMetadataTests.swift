@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// A tree of any names and contents goes through every format and back, and loses nothing on the way.
+/// A tree of any names and contents is compressed and decompressed in each format without a loss.
 @Suite(.enabled(if: Host.hasPython, "needs python3"), .timeLimit(.minutes(5)))
 struct CompressMetadataTests {
   private let t: TreeFixture
@@ -15,7 +15,7 @@ struct CompressMetadataTests {
   }
 
   @Test(
-    "the stock tool accepts every output and gives the content back; mode, time, attributes and owner are kept",
+    "the stock tool decodes each output to its source, with the same mode, time, attributes and owner",
     arguments: StockFormat.allCases)
   func roundTrip(format: StockFormat) throws {
     try t.shell("cp -a src w")
@@ -38,7 +38,7 @@ struct CompressMetadataTests {
     #expect(try t.compare("src", "back/w") == "\(Self.count) files\n")
   }
 
-  @Test("without --compress-all the same files are there, each as it is or in its smaller form")
+  @Test("without --compress-all each file is there, either unchanged or compressed")
   func smallerOnly() throws {
     try t.shell("cp -a src w")
     let made = try t.batchproc("compress", "--remove-source", "w")
@@ -50,13 +50,13 @@ struct CompressMetadataTests {
   }
 }
 
-/// What outputs are allowed to be, beside what their sources are.
+/// The rights of outputs, which may be fewer than those of their sources.
 struct CompressOwnerTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  @Test("bits that make programs of others are not for outputs")
+  @Test("outputs get no setuid and setgid bits")
   func setuid() throws {
     try t.shell("mkdir w; seq 5000 >w/a; chmod 6755 w/a")
     #expect(try t.batchproc("compress", "w").status == 0)
@@ -64,7 +64,7 @@ struct CompressOwnerTests {
   }
 
   @Test(
-    "what a group may read stays with that group, or with nobody", .enabled(if: Host.canChangeUser),
+    "an output keeps the group of its source, or gives no group rights", .enabled(if: Host.canChangeUser),
     arguments: [("1000", "1000 640"), ("2000", "65534 600"), ("2000 -r", "65534 644")])
   func foreignGroup(groups: String, expected: String) throws {
     let isOpen = groups.hasSuffix("-r")
@@ -77,7 +77,7 @@ struct CompressOwnerTests {
   }
 
   @Test(
-    "attributes and lists of what may not be written come back for others than the superuser",
+    "an ordinary user gets attributes and lists of read-only files back",
     .enabled(if: Host.canChangeUser && Host.hasPython), arguments: ["", "--no-fsync"])
   func readOnlyAttributes(option: String) throws {
     try t.file(

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What stands where an output is to go, and sources that are after one output.
+/// Existing files with the name of an output, and several sources with one output.
 @Suite(.timeLimit(.minutes(3))) struct CompressRefusalTests {
   private let t: TreeFixture
 
@@ -30,7 +30,7 @@ import Testing
     #expect(!run.text.contains(".gz\""))
   }
 
-  @Test("an older output is refreshed, a newer one stays unless forced")
+  @Test("an older output is replaced, and a newer one is kept unless forced")
   func olderAndNewer() throws {
     #expect(try compress("-q", "w").status == 0)
     try t.shell("seq 7000 >w/b; touch -d '+1 hour' w/b; touch w/a.gz")
@@ -42,9 +42,9 @@ import Testing
     #expect(try t.shell("stat -c %.9Y w/a.gz").text == "1000000000.500000000\n")
   }
 
-  @Test("an older file that is no output at all is not replaced", arguments: [6000, 600_000])
+  @Test("an older file that is not an output is not replaced", arguments: [6000, 600_000])
   func foreignFile(lines: Int) throws {
-    // Of the larger one the lanes share the blocks.
+    // The lanes share the blocks of the larger file.
     try t.shell("seq \(lines) >w/b; echo mine >w/b.gz; touch -d @1 w/b.gz")
     let run = try compress("w")
     #expect(run.status == 3)
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test(
-    "links, folders and pipes in the way are refused and stay what they are",
+    "a link, a folder or a pipe with the name of the output is refused and kept",
     arguments: ["ln -s ../canary", "mkdir", "mkfifo"])
   func inTheWay(make: String) throws {
     try t.shell("echo keep >canary; \(make) w/b.gz")
@@ -68,12 +68,12 @@ import Testing
     #expect(run.messages.allSatisfy { $0.contains("w/b.gz") }, "\(run.messages)")
     let forced = try t.shell("timeout 20 $BP compress --force --json w")
     #expect(forced.status == (make.hasPrefix("ln") ? 0 : 3), "\(forced.errorText)")
-    // Nothing is told as done that is not.
+    // A row reports an output only if it was written.
     #expect(forced.text.contains("\"path\":\"w/b\",\"outcome\"") == make.hasPrefix("ln"), "\(forced.text)")
     #expect(try t.shell("cat canary; cmp w/b <(seq 6000)").text == "keep\n")
   }
 
-  @Test("a source that is its own output by a hard link is left alone")
+  @Test("a source that is its own output by a hard link is refused and kept")
   func ownOutput() throws {
     try t.shell("ln w/b w/b.gz")
     let run = try compress("--force", "w/b")
@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test(
-    "one file by two operands is compressed once",
+    "a file that two operands contain is compressed once",
     arguments: ["w w", "w w/a ./w/b", "w/a w/a w/b", "w//a w/./b w"])
   func overlapping(operands: String) throws {
     let run = try t.shell("$BP compress --remove-source -j 7 \(operands)")
@@ -92,7 +92,7 @@ import Testing
     #expect(t.names(in: "w") == ["a.gz", "b.gz"])
   }
 
-  @Test("of two sources with one output the second is refused, and stays")
+  @Test("of two sources with one output, the second is refused and kept")
   func oneOutputForTwo() throws {
     try t.shell("mkdir -p x/w; seq 99 >x/w/a; touch -d '+1 day' x/w/a")
     let run = try t.shell("cd x; $BP compress --force --remove-source --output-dir ../o w/a ../w/a")
@@ -112,7 +112,7 @@ import Testing
     #expect(t.names(in: "w") == ["a", "b.gz", "b.zst"])
   }
 
-  @Test("what lies beside an operand and is none is no rival")
+  @Test("a file next to an operand that is no operand itself does not count as a second source")
   func beside() throws {
     try t.shell("cd w; gzip -k a; zstd -q a b; gzip -k b; rm a b")
     let run = try t.batchproc("decompress", "-q", "w/a.zst", "w/b.zst")
@@ -125,7 +125,7 @@ import Testing
     #expect(!t.exists("w/b"))
   }
 
-  @Test("a source whose output was written by a run that was killed goes when that output is right")
+  @Test("a source is removed when an earlier run has written the right output")
   func finishesRemoval() throws {
     #expect(try compress("-q", "w").status == 0)
     let run = try compress("--remove-source", "w/a")
@@ -133,7 +133,7 @@ import Testing
     #expect(t.names(in: "w") == ["a.gz", "b", "b.gz"])
   }
 
-  @Test("a source stays when the file with its time and its output's name is another one")
+  @Test("a source is kept when the file with its time and its output's name has another content")
   func sameTimeOtherContent() throws {
     try t.shell("seq 4 >w/x; touch -r w/a w/x; gzip -c w/x >w/a.gz; touch -r w/a w/a.gz; rm w/x; cp w/a.gz k")
     let run = try compress("--remove-source", "w/a")
@@ -145,7 +145,7 @@ import Testing
     #expect(try t.shell("cmp k w/a.gz; cmp w/a <(seq 5000) && echo both").text == "both\n")
   }
 
-  @Test("a folder of outputs within the tree is not gone into")
+  @Test("a folder of outputs within the tree is not walked")
   func outputsBelowTheTree() throws {
     for turn in 0..<2 {
       let run = try compress("--compress-all", "-v", "--force", "--output-dir", "w/out", "w")
@@ -155,14 +155,14 @@ import Testing
     #expect(try t.shell("find w/out -type f | sort").text == "w/out/w/a.gz\nw/out/w/b.gz\n")
   }
 
-  @Test("outputs of earlier runs are no sources, also with --compress-all")
+  @Test("outputs of earlier runs are not compressed, also with --compress-all")
   func outputsAreNoSources() throws {
     #expect(try compress("-q", "w").status == 0)
     #expect(try compress("-q", "--compress-all", "w").status == 0)
     #expect(t.names(in: "w") == ["a", "a.gz", "b", "b.gz"])
   }
 
-  @Test("operands with .. and from the root are mirrored below the folder")
+  @Test("operands with .. and absolute operands are mirrored below the folder")
   func mirroring() throws {
     let run = try t.shell(
       "mkdir -p x/y; cd x/y; $BP compress --output-dir o ../../w/a $PWD/../../w/b; find . -type f | sort")
@@ -170,7 +170,7 @@ import Testing
     #expect(run.text == "./o\(t.root)/x/y/w/b.gz\n./o/w/a.gz\n")
   }
 
-  @Test("wrong levels, suffixes and formats are refused before anything is done")
+  @Test("invalid levels, suffixes and formats are refused before any file is read")
   func wrongUsage() throws {
     for arguments: [PathBytes] in [
       ["-l", "13", "w"], ["--format", "xz", "-l", "10", "w"], ["--format", "zst", "-l", "23", "w"],
@@ -204,7 +204,7 @@ import Testing
     #expect(run.output.count < 300)
   }
 
-  @Test("events and a stream do not share standard output", arguments: ["compress", "decompress"])
+  @Test("--json and a compressed stream cannot share standard output", arguments: ["compress", "decompress"])
   func eventsAndStream(command: PathBytes) throws {
     let run = try t.batchproc(command, "--json", "-")
     #expect(run.status == 64)

@@ -11,7 +11,7 @@ import Testing
   init() throws { t = try TreeFixture() }
 
   @Test(
-    "the stock tool and we take each other's streams: nothing, one byte, a line, 20 MB",
+    "the stock tool reads our streams and we read its: empty, one byte, a line, 20 MB",
     arguments: StockFormat.allCases, ["printf ''", "printf x", "echo hello", "seq 2700000"])
   func roundTrip(format: StockFormat, content: String) throws {
     let run = try t.shell(
@@ -27,7 +27,8 @@ import Testing
   }
 
   @Test(
-    "a stream may come a few bytes at a time", .enabled(if: Host.hasPython), arguments: StockFormat.allCases)
+    "a stream may arrive a few bytes at a time", .enabled(if: Host.hasPython), arguments: StockFormat.allCases
+  )
   func slowly(format: StockFormat) throws {
     let run = try t.shell(
       """
@@ -40,7 +41,7 @@ import Testing
   }
 
   @Test(
-    "a reader that goes away ends the run quietly, an endless writer too",
+    "a closed pipe ends the run without a message, also when the input is endless",
     arguments: [
       (.gz, ""), (.zst, "env --ignore-signal=PIPE "), (.xz, ""), (.lz4, "env --ignore-signal=PIPE "),
     ] as [(StockFormat, String)])
@@ -62,7 +63,9 @@ import Testing
       run.errorText.contains("standard output: cannot write: No space left on device"), "\(run.errorText)")
   }
 
-  @Test("without a terminal, a home or a path", arguments: StockFormat.allCases)
+  @Test(
+    "a stream is compressed and decompressed without environment and terminal",
+    arguments: StockFormat.allCases)
   func bare(format: StockFormat) throws {
     let run = try t.shell(
       """
@@ -72,7 +75,7 @@ import Testing
     #expect(run.text == "0\n2\n0\n", "\(run.errorText)")
   }
 
-  @Test("- and files in one run", arguments: ["-j 1", "-j 7"])
+  @Test("- and files can be compressed in one run", arguments: ["-j 1", "-j 7"])
   func besidesFiles(concurrency: String) throws {
     let run = try t.shell(
       """
@@ -84,7 +87,7 @@ import Testing
     #expect(run.messages.isEmpty)
   }
 
-  @Test("standard input that is closed, a folder or not compressed is an error with a name")
+  @Test("a standard input that is closed, a folder or not compressed is an error that names it")
   func unreadable() throws {
     for (script, message) in [
       ("$BP compress - <&-", "cannot read: Bad file descriptor"),
@@ -102,7 +105,7 @@ import Testing
   }
 
   @Test(
-    "damage ends the reading of a stream, also of one that never ends; what came before was written",
+    "damage ends the reading of a stream, also of an endless one, after the content before it was written",
     arguments: StockFormat.allCases.filter { $0 != .gz })
   func damage(format: StockFormat) throws {
     let run = try t.shell(
@@ -118,7 +121,7 @@ import Testing
         ].map { $0.prefix(32) }, "\(run.errorText)")
   }
 
-  @Test("--max-output bounds a stream", arguments: StockFormat.allCases)
+  @Test("--max-output limits a stream", arguments: StockFormat.allCases)
   func bomb(format: StockFormat) throws {
     let run = try t.shell(
       "head -c 80M /dev/zero | \(format.encode) -1 | $BP decompress --max-output 1M - | wc -c; echo ${PIPESTATUS[2]}"

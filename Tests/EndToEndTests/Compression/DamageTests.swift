@@ -3,8 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Damaged files: refused where the stock tool refuses them, named with the kind of damage, and nothing is
-/// made of them.
+/// Damaged files are refused when the stock tool refuses them, the kind of damage is named, and no output is
+/// left.
 @Suite(.timeLimit(.minutes(5))) struct DamageTests {
   private let t: TreeFixture
 
@@ -13,7 +13,8 @@ import Testing
     try t.shell("mkdir w")
   }
 
-  /// Damages a file at places that a seed gives, asks the stock tool and us, and prints where we disagree.
+  /// Damages a file at places that follow from a seed, runs the stock tool and ours, and prints the
+  /// differences.
   private static let judge = #"""
     import json, os, random, subprocess, sys
     form, tool, seed = sys.argv[1], sys.argv[2].split(), int(sys.argv[3])
@@ -48,7 +49,8 @@ import Testing
         path = 'o/' + name[:-len(form) - 1]
         content = open(path, 'rb').read() if os.path.exists(path) else None
         outcome = found.get(name, 'problem')
-        # gzip warns of what follows the members, or takes it for a start, and gives all that they hold.
+        # gzip warns of bytes after the members, or treats them as a new member, and writes the content of all
+        # members.
         warned = stock.returncode > 0 and form == 'gz' and outcome == 'garbageAfterEnd'
         if (stock.returncode == 0) != (outcome == 'whole') and not warned:
             print(name, 'kind', number % 7, 'stock', stock.returncode, 'ours', outcome)
@@ -62,11 +64,11 @@ import Testing
     """#
 
   @Test(
-    "damage anywhere: what the stock tool refuses is refused, what it reads is read",
+    "a damaged file is refused or read like by the stock tool",
     .enabled(if: Host.hasPython), arguments: StockFormat.allCases, [1, 2])
   func anywhere(format: StockFormat, seed: Int) throws {
     try t.file("judge.py", Self.judge)
-    // Two members or frames; text and noise, so that there are blocks of every kind.
+    // Two members or frames of text and noise, so that there are blocks of each kind.
     let run = try t.shell(
       """
       { seq 3000; head -c 3000 /dev/urandom; } | \(format.encode) >whole; seq 4000 9000 | \(format.encode) >>whole
@@ -76,7 +78,8 @@ import Testing
   }
 
   @Test(
-    "damage in a large file of blocks is found", .enabled(if: Host.hasPython), arguments: StockFormat.allCases
+    "damage in a large file of several blocks is found", .enabled(if: Host.hasPython),
+    arguments: StockFormat.allCases
   )
   func large(format: StockFormat) throws {
     let run = try t.shell(
@@ -96,9 +99,9 @@ import Testing
     #expect(try t.allTemporaries() == "")
   }
 
-  @Test("each kind of damage has its name", arguments: StockFormat.allCases)
+  @Test("each kind of damage is named", arguments: StockFormat.allCases)
   func kinds(format: StockFormat) throws {
-    // Where the check of the content is: before the length of gzip, before the index of xz.
+    // The distance of the content's check from the end: it precedes the length in gz and the index in xz.
     let back = [StockFormat.gz: 8, .zst: 4, .xz: 28, .lz4: 4][format] ?? 4
     let run = try t.shell(
       """
@@ -123,7 +126,8 @@ import Testing
       run.errorText.contains("tested 9 files") && run.errorText.contains("8 damaged"), "\(run.errorText)")
   }
 
-  @Test("gzip members with something behind them are read with a warning, as gunzip does; the source stays")
+  @Test(
+    "gzip members with other bytes after them are read with a warning, as by gunzip, and the source is kept")
   func garbageBehindGzip() throws {
     let run = try t.shell(
       "{ seq 9000 | gzip; echo garbage; } >w/x.gz; $BP decompress --remove-source w; echo $?; ls w; cmp w/x <(seq 9000)"
@@ -134,7 +138,7 @@ import Testing
   }
 
   @Test(
-    "a bomb is refused when it passes the limit, with how much it grew; nothing is left of it",
+    "a bomb is refused when it exceeds the limit, with its ratio, and no output is left",
     arguments: StockFormat.allCases)
   func bombs(format: StockFormat) throws {
     let run = try t.shell(
@@ -149,7 +153,7 @@ import Testing
         $0.hasPrefix("batchproc: w/bomb.\(format): larger than the limit when decompressed: ")
           && $0.hasSuffix(" times the size so far")
       }, "\(run.messages)")
-    // The limit itself is not over it.
+    // An output of exactly the limit is accepted.
     let size = try t.shell("stat -c %s w/fine").text.dropLast()
     #expect(try t.shell("$BP decompress -q --force --max-output \(size) w/fine.\(format)").status == 0)
     #expect(
@@ -157,7 +161,7 @@ import Testing
   }
 
   @Test(
-    "sizes that a file claims and does not have are damage, whatever they are", .enabled(if: Host.hasPython),
+    "wrong sizes in the headers of a file are damage", .enabled(if: Host.hasPython),
     arguments: [1 << 20, 1 << 33, 1 << 45, UInt64.max - 9])
   func claims(size: UInt64) throws {
     let run = try t.shell(
@@ -180,7 +184,7 @@ import Testing
     #expect(run.messages.allSatisfy { $0.hasSuffix(".zst: corrupt compressed data") }, "\(run.messages)")
   }
 
-  @Test("hundreds of thousands of frames are no reason to run out of memory", .enabled(if: Host.hasPython))
+  @Test("hundreds of thousands of frames do not exhaust the memory", .enabled(if: Host.hasPython))
   func manyFrames() throws {
     let run = try t.shell(
       """

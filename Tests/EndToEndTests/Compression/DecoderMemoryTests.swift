@@ -8,7 +8,7 @@ struct DecoderMemoryTests {
 
   init() throws { t = try TreeFixture() }
 
-  @Test("take no more than --max-memory, and say what to do")
+  @Test("need no more than --max-memory, or name the remedy")
   func bounded() throws {
     let made = try t.shell(
       #"""

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Compressed files that have several names: decoded once, and linked as they were.
+/// Compressed files with several names are decoded once, and their outputs are linked in the same way.
 @Suite(.timeLimit(.minutes(2))) struct DecompressLinkTests {
   private let t: TreeFixture
 
@@ -30,14 +30,14 @@ import Testing
     #expect(again.errorText.contains("3 up to date"), "\(again.errorText)")
   }
 
-  @Test("sources go when all of their names were in the tree")
+  @Test("sources are removed when all of their names were in the tree")
   func removesAllNames() throws {
     #expect(try decompress("--remove-source", "w").status == 0)
     #expect(t.names(in: "w") == ["a", "d", "one"])
     #expect(try t.shell(Self.areLinked).text == "2\n")
   }
 
-  @Test("sources stay, and it is said, when a name is elsewhere", arguments: ["compress", "decompress"])
+  @Test("sources are kept with a message when a name is elsewhere", arguments: ["compress", "decompress"])
   func nameElsewhere(command: PathBytes) throws {
     try t.shell("seq 700 >w/d/text; ln w/a.gz outside.gz; ln w/d/text outside")
     let run = try t.batchproc(command, "--remove-source", "w")
@@ -51,7 +51,7 @@ import Testing
     #expect(t.exists("w/one.gz") == (command == "compress"))
   }
 
-  @Test("a further name that has a rival gets no output")
+  @Test("a further name whose output another source also has gets no output")
   func rival() throws {
     try t.shell("seq 3 | zstd -q >w/d/b.zst")
     let run = try decompress("--remove-source", "w")
@@ -61,7 +61,7 @@ import Testing
     #expect(t.exists("w/a") && t.exists("w/a.gz"))
   }
 
-  @Test("a first name that is damaged leaves none of them an output")
+  @Test("a damaged first name leaves no output for any name")
   func damaged() throws {
     try t.shell("truncate -s -9 w/a.gz")
     let run = try decompress("--remove-source", "w")
@@ -72,7 +72,7 @@ import Testing
   }
 
   @Test(
-    "the folders of links are on the disk before the end, and before sources go",
+    "the folders of links are synced before sources are removed and the run ends",
     .enabled(if: Host.canTrace, "needs strace"), arguments: [("compress", 1), ("decompress", 0)])
   func syncsFolders(command: String, plain: Int) throws {
     try t.shell(plain == 1 ? "gunzip -f w/one.gz; gunzip <w/a.gz >w/a; rm w/*.gz w/d/*; ln w/a w/d/b" : "")

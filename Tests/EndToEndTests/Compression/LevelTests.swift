@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The levels of each format, from the fastest to the hardest.
+/// The levels of each format, from the fastest to the slowest.
 @Suite(.timeLimit(.minutes(2))) struct LevelTests {
   private let t: TreeFixture
 
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "every end of the levels gives what the stock tool reads",
+    "the stock tool reads outputs of the lowest and the highest level",
     arguments: [
       ("gz", 0), ("gz", 12), ("zst", 1), ("zst", 22), ("xz", 0), ("xz", 9), ("lz4", 1), ("lz4", 12),
     ])
@@ -22,7 +22,7 @@ import Testing
     let run = try t.shell("$BP compress --format \(name) --level \(level) --compress-all a")
     #expect(run.status == 0, "\(run.errorText)")
     #expect(try t.shell("\(format.tool) -dc a.\(name) | cmp - a && echo same").text == "same\n")
-    // As one stream of blocks.
+    // As a stream of several blocks.
     let stream = try t.shell(
       "$BP compress --format \(name) -l \(level) - <a | \(format.tool) -dc | cmp - a && echo same")
     #expect(stream.text == "same\n", "\(stream.errorText)")
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "other levels are wrong usage, and nothing is done",
+    "other levels are usage errors, and no output is written",
     arguments: [
       ("gz", "13"), ("zst", "0"), ("zst", "23"), ("xz", "10"), ("lz4", "0"), ("lz4", "13"), ("xz", "-1"),
       ("xz", "6e"), ("gz", "99999999999999999999"),

@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Whatever the stock tools write is read: members, frames, streams and blocks in any number and form.
+/// All outputs of stock tools are read, with any number and form of members, frames, streams and blocks.
 @Suite(.timeLimit(.minutes(3))) struct StockInputTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Each prints a compressed form of `plain`, which is `one` and `two` behind each other.
+  /// Commands that print a compressed form of `plain`, which is `one` followed by `two`.
   private static let forms: [(StockFormat, String)] = [
     (.gz, "gzip -c plain"),
     (.gz, "gzip -1c one; gzip -9c two"),
@@ -57,7 +57,7 @@ import Testing
     #expect(run.text == "0\nx\n", "\(form): \(run.errorText)")
   }
 
-  @Test("small files, of several blocks", arguments: forms)
+  @Test("small files of several blocks are decoded", arguments: forms)
   func small(format: StockFormat, form: String) throws {
     try t.shell(
       "seq 60000 >one; { seq 1000 9000; head -c 100000 /dev/zero; head -c 100000 /dev/urandom; } >two")
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "large files, whose parts are decoded side by side where they tell their sizes",
+    "large files are decoded, in parallel parts if their sizes are stored",
     arguments: [
       (.zst, "zstd -qc one; zstd -qc two"), (.zst, "zstd -qc -T2 -B512KiB plain"),
       (.zst, "printf 'P*M\\030\\005\\0\\0\\0hello'; zstd -qc one; zstd -qc --no-content-size two"),
@@ -81,7 +81,7 @@ import Testing
     try expectRead(format, form)
   }
 
-  @Test("frames of one large file are gone through in the memory of a few")
+  @Test("the many frames of a large file are scanned in the memory of a few")
   func largeFrames() throws {
     let run = try t.shell(
       """
@@ -93,7 +93,7 @@ import Testing
     #expect(kibibytes < 150_000, "\(kibibytes) KiB")
   }
 
-  @Test("what is not supported is refused by name, and nothing is made of it")
+  @Test("an unsupported form is named, and no output is written")
   func refused() throws {
     try t.shell(
       "mkdir w; seq 9000 | lz4 -ql >w/legacy.lz4; seq 9000 | xz --format=lzma >w/alone.xz; seq 9000 | bzip2 >w/bz.gz"
@@ -105,12 +105,14 @@ import Testing
         "batchproc: w/alone.xz: not in the compressed format that it should have",
         "batchproc: w/legacy.lz4: unsupported: legacy lz4 data",
       ])
-    // What a file holds counts, and not its suffix.
+    // The content decides, not the suffix.
     #expect(t.names(in: "w") == ["alone.xz", "bz", "bz.gz", "legacy.lz4"])
     #expect(try t.batchproc("test", "w").status == 4)
   }
 
-  @Test("a file that asks for too much is named, and the others are done", arguments: ["test", "decompress"])
+  @Test(
+    "a file that needs too large a window is named, and the others are decoded",
+    arguments: ["test", "decompress"])
   func demanding(command: PathBytes) throws {
     try t.shell(
       "mkdir w; seq 9000 | zstd -q >w/a.zst; head -c 9M /dev/urandom | zstd -q1 --long=30 >w/b.zst; seq 8 | zstd -q >w/c.zst"
@@ -136,7 +138,7 @@ import Testing
   }
 
   @Test(
-    "a source that is sparse is compressed as the zeros that it reads as", arguments: StockFormat.allCases)
+    "a sparse source is compressed as the zeros that its holes contain", arguments: StockFormat.allCases)
   func sparseSource(format: StockFormat) throws {
     let run = try t.shell(
       """

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Names of compressed files, and what they come to.
+/// Names of compressed files, and the names of their outputs.
 @Suite(.timeLimit(.minutes(2))) struct SuffixTests {
   private let t: TreeFixture
 
@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(
-    "of compressed archives become names of archives",
+    "compressed archives are decompressed to names of archives",
     arguments: [
       ("tgz", "gzip"), ("taz", "gzip"), ("tzst", "zstd -q"), ("txz", "xz"), ("tlz4", "lz4 -q"),
       ("tar.gz", "gzip"), ("tar.zst", "zstd -q"), ("taz", "compress"), ("taZ", "compress"),
@@ -28,7 +28,7 @@ import Testing
     #expect(try t.shell("cmp w/x.tar a.tar && echo same").text == "same\n")
   }
 
-  @Test("the format is told by the content, whatever the suffix says", arguments: StockFormat.allCases)
+  @Test("the content decides about the format, with any suffix", arguments: StockFormat.allCases)
   func otherFormat(format: StockFormat) throws {
     try t.shell("\(format.tool) -c <text >w/x.gz; \(format.tool) -c <text >w/y.txz")
     #expect(try t.batchproc("decompress", "-q", "w").status == 0)
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test(
-    "formats that are not read are called by their names, and passed over in a tree",
+    "unsupported formats are named when given as operands, and skipped in a tree",
     arguments: [
       ("x.lzo", "\\x89LZO\\x00\\r\\n\\x1a\\n", "lzop data"),
       ("x.lz4", "\\x02\\x21\\x4c\\x18", "legacy lz4 data"),
@@ -61,7 +61,7 @@ import Testing
     #expect(named.status == 3 && named.messages == ["batchproc: w/text.br: unsupported: Brotli data"])
   }
 
-  @Test("nothing but a suffix is no name", arguments: [".gz", ".tgz", ".z"])
+  @Test("a name that is only a suffix is refused", arguments: [".gz", ".tgz", ".z"])
   func bareSuffix(name: PathBytes) throws {
     try t.file(PathBytes("w/").appending(name.bytes), "x")
     let run = try t.batchproc("decompress", PathBytes("w").appending(name.bytes))
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "garbage behind gzip data is named and passed over, whatever the name",
+    "garbage after gzip data is named and ignored, with any suffix",
     arguments: ["x.gz", "x.tgz", "x.taz", "x.z", "x.gzip", "x.xz", "x.lzma"])
   func garbageBehindGzip(name: String) throws {
     try t.shell("{ gzip -c text; echo more; } >w/\(name)")
@@ -78,14 +78,14 @@ import Testing
     #expect(run.status == 0, "\(run.errorText)")
     #expect(run.messages.count == 1)
     #expect(run.messages.allSatisfy { $0.contains("garbage after the end") }, "\(run.messages)")
-    // What is not understood is not thrown away.
+    // The source is kept, since a part of it was not decoded.
     #expect(t.names(in: "w").count == 2 && t.exists(PathBytes("w/" + name)))
     #expect(try t.shell("cmp text w/x || cmp text w/x.tar; echo $?").text == "0\n")
     #expect(try t.batchproc("test", "w").status == 4)
   }
 
   @Test(
-    "garbage behind other formats spoils the file, whatever the name",
+    "garbage after other formats is damage, with any suffix",
     arguments: [
       ("zstd -q", "x.zst"), ("xz", "x.xz"), ("lz4 -q", "x.lz4"), ("xz", "x.gz"), ("zstd -q", "x.tgz"),
     ])
@@ -97,7 +97,7 @@ import Testing
     #expect(t.names(in: "w") == [PathBytes(name)])
   }
 
-  @Test("garbage behind gzip data in a stream is passed over too")
+  @Test("garbage after gzip data in a stream is ignored too")
   func garbageInStream() throws {
     let run = try t.shell("{ gzip -c text; echo more; } | $BP decompress - | cmp - text && echo same")
     #expect(run.text == "same\n")
@@ -107,7 +107,7 @@ import Testing
     #expect(other.text == "3\nsame\n", "\(other.errorText)")
   }
 
-  @Test("two names with one output that a link makes two are both refused")
+  @Test("two sources whose outputs become one through a link are both refused")
   func linkedRival() throws {
     try t.shell("gzip -c text >w/a.gz; zstd -q text -o z; ln -s ../z w/a.zst")
     let run = try t.batchproc("decompress", "-L", "--force", "w")

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `test -`: compressed data that comes by a pipe.
+/// `test -`: compressed data that comes through a pipe.
 @Suite(.timeLimit(.minutes(2))) struct TestStreamTests {
   private let t: TreeFixture
 
@@ -12,14 +12,14 @@ import Testing
     try t.shell("seq 30000 >text")
   }
 
-  @Test("is whole", arguments: StockFormat.allCases)
+  @Test("an undamaged stream is accepted", arguments: StockFormat.allCases)
   func whole(format: StockFormat) throws {
     let run = try t.shell("\(format.tool) -c text | $BP test -v -")
     #expect(run.status == 0, "\(run.errorText)")
     #expect(run.output.isEmpty && run.errorText.hasPrefix("-: OK\ntested 1 file"), "\(run.errorText)")
   }
 
-  @Test("is damaged", arguments: StockFormat.allCases)
+  @Test("a damaged stream is reported", arguments: StockFormat.allCases)
   func damaged(format: StockFormat) throws {
     let run = try t.shell("\(format.tool) -c text | head -c -5 | $BP test -")
     #expect(run.status == 4)
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test(
-    "is nothing, or nothing compressed",
+    "an empty stream, or one that is not compressed, is reported",
     arguments: [
       ("", "truncated: the file ends too early"),
       ("\\37", "not in the compressed format that it should have"),
@@ -39,7 +39,7 @@ import Testing
     #expect(run.messages == ["batchproc: -: \(reason)"])
   }
 
-  @Test("comes byte by byte, and beside files")
+  @Test("a stream may arrive byte by byte, and together with files")
   func slowly() throws {
     let run = try t.shell(
       "xz -c text >t.xz; gzip -c text >t.gz; { for i in $(seq 20); do dd bs=1 count=1 status=none; done; cat; } <t.xz | $BP test -v t.gz - t.xz"
@@ -48,7 +48,7 @@ import Testing
     #expect(run.errorText.hasPrefix("t.gz: OK\n-: OK\nt.xz: OK\n"), "\(run.errorText)")
   }
 
-  @Test("is an event")
+  @Test("the result of a stream is an event")
   func event() throws {
     let run = try t.shell("gzip -c text | head -c 50 | $BP test --json -")
     #expect(run.status == 4)

@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `.tar.bz2`, written in streams by all lanes.
+/// `.tar.bz2`, which all lanes write as separate streams.
 @Suite(".tar.bz2", .timeLimit(.minutes(5))) struct ArchiveBZip2Tests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  @Test("is what stock tools read, and the same at every concurrency")
+  @Test("is read by stock tools, and is the same at every concurrency")
   func stock() throws {
     try t.writeArchiveTree()
     let run = try t.shell(
@@ -39,7 +39,7 @@ import Testing
     #expect(run.text == "BZh\(level)\n0\n1\na small text\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("of other tools is read in all of its streams")
+  @Test("of other tools is read with all of its streams")
   func others() throws {
     try t.writeTree()
     let run = try t.shell(
@@ -48,7 +48,8 @@ import Testing
       for a in a.tar.bz2 b; do $BP verify -q $a; echo $?; cmp <($BP list -q $a) <(tar -tf a.tar); done
       cat b - >c <<<garbage; $BP verify -q c; echo $?; mkdir o; $BP extract -q -C o b; diff -r t o/t
       """)
-    // What is behind the last stream is nobody's, which verify takes for damage and extract for nothing.
+    // Bytes after the last stream belong to no member: verify reports them as damage, and extract ignores
+    // them.
     #expect(run.text == "0\n0\n4\n", "\(run.text)\(run.errorText)")
   }
 
@@ -76,7 +77,7 @@ import Testing
     #expect(run.text.contains("t/f1: DAMAGED") && !run.text.contains("f6"), "\(run.text)")
   }
 
-  @Test("compress does not make single files of it")
+  @Test("compress does not write single files in this format")
   func single() throws {
     try t.writeTree()
     #expect(try t.batchproc("compress", "--format", "bz2", "t").status == 64)

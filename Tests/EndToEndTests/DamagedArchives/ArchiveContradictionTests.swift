@@ -3,15 +3,16 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Archives whose index, with all digests right, claims something else than stock tools see.
+/// Archives with an index whose digests are right and whose members differ from those that stock tools find.
 @Suite(
-  "An index that claims what stock tools do not see", .timeLimit(.minutes(5)), .enabled(if: Host.hasPython))
+  "An index that differs from the members that stock tools find", .timeLimit(.minutes(5)),
+  .enabled(if: Host.hasPython))
 struct ArchiveContradictionTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Cases for `forge.py`: the frames, then the members that the index claims, each with its frame.
+  /// Cases for `forge.py`: the frames, then the members in the index, each with its frame.
   private static let cases = [
     "zeros in the middle": "[A + Z + Z], [B], END, [(A, 0), (B, 1)]",
     "a block of zeros in the middle": "[A + Z], [B], END, [(A, 0), (B, 1)]",
@@ -41,7 +42,7 @@ struct ArchiveContradictionTests {
 
   private static let formats = TreeFixture.indexedFormats + ["tar.bz2"]
 
-  /// GNU tar, which does not recognise lz4.
+  /// GNU tar, with an option for lz4, which it does not recognise.
   private static func tar(_ format: String) -> String { format == "tar.lz4" ? "tar -I lz4" : "tar" }
 
   private static let forge = #"""
@@ -110,7 +111,7 @@ struct ArchiveContradictionTests {
     page += column('I', [r[7] for r in rows]) + b''.join(r[0] for r in rows)
     pages = zstd(page) if rows else b''
     checks = column('I', [r[6] for r in rows]) + b''.join(r[5] or b'' for r in rows)
-    # Both versions of the index are read.
+    # The program reads both versions of the index.
     version = 3 if format in ('tar', 'tar.lz4') else 4
     head = b'BPIDX00%d' % version + struct.pack('<QQQ', len(rows), sum(r[2] for r in rows if r[1] == b'0'), len(listed))
     if version == 4: head += struct.pack('<Q', 1 if rows else 0)
@@ -139,7 +140,7 @@ struct ArchiveContradictionTests {
     open('x.' + format, 'wb').write(out + tail)
     """#
 
-  /// Each case in `tar.zst` and one of the other formats by turns; in a campaign each in all.
+  /// Each case in `tar.zst` and in one of the other formats in turn; in a campaign, each case in all formats.
   private static let pairs = cases.keys.sorted().enumerated().flatMap { number, name in
     let others = formats.filter { $0 != "tar.zst" }
     let chosen = Campaign.isFull ? formats : ["tar.zst", others[number % others.count]]
@@ -154,7 +155,7 @@ struct ArchiveContradictionTests {
   }
 
   @Test(
-    "is not passed as whole, and a complete extraction reports it", arguments: pairs)
+    "is reported by verify and by a complete extraction", arguments: pairs)
   func reported(format: String, name: String) throws {
     let what = try #require(Self.cases[name])
     try forge(format, what)
@@ -167,7 +168,7 @@ struct ArchiveContradictionTests {
         let run = try t.shell(
           "rm -rf out; mkdir out; $BP extract -q \(option) -j \(jobs) -C out x.\(format); s=$?; ls out | cmp -s - stock; echo $s $?"
         )
-        // An index that cannot be right is not used, and then what comes out is what other readers see.
+        // An index that is impossible is not used; the output then equals that of other readers.
         let isReported = !run.text.hasPrefix("0") && !run.errorText.isEmpty
         #expect(
           isReported || run.text == "0 0\n", "\(name): \(option) -j \(jobs): \(run.text)\(run.errorText)")
@@ -182,7 +183,7 @@ struct ArchiveContradictionTests {
     }
   }
 
-  @Test("is believed where it claims what is there", arguments: formats)
+  @Test("is accepted when it lists the members of the archive", arguments: formats)
   func right(format: String) throws {
     for what in [
       "[A], [B, C], END, [(A, 0), (B, 1), (C, 1)]",
@@ -197,20 +198,20 @@ struct ArchiveContradictionTests {
     }
   }
 
-  @Test("is shown by list, which reads the archive itself with --no-index")
+  @Test("is what list shows, and --no-index shows the archive itself")
   func lists() throws {
     try forge("tar.zst", "[A], [B], END, [(A, 0), (named(B, b'innocent'), 1)]")
     #expect(try t.shell("$BP list -q x.tar.zst").text == "a\ninnocent\n")
     #expect(try t.shell("$BP list -q --no-index x.tar.zst").text == "a\nb\n")
     #expect(try t.shell("tar -tf x.tar.zst").text == "a\nb\n")
-    // A member that was chosen comes from a frame that holds what the index says of it.
+    // A chosen member is read from a frame that contains the member as the index describes it.
     let run = try t.shell("mkdir out; $BP extract -C out x.tar.zst a && ls out")
     #expect(run.status == 0 && run.text == "a\n", "\(run.errorText)")
   }
 
-  @Test("hides nothing in frames that decoders pass over", arguments: ["tar.zst", "tar.lz4"])
+  @Test("does not list the content of frames that decoders skip", arguments: ["tar.zst", "tar.lz4"])
   func skippable(format: String) throws {
-    // Before the third member stands a frame with the second one, in a frame that is passed over.
+    // A frame with the second member is inside a skipped frame before the third member.
     try forge(format, "[A], [Skipped(B), C], [Skipped(B), *END], [(A, 0), (C, 1)]")
     let run = try t.shell(
       "$BP verify -q x.\(format) && $BP list -q x.\(format) && $BP list -q --no-index x.\(format) && \(Self.tar(format)) -tf x.\(format)"

@@ -3,7 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Damage that libarchive calls a warning, or does not notice: it is named, and never extracted in silence.
+/// Damage that libarchive treats as a warning or does not notice is named, and is not extracted without a
+/// message.
 @Suite("Damage in archives without an index", .timeLimit(.minutes(10))) struct ArchiveDamageTests {
   private let t: TreeFixture
 
@@ -28,7 +29,7 @@ import Testing
 
   // MARK: Flipped bits
 
-  /// Prints what is wrong: bytes that differ with status 0, and damage that only the stock tool finds.
+  /// Prints wrong results: other bytes with status 0, and damage that only the stock tool finds.
   private static let campaign = #"""
     binary, archive, stock, count = sys.argv[1], sys.argv[2], sys.argv[3].split(), int(sys.argv[4])
     def tree(top):
@@ -54,19 +55,20 @@ import Testing
         done = run(binary, 'extract', '-q', '-C', 'o', 'x')
         there = tree('o')
         what = (place, bit, verified.returncode, done.returncode, done.stderr[-200:])
-        # The mode in the directory of a zip has no checksum: a bit that gives privileges is not obeyed, and named.
+        # The mode in the directory of a zip has no checksum. A bit that grants privileges is ignored and
+        # named.
         refused = done.returncode == 3 and b'made without its privileges' in done.stderr
         if verified.returncode not in (0, 4) or not refused and done.returncode not in (0, 1, 5): print('status', what)
         if any(original.get(name) != content for name, content in there.items()): print('wrong bytes', what)
         if done.returncode == 0 and len(there) != len(original): print('lost', what)
         if done.returncode != 0 and not done.stderr: print('silent', what)
         if verified.returncode == 0 and run(*stock, 'x').returncode not in (0, 1): missed.append(what)
-    # The last bytes of an LZMA stream decode to nothing: 7z compares them, and no content is lost.
+    # The last bytes of an LZMA stream give no content. 7z compares them, but no content is lost.
     if len(missed) > (max(1, count // 30) if archive.endswith('7z') else 0): print('missed', missed)
     """#
 
   @Test(
-    "of zip and 7z never gives wrong bytes with status 0, and what the stock tool finds is found",
+    "of zip and 7z never gives other bytes with status 0, and is found if the stock tool finds it",
     arguments: [
       ("zip -qr x.zip t", "x.zip", "unzip -tqq"), ("zip -qr - t | cat >x.zip", "x.zip", "unzip -tqq"),
       ("batchproc archive -o x.zip t", "x.zip", "unzip -tqq"), ("7z a -bd x.7z t", "x.7z", "7z t -bd -px"),
@@ -96,7 +98,7 @@ import Testing
   // MARK: Zip
 
   @Test(
-    "in a zip is named member by member, and the others come out with --keep-going",
+    "in a zip is named for each member, and the others are extracted with --keep-going",
     arguments: ["1", "2", "7", "32"])
   func damagedMember(jobs: String) throws {
     try python(
@@ -120,7 +122,7 @@ import Testing
   }
 
   @Test(
-    "of a zip's directory is named: sizes, counts, members that cannot be read, overlaps, NUL in a name, another name"
+    "of a zip's directory is named: sizes, counts, unreadable members, overlaps, NUL in a name, another name"
   )
   func zipDirectory() throws {
     try python(
@@ -161,7 +163,7 @@ import Testing
     }
   }
 
-  @Test("of a zip in a stream is noticed in its directory, and links that a stream cannot tell are reported")
+  @Test("of a zip in a stream is noticed by its directory, and links that a stream cannot mark are reported")
   func streamedZip() throws {
     try python(
       """
@@ -207,7 +209,8 @@ import Testing
     #expect(try extracted() == "")
   }
 
-  @Test("is not what an encrypted or unknown member has: it is unsupported by name, and the others come out")
+  @Test(
+    "is not reported for an encrypted or unsupported member, which is named, and the others are extracted")
   func unsupported() throws {
     try python(
       """
@@ -236,7 +239,7 @@ import Testing
   }
 
   @Test(
-    "is not what archives of other formats have: --all-formats reads them, and without it they are called by their name"
+    "is not reported for other formats: they are named, and --all-formats reads them"
   )
   func otherFormats() throws {
     try python(
@@ -271,7 +274,7 @@ import Testing
   // MARK: Tar and cpio
 
   @Test(
-    "of a tar header is named by its place, and members behind it come out with --keep-going",
+    "of a tar header is named with its place, and later members are extracted with --keep-going",
     arguments: ["1", "2", "7", "32"])
   func tarHeader(jobs: String) throws {
     try python(
@@ -345,7 +348,7 @@ import Testing
   }
 
   @Test(
-    "is not what harmless remarks are about: names in no known character set, and unknown keywords of pax")
+    "is not reported for names in an unknown character set and unknown keywords of pax")
   func harmless() throws {
     try python(
       """

@@ -3,7 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Every byte counts: whatever bit is flipped, wrong bytes never come out with exit 0, and verification notices it.
+/// Archives with one flipped bit: other bytes are never extracted with exit code 0, and verify notices the
+/// flip.
 @Suite("An archive with a flipped bit", .timeLimit(.minutes(5)), .enabled(if: Host.hasPython))
 struct ArchiveFlipTests {
   private let t: TreeFixture
@@ -11,7 +12,7 @@ struct ArchiveFlipTests {
   init() throws { t = try TreeFixture() }
 
   @Test(
-    "never gives other bytes with exit 0, and is never verified where a reader would see the difference",
+    "never gives other bytes with exit code 0, and is verified only if no reader sees a difference",
     arguments: ["tar", "tar.gz", "tar.zst", "tar.xz", "tar.lz4", "tar.bz2"])
   func flips(format: String) throws {
     try t.shell(
@@ -36,7 +37,7 @@ struct ArchiveFlipTests {
                   path = os.path.join(folder, name)
                   s = os.lstat(path)
                   link = os.readlink(path) if stat.S_ISLNK(s.st_mode) else b''
-                  # A link made in time that passes has the time of the archive, too.
+                  # The time of a link is compared as well, since an extraction sets it.
                   found[os.path.relpath(path, os.fsencode(root))] = (s.st_mode, s.st_mtime_ns, link,
                     open(path, 'rb').read() if stat.S_ISREG(s.st_mode) else b'',
                     [] if stat.S_ISLNK(s.st_mode) else sorted((n, os.getxattr(path, n)) for n in os.listxattr(path)))
@@ -52,7 +53,7 @@ struct ArchiveFlipTests {
       first, want = extracted()
       assert first.returncode == 0 and len(want) == 9, (first.stderr, len(want))
       rows, names = listed('-l'), listed()
-      # Each region is hit: the first bytes, the frames, the index, and what tells of it.
+      # Each region is hit: the first bytes, the frames, the index, and the locator of the index.
       places = [random.randrange(len(whole)) for _ in range(count)] + [random.randrange(min(64, len(whole))) for _ in range(count // 6)]
       places += [len(whole) - 1 - random.randrange(min(1200, len(whole))) for _ in range(count // 3)]
       for at in places:

@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Malformed archives that crash libarchive, keep it busy for ever, or make it allocate without end; `Tests/Malformed` says
-/// where they come from.
-@Suite("--all-formats reads in a process of its own", .timeLimit(.minutes(5))) struct ArchiveForeignTests {
+/// Malformed archives that crash libarchive, keep it busy without end, or make it allocate without end.
+/// `Tests/Malformed` names their sources.
+@Suite("--all-formats reads in a separate process", .timeLimit(.minutes(5))) struct ArchiveForeignTests {
   private static let folder = Repository.root.appendingPathComponent("Tests/Malformed").path
   private static let cab = "test_read_format_cab_skip_malformed.cab"
   private static let loop = "test_read_format_iso_rockridge_ce_loop.iso.Z"
@@ -16,13 +16,13 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  /// Begins to read the archive that loops. `$p` is the process, `$c` the one that it started.
+  /// Begins to read the archive that loops. `$p` is the program, and `$c` is its reading process.
   private static let begin = """
     env --default-signal=INT $BP verify -q --all-formats --max-memory 1G --qos utility '\(folder)/\(loop)' & p=$!
     until c=$(pgrep -P $p) && grep -q 'data size *[0-9]' /proc/$c/limits; do kill -0 $p || exit; done
     """
 
-  /// The exit codes of list, verify and extract, each as a file and as a stream.
+  /// The exit codes of list, verify and extract, each for a file and for a stream.
   private func codes(_ name: String, _ options: String) throws -> (text: String, errors: String) {
     let run = try t.shell(
       """
@@ -37,14 +37,14 @@ import Testing
 
   // MARK: Malformed archives
 
-  @Test("so that a malformed cab is reported as damaged", arguments: [1, 2, 7, 32])
+  @Test("A malformed cab is reported as damaged", arguments: [1, 2, 7, 32])
   func cab(jobs: Int) throws {
     let (text, errors) = try codes(Self.cab, "-j \(jobs)")
     #expect(text == "0 0 4 4 5 5 ", "\(text) \(errors)")
     #expect(errors.contains("\(Self.cab): damaged: Invalid CFDATA"), "\(errors)")
   }
 
-  @Test("so that an image that makes it allocate without end gets no more than --max-memory")
+  @Test("An image that makes the process allocate without end gets no more than --max-memory")
   func loop() throws {
     let (text, errors) = try codes(Self.loop, "--max-memory 16M")
     #expect(text == "1 1 4 4 5 5 ", "\(text) \(errors)")
@@ -59,7 +59,7 @@ import Testing
     #expect(run.text == "2\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("so that an archive that claims a large dictionary gets no more than --max-memory")
+  @Test("An archive that claims a large dictionary gets no more than --max-memory")
   func dictionary() throws {
     let run = try t.shell(
       """
@@ -69,19 +69,20 @@ import Testing
       """)
     let numbers = run.text.split(separator: "\n").compactMap { Int($0) }
     #expect(numbers.count == 4 && numbers[0] == 4 && numbers[2] == 4, "\(run.text)")
-    // In KiB: the 64 MiB, and what the process needs for itself.
+    // In KiB: 64 MiB, and the memory that the process itself needs.
     #expect(numbers.allSatisfy { $0 < 180_000 }, "\(run.text)")
   }
 
   // MARK: The process
 
-  @Test("A crash of that process is reported as damage of the archive", .enabled(if: Host.canPreload))
+  @Test("A crash of the process is reported as damage of the archive", .enabled(if: Host.canPreload))
   func crash() throws {
     try t.preload(
       """
       #include <signal.h>
       #include <sys/socket.h>
-      // Where the process is asked for content: libarchive is a part of the program and cannot be replaced.
+      // This call fetches content from the process. libarchive itself is a part of the program and cannot be
+      // replaced.
       ssize_t recv(int file, void *buffer, size_t count, int flags) {
         static ssize_t (*real)(int, void *, size_t, int);
         if (!real) real = dlsym(RTLD_NEXT, "recv");
@@ -105,7 +106,7 @@ import Testing
   }
 
   @Test(
-    "A run that is stopped ends that process at once, whatever libarchive does",
+    "A run that is stopped ends the process at once, in any state of libarchive",
     arguments: ["INT", "TERM", "KILL"])
   func stopped(signal: String) throws {
     let run = try t.shell(
@@ -118,7 +119,7 @@ import Testing
       run.text == "\(["INT": 130, "TERM": 143, "KILL": 137][signal] ?? 0)\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("It has three descriptors, the limits, the nice value and the class of I/O of the run")
+  @Test("The process has three descriptors, and the limits, nice value and I/O class of the run")
   func inherited() throws {
     let run = try t.shell(
       """
@@ -130,15 +131,16 @@ import Testing
     #expect(run.text == "0 1 2 10\nbest-effort: prio 7\n\(memory)\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("A second signal ends a run at once that waits for a library", .enabled(if: Host.canPreload))
+  @Test("A second signal ends a run that waits for a library", .enabled(if: Host.canPreload))
   func secondSignal() throws {
-    // The reader of zip archives calls it for each member.
+    // The reader of zip archives calls this function for each member.
     try t.preload("long mktime(void *time) { creat(\"busy\", 0600); for (;;) continue; }")
     try t.shell("echo one >one; $BP archive -q -o x.zip one")
     let program = try t.startShell("LD_PRELOAD=$PWD/preload.so exec $BP verify x.zip")
     try #require(eventually { t.exists("busy") && program.handlesSignals })
     program.signal(SIGINT)
-    // One that comes before the first was looked at counts as the same, as signals do.
+    // A second signal that arrives before the first one was handled is merged with it, so it is sent
+    // repeatedly.
     let isEnded = eventually {
       program.signal(SIGINT)
       usleep(10_000)
@@ -150,7 +152,7 @@ import Testing
 
   // MARK: Whole archives
 
-  @Test("Whole archives are read as they are, from a file and from a stream", arguments: [1, 2, 7, 32])
+  @Test("Complete archives are read correctly, from a file and from a stream", arguments: [1, 2, 7, 32])
   func whole(jobs: Int) throws {
     let run = try t.shell(
       """
@@ -165,12 +167,12 @@ import Testing
       done; done 2>errors
       cat x.iso >fifo & $BP verify "$@" fifo || echo fifo
       """)
-    // In a zip that is read as a stream nothing says which members are links.
+    // A zip that is read as a stream does not mark which members are links.
     #expect(run.text == "list x.zip -\nextract x.zip -\n", "\(run.text)\(run.errorText)")
   }
 
   @Test(
-    "An archive of a usual format starts no process, and is read by its index", .enabled(if: Host.canTrace))
+    "An archive of a usual format starts no process and is read by its index", .enabled(if: Host.canTrace))
   func usual() throws {
     let run = try t.shell(
       """
@@ -182,7 +184,7 @@ import Testing
     #expect(run.text == "0 0 0 0 0 0 0 0 1 1 ", "\(run.text)\(run.errorText)")
   }
 
-  @Test("Few descriptors are enough", arguments: [1, 2, 7, 32])
+  @Test("Few descriptors are sufficient", arguments: [1, 2, 7, 32])
   func descriptors(jobs: Int) throws {
     let run = try t.shell(
       """

@@ -3,13 +3,14 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Archives that mean harm: nothing lands outside of the target, each refusal is named, nothing crashes or hangs.
+/// Malicious archives: no file is written outside of the target, each refusal is named, and no run crashes or
+/// hangs.
 @Suite("Hostile archives", .timeLimit(.minutes(5))) struct ArchiveHostileTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes `x.tar` with Python's own writer, which refuses nothing.
+  /// Makes `x.tar` with a Python writer that allows any content.
   private func make(_ body: String) throws {
     let script = """
       import io, tarfile
@@ -30,12 +31,12 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// What lies beside `out`.
+  /// The files next to `out`.
   private func outside() throws -> String {
     try t.shell("find . -path ./out -prune -o -printf '%p %M %s %l\\n' | LC_ALL=C sort; cat secret").text
   }
 
-  @Test("do not get out of the target", arguments: ["1", "4"])
+  @Test("write nothing outside of the target", arguments: ["1", "4"])
   func traversal(jobs: String) throws {
     try make(
       """
@@ -71,7 +72,7 @@ import Testing
     }
   }
 
-  @Test("do not write through links that were there before")
+  @Test("are not extracted through links that existed before")
   func linksBefore() throws {
     try make("file('l/f'); file('f2'); node('d', DIR); file('d/g')")
     try t.shell("mkdir away; ln -s ../away out/l; ln -s ../secret out/f2; ln -s ../away out/d")
@@ -85,7 +86,7 @@ import Testing
     #expect(t.content("out/f2") == Array("evil".utf8))
   }
 
-  @Test("come back with their symbolic links, wherever these lead", arguments: ["1", "2", "7", "32"])
+  @Test("are extracted with their symbolic links, for any target of these", arguments: ["1", "2", "7", "32"])
   func ordinaryLinks(jobs: String) throws {
     let made = try t.shell(
       """
@@ -105,7 +106,7 @@ import Testing
     for name in ["src/zone/local", "src/d/up", "src/d/none"] {
       #expect(refused.errorText.contains("\(name): refused: a symbolic link that leads outside"))
     }
-    // An option of before, which is accepted and does nothing.
+    // An option of earlier versions, which is accepted and has no effect.
     #expect(
       try t.batchproc(
         "extract", "--unsafe-links", "--safe-links", "--overwrite", "always", "-C", "out", "x.tar"
@@ -113,7 +114,7 @@ import Testing
         == 3)
   }
 
-  @Test("make no devices and no setuid files unasked")
+  @Test("give no devices and no setuid files without an option")
   func privileges() throws {
     try make(
       "node('dev', CHAR, devmajor=1, devminor=3, mode=0o666); file('suid', mode=0o6755); node('p', FIFO)")
@@ -129,7 +130,7 @@ import Testing
     #expect(try t.shell("stat -c %A out/suid").text == "-rwsr-sr-x\n")
   }
 
-  @Test("have each name once, that of the last member", arguments: ["never", "always"])
+  @Test("give each name once, with the last member's content", arguments: ["never", "always"])
   func duplicates(mode: String) throws {
     try make("file('f', b'1'); file('f', b'2'); file('./f', b'3'); file('d/x'); file('d')")
     let run = try t.batchproc("extract", "-j", "1", "--overwrite", PathBytes(mode), "-C", "out", "x.tar")
@@ -139,7 +140,7 @@ import Testing
     #expect(t.exists("out/d/x"))
   }
 
-  @Test("show no control bytes")
+  @Test("print no control bytes")
   func names() throws {
     try make(#"file('\x1b[2J\x1b]0;pwn\x07'); file('a\u202eb'); file('../\x1b[31m')"#)
     let listed = try t.batchproc("list", "x.tar")
@@ -150,7 +151,7 @@ import Testing
     }
   }
 
-  @Test("do not fill the disk where there is a limit")
+  @Test("stop at --max-output and --max-ratio before they fill the disk")
   func bombs() throws {
     let made = try t.shell(
       "mkdir out; truncate -s 300M zeros; tar c zeros | zstd -q >x.tar.zst; tar cz zeros >x.tgz; bsdtar cf x.zip --format zip zeros"
@@ -166,7 +167,7 @@ import Testing
     }
   }
 
-  @Test("claim sizes that cannot be, and are refused at once")
+  @Test("with impossible sizes are refused at once")
   func sizes() throws {
     let made = try t.shell(
       #"""
@@ -188,7 +189,7 @@ import Testing
     #expect(made.text == "", "\(made.errorText.prefix(2000))")
   }
 
-  @Test("of damaged bytes end with an error or a tree, and in time")
+  @Test("with random changes end with an error or a tree, within the time limit")
   func mutations() throws {
     try t.shell(
       """
@@ -219,7 +220,7 @@ import Testing
     #expect(run.text == "" && run.status == 0, "\(run.errorText)")
   }
 
-  @Test("without the calls of new kernels nothing else happens", .enabled(if: Host.canTrace))
+  @Test("are handled in the same way without the calls of new kernels", .enabled(if: Host.canTrace))
   func oldKernel() throws {
     try make("file('../up'); file('d/good'); node('l', LINK, linkname='..'); file('l/x')")
     let before = try outside()

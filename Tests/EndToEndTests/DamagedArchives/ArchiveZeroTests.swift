@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Zeros in the place of an archive or of its beginning: a lost first block, a file that was never written.
+/// Zeros instead of an archive or its beginning, such as a lost first block or a file that was never written.
 @Suite("Zeros read as an archive", .timeLimit(.minutes(5))) struct ArchiveZeroTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes `x.` and the format, whose first bytes are zeros.
+  /// Makes an archive `x.FORMAT` whose first bytes are zeros.
   private func write(_ format: String, zeros: Int, stock: Bool, size: String) throws {
     let make =
       stock
@@ -22,7 +22,8 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// Exit codes of list, list without index, verify, extract, extract to standard output, and from a stream.
+  /// Exit codes of list, list without the index, verify, extract, extract to standard output, and extract
+  /// from a stream.
   private func codes(_ archive: String, jobs: Int = 2) throws -> String {
     try t.shell(
       """
@@ -49,7 +50,7 @@ import Testing
   }
 
   @Test(
-    "in the place of a header are damage when members follow them, and padding is not",
+    "instead of a header are damage if members follow them, and padding if not",
     arguments: ["tar", "tar.gz", "tar.zst", "cpio"])
   func lostHeader(format: String) throws {
     let make = format == "cpio" ? "cpio -oH newc --quiet" : "tar -cf - --no-recursion -T -"
@@ -61,7 +62,7 @@ import Testing
       (ls -d t/a t/b t/c | \(make); head -c 20480 /dev/zero) | \(pack) >padded.\(format)
       """)
     #expect(try codes("x.\(format)") == "5 5 4 5 5 5 ")
-    // The last one finds the files there already.
+    // The last command finds existing files there.
     #expect(try codes("padded.\(format)").hasPrefix("0 0 0 0 0 "))
     let run = try t.shell("mkdir o; $BP extract -q -C o x.\(format); ls o/t")
     #expect(run.text == "a\nb\n")
@@ -72,7 +73,7 @@ import Testing
   }
 
   @Test(
-    "in the first block of an archive with an index leave its list and the other members",
+    "in the first block of an archive with an index do not affect its list and the other members",
     arguments: ["tar", "tar.gz", "tar.zst", "tar.xz", "tar.lz4", "tar.bz2"])
   func indexed(format: String) throws {
     try write(format, zeros: 512, stock: false, size: "900K")
@@ -92,7 +93,7 @@ import Testing
   }
 
   @Test(
-    "alone are damage under a name that claims something else",
+    "alone are damage under a name with another format's suffix",
     arguments: ["z.tar.gz", "z.tgz", "z.tar.zst", "z.tar.xz", "z.gz", "z.tar.Z", "z.zip", "z.7z", "z.cpio"],
     [1048, 10240, 3_000_000])
   func claimed(name: String, size: Int) throws {
@@ -102,7 +103,7 @@ import Testing
   }
 
   @Test(
-    "alone are an archive without members under other names, as for stock tar, with a warning also under -q")
+    "alone are an archive without members under other names, as for stock tar, with a warning also with -q")
   func empty() throws {
     try t.shell("tar cf e.tar -T /dev/null; tar czf e.tar.gz -T /dev/null; truncate -s 10240 z.bin")
     for name in ["e.tar", "e.tar.gz", "z.bin"] {
@@ -114,14 +115,14 @@ import Testing
         },
         "\(errors)")
     }
-    // An index that says so leaves nothing to warn of.
+    // There is no warning when an index confirms that there are no members.
     let ours = try t.shell(
       ": >none; $BP archive -q --files-from none -o o.tar.zst; $BP verify -q o.tar.zst; echo $?; $BP list -q o.tar.zst"
     )
     #expect(ours.text == "0\n" && ours.errorText.isEmpty, "\(ours.text)\(ours.errorText)")
   }
 
-  @Test("are not what an archive with another suffix than its own has: it is read, with a warning")
+  @Test("are not reported for an archive with another format's suffix, which is read with a warning")
   func renamed() throws {
     let run = try t.shell(
       """

@@ -3,14 +3,14 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Zip archives that do not fill their file, and headers of 7z that claim too much.
+/// Zip archives within larger files, and 7z headers with wrong counts.
 @Suite("A zip in a larger file", .timeLimit(.minutes(5)), .enabled(if: Host.hasPython))
 struct ArchiveZipPlaceTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes `t`, and `x.zip` of it in a larger file.
+  /// Makes a tree `t`, and an `x.zip` of it within a larger file.
   private func write(_ placing: String) throws {
     let made = try t.shell(
       """
@@ -20,7 +20,7 @@ struct ArchiveZipPlaceTests {
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// The exit codes of list, verify and extract, and what differs from `t`.
+  /// The exit codes of list, verify and extract, and the differences from `t`.
   private func results(_ jobs: Int) throws -> (text: String, errors: [String]) {
     let run = try t.shell(
       """
@@ -31,7 +31,7 @@ struct ArchiveZipPlaceTests {
   }
 
   @Test(
-    "behind a program or padding is whole, with offsets that are adjusted or not",
+    "after a program or padding is complete, with adjusted and unadjusted offsets",
     arguments: [
       "cat /bin/true p.zip >x.zip", "{ echo '#!/bin/sh'; cat p.zip; } >x.zip",
       "{ head -c 3000 /dev/zero; cat p.zip; } >x.zip",
@@ -54,7 +54,7 @@ struct ArchiveZipPlaceTests {
   }
 
   @Test(
-    "before other bytes is whole, with a warning: few, many, zeros, and behind a comment",
+    "before other bytes is complete, with a warning: few, many, zeros, and after a comment",
     arguments: [
       "{ cat p.zip; head -c 700 /dev/urandom; } >x.zip", "{ cat p.zip; head -c 30000 /dev/urandom; } >x.zip",
       "{ cat p.zip; head -c 5000 /dev/zero; } >x.zip", "{ cat /bin/true p.zip; echo more; } >x.zip",
@@ -75,7 +75,7 @@ struct ArchiveZipPlaceTests {
     }
   }
 
-  @Test("of which a member is damaged is damaged, wherever it stands")
+  @Test("with a damaged member is damaged at any place")
   func damaged() throws {
     try write(
       "{ cat /bin/true p.zip; seq 500; } >x.zip; printf XXXX | dd of=x.zip bs=1 seek=$(($(stat -c %s /bin/true) + 900)) conv=notrunc status=none"
@@ -85,7 +85,7 @@ struct ArchiveZipPlaceTests {
   }
 
   @Test(
-    "A header of 7z that claims more folders, files or streams than it has bytes is refused, before memory is taken",
+    "A 7z header with more folders, files or streams than bytes is refused before memory is allocated",
     arguments: ["folders", "packed", "files", "contents"])
   func claims(what: String) throws {
     let made = try t.shell(
@@ -111,7 +111,7 @@ struct ArchiveZipPlaceTests {
       "\(made.errorText)")
   }
 
-  @Test("The same header of 7z with the right numbers is read")
+  @Test("The same 7z header with the right numbers is accepted")
   func right() throws {
     let run = try t.shell(
       "mkdir t; seq 99 >t/a; : >t/e; $BP archive -q -o x.7z t; $BP verify -q x.7z; echo $?; 7z a -bd -mhc=off y.7z t >/dev/null && $BP verify -q y.7z; echo $?"

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// What stands behind the end of compressed data, held against the stock tools.
+/// Bytes after the end of compressed data, compared with the stock tools.
 @Suite(.timeLimit(.minutes(5))) struct BehindEndTests {
   private let t: TreeFixture
 
@@ -12,7 +12,7 @@ import Testing
     try t.shell("mkdir w; seq 20 >plain; gzip -nk plain; mv plain.gz member")
   }
 
-  /// Makes `w/N.gz` of a member and the N-th tail; prints the expected and the actual statuses.
+  /// Makes `w/N.gz` of a member and the N-th tail; prints the expected and the actual status of each.
   private static let judge = #"""
     member=$(stat -c %s member); n=0
     tail() { n=$((n + 1)); cat member - >w/$(printf %03d $n).gz; }
@@ -39,14 +39,14 @@ import Testing
     echo $n
     """#
 
-  @Test("of gzip members is judged as gzip -d judges it, at every concurrency", arguments: [1, 2, 7, 32])
+  @Test("bytes after gzip members are judged as by gzip -d, at every concurrency", arguments: [1, 2, 7, 32])
   func gzip(concurrency: Int) throws {
     let run = try t.shell(Self.judge, environment: ["J": "\(concurrency)"], seconds: 240)
     #expect(run.text == "29\n", "\(run.errorText)")
   }
 
   @Test(
-    "of other formats is refused or named as the stock tool does",
+    "bytes after other formats are refused or named as by the stock tool",
     arguments: [
       ("zst", "zstd -q"), ("xz", "xz"), ("lz4", "lz4 -q"), ("bz2", "bzip2"), ("lz", "lzip"),
       ("lzma", "xz --format=lzma"),
@@ -71,7 +71,9 @@ import Testing
     #expect(run.text == rows.joined(separator: "\n") + "\n", "\(run.errorText)")
   }
 
-  @Test("of files that several lanes decode is judged alike at every concurrency", arguments: ["zst", "xz"])
+  @Test(
+    "bytes after files that several lanes decode are judged alike at every concurrency",
+    arguments: ["zst", "xz"])
   func parts(format: String) throws {
     let run = try t.shell(
       """
@@ -89,7 +91,7 @@ import Testing
     #expect(run.text == "cut 3 4 1 \nodd 3 4 1 \nmore 0 0 0 same\n", "\(run.errorText)")
   }
 
-  @Test("a warning about it stays under -q, and is an event")
+  @Test("a warning about such bytes is printed with -q, and is an event")
   func quiet() throws {
     let run = try t.shell("cat member <(echo garbage) >w/x.gz; $BP decompress -q w; echo $?")
     #expect(run.text == "0\n")

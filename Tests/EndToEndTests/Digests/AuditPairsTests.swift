@@ -25,7 +25,7 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// In the order in which they are printed.
+  /// The differences in the order in which they are printed.
   private static let differences = """
     a/2: MODIFIED (size 49 -> 272)
     a/5: ROT (content)
@@ -38,7 +38,7 @@ import Testing
 
     """
 
-  @Test("all 16 pairs of kinds say what the comparison of two folders says", .enabled(if: Host.hasPython))
+  @Test("all 16 pairs of kinds give the result of comparing two folders", .enabled(if: Host.hasPython))
   func pairs() throws {
     let kinds = ["p", "p.json", "p.tar.zst", "p.snapshot"]
     for first in kinds {
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  @Test("the manifest of a folder is compared with it from wherever that is typed")
+  @Test("the manifest of a folder is compared with it from any working folder")
   func fromAnywhere() throws {
     let run = try t.shell(
       """
@@ -69,7 +69,7 @@ import Testing
     #expect(run.text == String(repeating: answer, count: 6) + "0\n8\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("counts are those of each side; three or more paths are a manifest and parts of what it names")
+  @Test("each side is counted separately, and three or more paths are a manifest and parts of its tree")
   func counts() throws {
     let run = try t.shell(
       """
@@ -82,8 +82,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  /// Row 37: bytes were those of the archive and of the tree together.
-  @Test("verify --against counts the bytes of the archive alone")
+  @Test("verify --against counts the bytes of the archive only")
   func bytes() throws {
     let run = try t.shell(
       "for n in p.tar.zst p.tar; do [ -e $n ] || tar cf $n p; $BP verify --json $n | grep -o '\"bytes\":[0-9]*'; $BP verify --json --against . $n | grep -o '\"bytes\":[0-9]*'; done | uniq -c | awk '{print $1}'"
@@ -91,7 +90,7 @@ import Testing
     #expect(run.text == "4\n" || run.text == "2\n2\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("directories, sets and missing files in the wrong place are named, with what to type")
+  @Test("directories, sets and missing files at the wrong place are named with the right command")
   func hints() throws {
     let run = try t.shell(
       """
@@ -120,7 +119,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("digests of two algorithms are not compared; a row with several is, by the one that both have")
+  @Test("digests of different algorithms are not compared, and rows with several use one that both have")
   func algorithms() throws {
     let run = try t.shell(
       """
@@ -134,7 +133,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("snapshots and archives that are encrypted are compared where the key is")
+  @Test("encrypted snapshots and archives are compared when a key is given")
   func encrypted() throws {
     let run = try t.shell(
       """

@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(
-    "manifests of stock tools and of ours", .enabled(if: Host.hasPython),
+    "manifests of stock tools and ours are compared with a tree", .enabled(if: Host.hasPython),
     arguments: [
       ("(cd src; find . -type f | sort | xargs sha256sum) >m", "./", false),
       ("(cd src; find . -type f | sort | xargs b2sum) >m", "./", false),
@@ -87,7 +87,7 @@ import Testing
     #expect(Set(lines.dropFirst().dropLast()) == Set(expected), "\(run.text)\(run.errorText)")
   }
 
-  @Test("--update takes in what has changed, and refuses rot", .enabled(if: Host.hasPython))
+  @Test("--update accepts changes, and refuses rot", .enabled(if: Host.hasPython))
   func update() throws {
     let run = try t.shell(
       """
@@ -100,7 +100,7 @@ import Testing
     #expect(run.errorText.contains("not updated: there is rot"))
   }
 
-  @Test("names that are not those of one file any more are METADATA")
+  @Test("names that no longer belong to one file are METADATA")
   func links() throws {
     let run = try t.shell(
       """
@@ -112,7 +112,7 @@ import Testing
       run.text == "0\nsrc/a/g1: METADATA (target src/a/f1 -> nothing)\n4\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a damaged backup manifest, and one that is none")
+  @Test("a damaged backup manifest, and a file that is none, are refused")
   func damaged() throws {
     let run = try t.shell(
       """
@@ -124,7 +124,7 @@ import Testing
 
   // MARK: drill
 
-  @Test("drills go on where the one before ended, until all is covered")
+  @Test("a drill continues where the last one ended, until all files were read")
   func cycle() throws {
     let run = try t.shell(
       "$BP backup -q --to set src; mkdir tmp; export TMPDIR=$PWD/tmp; for n in 1 2 3 4 5; do $BP drill set 2>&1 --sample 25%; echo $?; cat set/.backup.drill; done; ls -A tmp"
@@ -140,7 +140,7 @@ import Testing
   }
 
   @Test(
-    "a flipped byte in the newest archive: drill and verify name the members; prune keeps the older good one",
+    "drill and verify name the members of a damaged archive, and prune keeps the older good one",
     .enabled(if: Host.hasPython))
   func flipped() throws {
     let run = try t.shell(
@@ -157,7 +157,7 @@ import Testing
   }
 
   @Test(
-    "a drill that is killed leaves a folder, which the next one removes; one that is stopped leaves none",
+    "a drill that is killed leaves a folder, which the next one removes; a stopped one leaves none",
     .enabled(if: Host.canTrace))
   func killed() throws {
     let run = try t.shell(
@@ -169,12 +169,12 @@ import Testing
       done
       mkdir -m 700 tmp/batchproc-drill-abcde tmp/batchproc-drill-x; $BP drill -q --all set; echo $?; ls tmp
       """)
-    // The second one has removed what the first one left.
+    // The second drill has removed the folder of the first one.
     #expect(
       run.text == "1\n0\n0\nbatchproc-drill-abcde\nbatchproc-drill-x\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("--against-live tells rot in the live files from change", .enabled(if: Host.hasPython))
+  @Test("--against-live distinguishes rot in the live files from changes", .enabled(if: Host.hasPython))
   func live() throws {
     let run = try t.shell(
       "$BP backup -q --to set src; echo more >>src/a/f3; python3 rot.py src/a/f7; $BP drill -q --all set; echo $?; $BP drill -q --all --against-live set; echo $?"

@@ -3,8 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `check` beside `sha256sum --check`: the same rows, the same judgement of each line, but that a row which is not
-/// valid counts as a difference.
+/// `check`, compared with `sha256sum --check`: the rows are the same, and so is the judgement of each line,
+/// except that an invalid row counts as a difference.
 @Suite struct CheckTests {
   private let t: TreeFixture
 
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(
-    "rows and exit codes are those of coreutils, where 4 stands for 1",
+    "rows and exit codes are those of coreutils, with 4 in place of 1",
     arguments: [
       "true", "echo changed >t/text", "rm t/text", "rm t/text; echo changed >t/big", "rm -r t",
       "chmod 0 t/text",
@@ -38,7 +38,7 @@ import Testing
     }
   }
 
-  /// Lines that coreutils takes for rows, and lines that it does not.
+  /// Lines that coreutils treats as rows, and lines that it does not.
   private static let lines: [String] = [
     "DIGEST  t/text", "DIGEST *t/text", "DIGEST t/text", "DIGEST\tt/text", " DIGEST  t/text",
     "\tDIGEST  t/text",
@@ -61,7 +61,8 @@ import Testing
   func judgement(line: String) throws {
     let run = try t.shell(
       """
-      # Since 9.5 coreutils escapes names here as we do; before it printed what has no newline as it is.
+      # coreutils 9.5 and later escape names here like we do; earlier versions print a name without a newline
+      # unchanged.
       plain() { sed -e 's/^\\\\//' -e 's/\\\\r/\\r/g' -e 's/\\\\\\\\/\\\\/g' $1; }
       mkdir -p x; digest=$(sha256sum <t/text | cut -c1-64); line=$(cat; echo .)
       line=${line//DIGEST/$digest}; line=${line//UPPER/${digest^^}}
@@ -79,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "a row that is not valid is named with its line, and the exit is 4 where coreutils has 0",
+    "an invalid row is named with its line number, and the exit code is 4 even when that of coreutils is 0",
     arguments: [
       "gnu": "sha256sum t/*", "bsd": "sha256sum --tag t/*", "hashdeep": "hashdeep -c sha256 -l t/*",
       "mtree": "bsdtar -cf - --format=mtree --options=sha256 t/big t/empty t/text",
@@ -103,7 +104,8 @@ import Testing
     #expect(run.text == "4 1\n" + Array(repeating: each, count: 4).joined(), "\(run.text)\(run.errorText)")
   }
 
-  @Test("a signed manifest, a byte order mark and text before the rows: 0 and a warning, as in coreutils")
+  @Test(
+    "a signed manifest, a byte order mark and text before the rows give 0 and a warning, as with coreutils")
   func text() throws {
     let run = try t.shell(
       """
@@ -122,7 +124,7 @@ import Testing
     #expect(run.text.contains("\n0\n") && run.text.contains(rows + "checked 5 files"), "\(run.text)")
   }
 
-  @Test("lines of several kinds stand beside each other; --warn names each bad one with its number")
+  @Test("lines of several forms can be mixed, and --warn names each bad one with its number")
   func mixed() throws {
     try t.file(
       "lines",
@@ -141,7 +143,7 @@ import Testing
   }
 
   @Test(
-    "a manifest without one good line verifies nothing",
+    "a manifest without a valid line verifies nothing",
     arguments: [
       "", "\n", "\n\n\n", "# only a comment\n", "nonsense\n", "\0\0\0\n", "\u{feff}\n", "\r\n",
       "%%%% HASHDEEP-1.0\n", "#mtree\n", "{}\n",
@@ -163,7 +165,7 @@ import Testing
     #expect(run.errorText.contains("lines: line 2: "), "\(run.errorText)")
   }
 
-  @Test("a line of 100 MB costs neither memory nor the lines around it")
+  @Test("a line of 100 MB needs little memory, and the lines around it are read")
   func longLine() throws {
     let run = try t.shell(
       """
@@ -177,13 +179,13 @@ import Testing
     #expect(Int(memory ?? "") ?? .max < 60_000, "\(run.errorText)")
   }
 
-  @Test("manifests with CRLF ends verify, as coreutils has it")
+  @Test("manifests with CRLF line ends are verified, as with coreutils")
   func carriageReturns() throws {
     #expect(
       try t.shell("sed 's/$/\\r/' m | $BP check - | cmp - <(sed 's/$/\\r/' m | sha256sum -c)").status == 0)
   }
 
-  @Test("-C looks elsewhere, absolute names stay")
+  @Test("-C changes the folder of relative names, but not of absolute ones")
   func directory() throws {
     let run = try t.shell(
       """
@@ -195,7 +197,7 @@ import Testing
     #expect(run.text.hasSuffix("\n4\n"))
   }
 
-  @Test("manifests that cannot be read: all of them is 1, some is 3, and a difference is 4")
+  @Test("when manifests cannot be read, the code is 1 for all and 3 for some, and a difference is 4")
   func unreadableManifests() throws {
     #expect(try t.batchproc("check", "nosuch").status == 1)
     #expect(try t.batchproc("check", "nosuch", "nor this").status == 1)
@@ -208,7 +210,7 @@ import Testing
     #expect(try t.batchproc("check", "nosuch", "m").status == 4)
   }
 
-  @Test("--ignore-missing with nothing left to verify is a failure")
+  @Test("--ignore-missing fails when no entry is left to verify")
   func nothingVerified() throws {
     try t.shell("rm -r t")
     let run = try t.batchproc("check", "--ignore-missing", "m")
@@ -217,14 +219,14 @@ import Testing
   }
 
   @Test(
-    "digests whose length fits several algorithms verify with whichever made them",
+    "digests whose length fits several algorithms are verified with the right one",
     arguments: [
       ("blake2b", "b2sum"), ("sha512", "sha512sum"), ("sha256", "sha256sum"), ("sha3-256", ""),
       ("sha3-512", ""), ("md5", "md5sum"),
       ("xxh128", ""), ("xxh3", ""), ("crc32", ""), ("sha1", "sha1sum"),
     ])
   func ambiguous(algorithm: String, tool: String) throws {
-    // As long as MD5, and no match for it: a fast checksum does not stand in for another digest unasked.
+    // An xxh128 digest is as long as an MD5 digest. The fast checksum is tried only on request.
     let named = algorithm == "xxh128" ? "-a xxh128" : ""
     let run = try t.shell(
       """
@@ -236,10 +238,10 @@ import Testing
   }
 
   @Test(
-    "every form that hash writes, check reads, and names survive in it",
+    "check reads each form that hash writes, with any names",
     arguments: ["gnu", "bsd", "hashdeep", "mtree", "json"])
   func forms(form: String) throws {
-    // The rows of hashdeep end at a newline, whatever the name holds.
+    // The rows of hashdeep end at a newline, also within a name.
     for name in NameTests.nasty
     where form != "hashdeep" || !name.bytes.contains(where: { [0x0a, 0x0d].contains($0) }) {
       try t.file(PathBytes("n").appending(name.bytes), name.bytes)
@@ -266,7 +268,7 @@ import Testing
     #expect(run.rows.count == 5)
   }
 
-  @Test("rows come as they are known, not at the end")
+  @Test("rows are printed as soon as they are known")
   func rowsComeEarly() throws {
     let run = try t.shell(
       """

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Published vectors through the command, and the stock tools for each algorithm.
+/// Published test vectors, given to the command, and a comparison with the stock tool of each algorithm.
 @Suite struct DigestTests {
   private let t: TreeFixture
 
@@ -15,7 +15,7 @@ import Testing
 
   /// From FIPS 180-4, FIPS 202, RFC 1321, RFC 7693, and the sources of xxHash and zlib.
   @Test(
-    "published vectors",
+    "the digests of published vectors are right",
     arguments: [
       ("sha256", [], "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
       ("sha256", abc, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -78,7 +78,7 @@ import Testing
   }
 
   @Test(
-    "openssl, xxhsum and rhash agree",
+    "openssl, xxhsum and rhash give the same digests",
     arguments: [
       ("sha3-256", "openssl dgst -sha3-256 -r", 64), ("sha3-512", "openssl dgst -sha3-512 -r", 128),
       ("xxh128", "xxhsum -H2", 32), ("blake3", "b3sum", 64), ("crc32", "rhash --simple --crc32", 8),
@@ -96,7 +96,7 @@ import Testing
     for index in stride(from: 0, to: rows.count - 1, by: 2) { #expect(rows[index] == rows[index + 1]) }
   }
 
-  @Test("several digests of one read stand one behind the other")
+  @Test("several digests of one reading are printed one after the other")
   func several() throws {
     try t.writeTree()
     let run = try t.batchproc("hash", "--tag", "-a", "md5", "-a", "sha256", "-a", "md5", "t/text", "t/empty")
@@ -112,7 +112,7 @@ import Testing
     #expect(deep.text == "0\n0\n", "\(deep.text)")
   }
 
-  @Test("bsdtar's mtree verifies here, and ours verifies there")
+  @Test("we verify bsdtar's mtree, and bsdtar verifies ours")
   func mtree() throws {
     try t.writeTree()
     let run = try t.shell(

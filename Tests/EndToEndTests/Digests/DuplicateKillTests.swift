@@ -3,16 +3,16 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Runs of `duplicates --link hard` that end before they are done: each name keeps its content, and the next run links the rest
-/// and removes what lies about.
+/// Runs of `duplicates --link hard` that are killed: each name keeps its content, and the next run links the
+/// other copies and removes the remains.
 @Suite(.timeLimit(.minutes(3))) struct DuplicateKillTests {
   private let t: TreeFixture
-  /// Contents of which there are copies.
+  /// The number of different contents.
   private static let groups = 12
 
   init() throws {
     t = try TreeFixture()
-    // Of each second content the files are read-only, as those of a version control are.
+    // The files of every second content are read-only, like those of a version control system.
     let made = try t.shell(
       """
       mkdir -p src/a/b src/c
@@ -24,12 +24,12 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// The names that have another content than before, or none.
+  /// The names whose content changed or is missing.
   private func lost() throws -> String {
     try t.shell("diff -rq -x '.batchproc-*' src w").text
   }
 
-  /// What has to hold after the end of a run, whatever the end was, and after the next one.
+  /// Checks the conditions that must hold after a run ended in any way, and after the next run.
   private func expectSafe(_ moment: String) throws {
     #expect(try lost() == "", "\(moment)")
     let next = try t.batchproc("duplicates", "-q", "--link", "hard", "w")
@@ -41,7 +41,7 @@ import Testing
     try t.shell("rm -rf w")
   }
 
-  @Test("killed at random moments")
+  @Test("a kill at a random moment loses nothing")
   func randomMoments() throws {
     let turns = Campaign.cases(40)
     for turn in 0..<turns {
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(
-    "killed at each step of a link", .enabled(if: Host.canTrace, "needs strace"),
+    "a kill at each step of a link loses nothing", .enabled(if: Host.canTrace, "needs strace"),
     arguments: [
       ("syncfs", 1), ("linkat", 1), ("linkat", 40), ("renameat", 1), ("renameat", 2), ("renameat", 70),
     ])
@@ -70,7 +70,7 @@ import Testing
     try expectSafe("\(call) \(turn)")
   }
 
-  @Test("several temporary files of a run that ended are removed, and are no copies")
+  @Test("several temporary files of a run that ended are removed, and do not count as copies")
   func leftFiles() throws {
     let run = try t.shell(
       """
@@ -83,7 +83,7 @@ import Testing
   }
 
   @Test(
-    "what a killed run left of a read-only file is removed for its owner too",
+    "a temporary name of a read-only file is removed when its owner runs the command again",
     .enabled(if: Host.canTrace && Host.canChangeUser, "needs strace and root"))
   func readOnly() throws {
     let run = try t.shell(
@@ -97,9 +97,9 @@ import Testing
     #expect(try lost() == "")
   }
 
-  @Test("a signal leaves whole links and no temporary file", .enabled(if: Host.canTrace, "needs strace"))
+  @Test("a signal leaves complete links and no temporary file", .enabled(if: Host.canTrace, "needs strace"))
   func signal() throws {
-    // Slowed, so that there is something left to link when the signal comes.
+    // The calls are slowed down, so that some links are not yet made when the signal arrives.
     let run = try t.shell(
       """
       cp -a src w; : >trace; strace -qq -f -o trace -e trace=renameat -e inject=renameat:delay_exit=20000 $BP duplicates -q --link hard w & p=$!
@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test(
-    "a call that fails is named, the rest is linked", .enabled(if: Host.canTrace, "needs strace"),
+    "a failing call is named, and all other copies are linked", .enabled(if: Host.canTrace, "needs strace"),
     arguments: ["linkat", "renameat"], ["EIO", "ENOSPC", "EDQUOT"])
   func failingCalls(call: String, error: String) throws {
     try t.shell("cp -a src w")
@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test(
-    "what is kept and cannot be brought to the disk takes the place of no copy",
+    "a copy is not replaced when the kept file cannot be synced",
     .enabled(if: Host.canTrace, "needs strace"))
   func failingSync() throws {
     try t.shell("cp -a src w")

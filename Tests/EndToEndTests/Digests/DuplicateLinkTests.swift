@@ -2,7 +2,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `duplicates --link`: what is linked, what is left alone and why, and what a fault leaves behind.
+/// `duplicates --link`: which copies are linked, which are not and why, and what is left after a fault.
 @Suite(.timeLimit(.minutes(2))) struct DuplicateLinkTests {
   private let t: TreeFixture
 
@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test(
-    "a dry run names what would be linked, and changes nothing; then the copies are names of the first file")
+    "a dry run names the copies and changes nothing; then the copies become names of the first file")
   func hard() throws {
     let run = try t.shell(
       """
@@ -44,7 +44,7 @@ import Testing
   }
 
   @Test(
-    "other owners, modes, attributes and file systems are left alone, and named with the reason",
+    "copies with another owner, mode, attribute or file system are not linked, and the reason is given",
     .enabled(if: Host.isRoot))
   func left() throws {
     let run = try t.shell(
@@ -71,7 +71,7 @@ import Testing
     #expect(try t.shell("stat -c '%h %a %u' src/u twin src/w").text == "1 644 65534\n2 644 0\n1 644 0\n")
   }
 
-  @Test("all names of a copy are linked when all of them are below the paths")
+  @Test("all names of a copy are linked when they are all below the paths")
   func names() throws {
     let run = try t.shell(
       "ln src/b src/b2; ln src/b src/d/b3; $BP duplicates -q --link hard src src/d; echo $?; stat -c %h src/a src/b2 src/d/b3"
@@ -79,7 +79,7 @@ import Testing
     #expect(run.text == "0\n5\n5\n5\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("no link is followed: neither one on the way nor one that takes the place of a copy")
+  @Test("no link is followed, neither on the way to a copy nor in the place of one")
   func links() throws {
     let run = try t.shell(
       """
@@ -108,19 +108,19 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("where no blocks can be shared that is said once, and nothing changes")
+  @Test("a file system that cannot share blocks is reported once, and no file is changed")
   func reflink() throws {
     let run = try t.shell(
       """
       before=$(find src -type f -printf '%p %i %T@\\n' | sort); $BP duplicates --link reflink src 2>errors; echo $?
       [ "$before" = "$(find src -type f -printf '%p %i %T@\\n' | sort)" ] || echo changed; seq 1000 | cmp - src/b; grep -c 'shares no blocks' errors
       """)
-    // A file system that shares blocks says nothing.
+    // A file system that can share blocks gives no message.
     #expect(run.text == "3\n1\n" || run.text == "0\n0\n", "\(run.text)\(run.errorText)")
   }
 
   @Test(
-    "on a file system that shares blocks copies take the room of one, and stay files of their own",
+    "on a file system that shares blocks, copies use the space of one file and stay separate files",
     .enabled(if: Host.isRoot), arguments: [Host.SharingFileSystem.btrfs, .xfs].filter(\.canBeMounted))
   func sharedBlocks(system: Host.SharingFileSystem) throws {
     let run = try t.shell(
@@ -136,7 +136,8 @@ import Testing
     #expect(run.text == "m/t/b => m/t/a\nm/t/d/c => m/t/a\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a folder that may not be written to is named, and the rest is linked", .enabled(if: Host.isRoot))
+  @Test(
+    "a folder without write permission is named, and all other copies are linked", .enabled(if: Host.isRoot))
   func refused() throws {
     let run = try t.shell(
       """

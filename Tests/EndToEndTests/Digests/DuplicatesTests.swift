@@ -2,7 +2,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `duplicates` beside sha256sum, and beside jdupes where that is installed.
+/// `duplicates`, compared with sha256sum, and with jdupes if it is installed.
 @Suite(.timeLimit(.minutes(2))) struct DuplicatesTests {
   private let t: TreeFixture
 
@@ -14,14 +14,14 @@ import Testing
       for i in $(seq 60); do seq $((i % 7)) $((i % 7 + 40)) >src/a/f$i; done
       for i in $(seq 5); do head -c 60000 /dev/zero | tr '\\0' $i >src/b/z$i; done
       cp src/b/z2 src/b/c/copy; cp src/b/z2 "src/b/c/$(printf 'line\\nbreak')"; ln src/b/z2 src/b/hard
-      # The same ends, and other bytes between them.
+      # The files have the same beginning and end, and different bytes between them.
       cp src/b/z3 src/b/c/near; printf x | dd of=src/b/c/near bs=1 seek=30000 conv=notrunc status=none
       : >src/empty1; : >src/empty2; ln -s a/f1 src/link; mkfifo src/pipe
       """)
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// The groups of a tree: of hard links the first name, without empty files.
+  /// The groups of the tree: the first name of each hard-linked file, and no empty files.
   private static let expected = """
     find src -type f ! -empty ! -name z2 -print0 | LC_ALL=C sort -z | xargs -0 sha256sum -z \
       | python3 -c '
@@ -40,7 +40,7 @@ import Testing
     print(sorted(sorted(n for n in g if n) for g in groups))'
     """
 
-  @Test("groups are those of the digests of all files, at every concurrency", arguments: [1, 2, 7, 32])
+  @Test("the groups are those of the digests of all files, at every concurrency", arguments: [1, 2, 7, 32])
   func groups(concurrency: Int) throws {
     let expected = try t.shell(Self.expected).text
     #expect(expected.contains("near") == false && expected.contains("break"))
@@ -51,7 +51,7 @@ import Testing
     #expect(rows.text.hasPrefix("3 files of 58.6 KiB:\n  src/b/hard\n"), "\(rows.text.prefix(80))")
   }
 
-  @Test("the cache takes the place of reading, and changes no group")
+  @Test("the cache replaces the reading of files, and the groups are the same")
   func cache() throws {
     let plain = try t.batchproc("duplicates", "-q", "--format", "fdupes", "src").text
     for _ in 0..<2 {
@@ -63,7 +63,8 @@ import Testing
   }
 
   @Test(
-    "a file that cannot be read is named and ends with 3; none at all ends with 1", .enabled(if: Host.isRoot))
+    "a file that cannot be read is named and gives 3, and a run in which none can be read gives 1",
+    .enabled(if: Host.isRoot))
   func failures() throws {
     let missing = try t.batchproc("duplicates", "nothing")
     #expect(missing.status == 1 && missing.errorText.contains("nothing"), "\(missing.errorText)")
@@ -74,7 +75,7 @@ import Testing
     #expect(run.status == 3 && run.errorText.contains("src/b/c/lost"), "\(run.errorText)")
   }
 
-  @Test("JSON lines have the schema of the documents and end with the summary", .enabled(if: Host.hasPython))
+  @Test("JSON lines follow the documented schema and end with the summary", .enabled(if: Host.hasPython))
   func json() throws {
     let run = try t.shell(
       """

@@ -3,7 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What released versions wrote is read by this one. `Tests/Golden/make.sh` made the files of each version.
+/// This version reads the files that released versions wrote. `Tests/Golden/make.sh` made the files of each
+/// version.
 @Suite(.timeLimit(.minutes(2))) struct GoldenTests {
   private static let folder = Repository.root.appendingPathComponent("Tests/Golden").path
   static let versions = ["0.2.0"]
@@ -13,7 +14,7 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  /// Runs a script with the files of a version in `$G`, and the script that lists a tree as `$LIST`.
+  /// Runs a script with the files of a version in `$G`, and with the script that lists a tree in `$LIST`.
   private func script(_ version: String, _ script: String, _ more: [String: String] = [:]) throws -> Outcome {
     let paths = ["G": "\(Self.folder)/\(version)", "LIST": "\(Self.folder)/list.sh"]
     return try t.shell("set -o pipefail; " + script, environment: paths.merging(more) { $1 })
@@ -24,7 +25,7 @@ import Testing
   }
 
   @Test(
-    "tar archives are verified, listed and extracted, with their index and without", arguments: versions,
+    "tar archives are verified, listed and extracted, with their index and without it", arguments: versions,
     tarForms)
   func tarArchives(_ version: String, _ form: String) throws {
     expectSuccess(
@@ -42,7 +43,7 @@ import Testing
 
   @Test("cpio, zip and 7z archives are verified and extracted", arguments: versions, otherForms)
   func otherArchives(_ version: String, _ form: String) throws {
-    // They hold times to the second, or to 100 ns.
+    // These formats store times to the second, or to 100 ns.
     expectSuccess(
       try script(
         version,
@@ -53,7 +54,7 @@ import Testing
         """))
   }
 
-  @Test("manifests of every form hold, and find a change", arguments: versions)
+  @Test("manifests of each form are verified, and find a change", arguments: versions)
   func manifests(_ version: String) throws {
     expectSuccess(
       try script(
@@ -84,7 +85,7 @@ import Testing
   }
 
   @Test(
-    "each snapshot of a set is restored, drilled, listed; a backup goes on from the last one",
+    "each snapshot of a set is restored, drilled and listed, and a backup continues the set",
     arguments: versions)
   func snapshots(_ version: String) throws {
     expectSuccess(
@@ -109,8 +110,8 @@ import Testing
 
   @Test("a digest cache is used", arguments: versions)
   func cache(_ version: String) throws {
-    // A row of the cache is put under the file system, the inode and the time of status of a file that has other bytes:
-    // the digest of the cache is printed, which shows that the row was read.
+    // A row of the cache is stored under the file system, inode and status time of a file with other bytes.
+    // The printed digest is that of the cache, which proves that the row was read.
     let run = try script(
       version,
       """

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `hash --cache`: the same rows, without opening what has not changed.
+/// `hash --cache`: the rows are the same, and unchanged files are not opened.
 @Suite(.timeLimit(.minutes(2))) struct HashCacheTests {
   private let t: TreeFixture
 
@@ -26,14 +26,14 @@ import Testing
     try t.preloadClock()
   }
 
-  /// A day later by the clock of the program: what is new counts as settled.
+  /// Runs a script with the program's clock a day later, so that new files count as settled.
   private func later(_ script: String) throws -> Outcome {
     try t.shell(
       "export XDG_CACHE_HOME=$PWD/cache; later() { LD_PRELOAD=$PWD/preload.so $BP \"$@\"; }\n\(script)")
   }
 
   @Test(
-    "what is known is not opened, and the rows are the same at every concurrency",
+    "known files are not opened, and the rows are the same at every concurrency",
     .enabled(if: Host.canTrace && Host.canPreload))
   func unopened() throws {
     let run = try later(
@@ -46,13 +46,13 @@ import Testing
     #expect(run.text == "0\n60\n700\n600\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("what changed shortly before it was read is not stored")
+  @Test("a file that changed shortly before it was read is not stored")
   func racy() throws {
     let run = try later("for n in 1 2; do $BP hash --cache src 2>&1 >/dev/null; done | grep -c known")
     #expect(run.text == "0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("other bytes under the same size and time are ROT", .enabled(if: Host.hasPython && Host.canPreload))
+  @Test("other bytes with the same size and time are ROT", .enabled(if: Host.hasPython && Host.canPreload))
   func rot() throws {
     let run = try later(
       "later hash -q --cache src >/dev/null; python3 rot.py src/f7; for n in 1 2; do later hash -q --cache src 2>&1 >/dev/null | sed 's/ROT.*/ROT/'; done; later hash -q --cache src >/dev/null 2>&1; echo $?"
@@ -77,7 +77,7 @@ import Testing
       run.text == "m/f\nm/f\n0\nbatchproc: warning: m/f: ROT\nm/f\n4\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("a damaged or old database is made anew, with a message; several runs share one")
+  @Test("a damaged or old database is replaced with a message, and several runs share one")
   func damaged() throws {
     let run = try later(
       """
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test(
-    "what a program writes through a mapping is found by hash --cache and by the next backup, and a new program's writes too",
+    "hash --cache and the next backup find writes through a mapping, also of a program that starts later",
     .enabled(if: Host.canMountImages && Host.hasPython && Host.canPreload))
   func mapped() throws {
     let run = try later(
@@ -104,7 +104,7 @@ import Testing
           page[0:4] = word[0:4].encode()
           print('written', flush=True)
       END
-      # What was written is ten seconds old to the program, and the page is dirty.
+      # For the program the write is ten seconds old, and the page is still dirty.
       export SHIFT=10
       unshare -m bash -c 'later() { LD_PRELOAD=$PWD/preload.so $BP "$@"; }
       mount -o loop image m; head -c 4096 /dev/zero >m/f; sync m/f

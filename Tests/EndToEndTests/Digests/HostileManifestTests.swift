@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
 
-/// Manifests that somebody else put into the folder of a set: what they name is neither removed nor read.
+/// Manifests that another user put into the folder of a set: paths that they name are neither removed nor
+/// read.
 @Suite(.timeLimit(.minutes(2))) struct HostileManifestTests {
   private let t: TreeFixture
 
@@ -13,8 +14,8 @@ import Testing
     try #require(made.status == 0)
   }
 
-  /// Shell functions that write manifests with a right digest: `manifest STAMP SEQUENCE HEADER ROWS NEEDS`, where
-  /// the last three are lines or parts of them that replace the usual ones.
+  /// Shell functions that write manifests with a right digest: `manifest STAMP SEQUENCE HEADER ROWS NEEDS`,
+  /// in which the last three replace the usual lines or parts of them.
   private static let tools = #"""
     M=18446744073709551615
     manifest() {
@@ -37,13 +38,13 @@ import Testing
     """#
 
   @Test(
-    "nothing that a manifest names outside of the set is removed",
+    "no file outside of the set is removed, whatever a manifest names",
     arguments: [
       #"manifest 20200101T000000Z 1 "$(header 20200101T000000Z 1 '../victim\u0000')""#,
       #"manifest 20200101T000000Z 1 "$(header 20200101T000000Z 1 '../deep/../victim\u0000')""#,
       #"manifest 20200101T000000Z 1 '' '' '{"type":"needs","archive":"x/../../victim\u0000","files":0,"bytes":0}'"#,
       #"manifest 20200101T000000Z 1 '' '' '{"type":"needs","archive":"x/../../victim","files":0,"bytes":0}'"#,
-      // That of another snapshot, and of another set.
+      // The header of another snapshot, and of another set.
       #"manifest 20200101T000000Z 1 "$(header 20200102T000000Z 1)""#,
       #"manifest 20200101T000000Z 1 "$(header 20200101T000000Z 1 other)""#,
     ])
@@ -57,13 +58,13 @@ import Testing
         $BP backup -q --to set --keep-last 1 src 2>errors; echo $?; grep -c 'backup-20200101T000000Z.manifest: ' errors; sums
         ls set | grep -c '^backup-.*manifest'
         """)
-    // The backup adds its manifest, and removes none.
+    // The backup adds its manifest and removes none.
     #expect(
       run.text == "victim\nvictim\n5\n1\n1\nvictim\nvictim\n5\n3\n1\nvictim\nvictim\n6\n3\n",
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("what is in a damaged manifest decides about no removal")
+  @Test("a damaged manifest prevents all removals")
   func damagedRows() throws {
     let run = try t.shell(
       Self.tools + """
@@ -79,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "numbers at the ends of their ranges end no process",
+    "extreme numbers do not crash the program",
     arguments: [
       #"manifest 20261101T000000Z $M"#,
       #"manifest 20261101T000000Z 9007199254740992"#,
@@ -104,7 +105,7 @@ import Testing
             'restore -C out set' 'drill --all set' 'backup -n --to set src' 'backup --allow-empty --to set src' 'backup --to set src'; do
           $BP $command >out.txt 2>errors; s=$?
           [ $s -lt 128 ] && [ $s != 64 ] || { echo "$command: $s"; cat errors; }
-          # What is refused is named.
+          # A refused manifest is named.
           [ $s = 0 ] || grep -q 'set/\\|20261101T000000Z\\|no such snapshot' errors || { echo "$command: $s"; cat errors out.txt; }
         done
         cat victim

@@ -2,7 +2,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// `-a blake3` beside stock `b3sum`.
+/// `-a blake3`, compared with the stock tool `b3sum`.
 @Suite(.timeLimit(.minutes(3))) struct StockBlake3Tests {
   private let t: TreeFixture
 

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Encrypted archives against the tools of age.
+/// Encrypted archives, compared with the tools of age.
 @Suite(
   .enabled(if: (try? Outcome(shell: "command -v age"))?.status == 0, "age is not installed"),
   .timeLimit(.minutes(3)))
@@ -18,7 +18,7 @@ struct EncryptionTests {
       """)
   }
 
-  @Test("keygen writes what age-keygen reads, for its owner alone, and never replaces a file")
+  @Test("keygen writes a file that age-keygen reads, that only its owner may read, and never replaces one")
   func keygen() throws {
     let run = try t.shell(
       """
@@ -29,7 +29,7 @@ struct EncryptionTests {
   }
 
   @Test(
-    "age opens our archives and tar reads them",
+    "age decrypts our archives and tar reads them",
     arguments: ["tar.zst", "tar.gz", "tar", "tar.xz", "zip"])
   func stock(format: String) throws {
     let run = try t.shell(
@@ -45,7 +45,7 @@ struct EncryptionTests {
   }
 
   @Test(
-    "what age wrote is printed as it was: binary, in armor, from a pipe, at the ends of chunks",
+    "data that age encrypted is printed unchanged: binary, in armor, from a pipe, at the ends of chunks",
     arguments: [0, 1, 65_535, 65_536, 65_537, 1_000_000])
   func fromAge(size: Int) throws {
     let run = try t.shell(
@@ -59,7 +59,7 @@ struct EncryptionTests {
     #expect(run.errorText.isEmpty)
   }
 
-  @Test("a passphrase comes from a file that nobody else may read")
+  @Test("a passphrase is read from a file that no other user may read")
   func passphrase() throws {
     let run = try t.shell(
       """
@@ -75,7 +75,7 @@ struct EncryptionTests {
     #expect(run.errorText.contains("another passphrase"))
   }
 
-  @Test("a member is read through the index, and damage beside it does not matter")
+  @Test("a member is read by the index, also when other parts are damaged")
   func inPart() throws {
     let run = try t.shell(
       """
@@ -94,7 +94,7 @@ struct EncryptionTests {
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("flips and cuts of an encrypted archive are differences")
+  @Test("flipped bits and cuts of an encrypted archive give status 4")
   func damage() throws {
     let run = try t.shell(
       """
@@ -114,11 +114,11 @@ struct EncryptionTests {
       EOF
       python3 damage.py \(Campaign.cases(2000))
       """, seconds: 170)
-    // A file that is cut in its first bytes is not an age file any more, and no archive.
+    // A file that is cut within its first bytes is not recognised as an age file, nor as an archive.
     #expect(run.text.isEmpty, "\(run.text)\(run.errorText)")
   }
 
-  @Test("keys stay out of messages, JSON, the settings and core files")
+  @Test("keys do not appear in messages, JSON, settings and core files")
   func secrecy() throws {
     let run = try t.shell(
       """

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The packages that `make deb` and `make dist` make.
+/// The packages that `make deb` and `make dist` build.
 @Suite(.serialized) struct PackageTests {
   private let t: TreeFixture
   private static let root = Repository.root.path
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "the Debian package installs, runs and goes away",
+    "the Debian package can be unpacked, and its program, files and checksums are right",
     .enabled(if: hasDebianTools && Campaign.isFull, "needs Debian's tools; a part of the campaign"))
   func debian() throws {
     let file = try package("deb")
@@ -47,14 +47,14 @@ import Testing
       unit.text.hasPrefix("ExecStart=/usr/bin/batchproc --profile %i\n")
         && unit.text.hasSuffix("/root/usr/bin/batchproc\n0\n"),
       "\(unit.text)\(unit.errorText)")
-    // A binary that is built for debugging looks for the libraries of Swift where the compiler is.
+    // A debug build looks for the Swift libraries in the folder of the compiler.
     let lint = try t.shell(
       "command -v lintian >/dev/null || exit 0; lintian --no-cfg '\(file)' 2>/dev/null | grep '^E:' | grep -v RUNPATH"
     )
     #expect(lint.text == "")
   }
 
-  @Test("the tarball holds its manifest")
+  @Test("the tarball has a valid manifest")
   func tarball() throws {
     let file = try package("dist")
     let check = try t.shell(

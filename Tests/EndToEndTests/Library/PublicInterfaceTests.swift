@@ -3,9 +3,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How large the public interface is, as the compiler has it.
+/// The size of the public interface, from the symbol graph of the compiler.
 @Suite struct PublicInterfaceTests {
-  /// The part of a symbol graph that is looked at.
+  /// The part of a symbol graph that the tests read.
   private struct Graph: Decodable {
     struct Symbol: Decodable {
       struct Kind: Decodable { let identifier: String }
@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  /// The types at the outer level.
+  /// The types that are not nested.
   private static func outerTypes(_ symbols: [Graph.Symbol]) -> Set<String> {
     Set(
       symbols.filter { types.contains($0.kind.identifier) && $0.pathComponents.count == 1 }.map {
@@ -40,7 +40,7 @@ import Testing
       })
   }
 
-  @Test("the engine and its outputs have 45 public types at most")
+  @Test("the engine and its outputs have at most 45 public types")
   func engine() throws {
     let engine = Self.outerTypes(try Self.symbols(of: "BatchEngine"))
     let outputs = Self.outerTypes(try Self.symbols(of: "BatchOutputs"))
@@ -48,7 +48,7 @@ import Testing
     #expect(engine.count + outputs.count <= 45, "\(engine.union(outputs).sorted())")
   }
 
-  @Test("the jobs have 25 public types at most, of which each and each call has a comment")
+  @Test("the jobs have at most 25 public types, and each type and call of Batch has a comment")
   func jobs() throws {
     let symbols = try Self.symbols(of: "BatchCore")
     let outer = Self.outerTypes(symbols)

@@ -4,17 +4,17 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a worker, a source or a collector must not do does not compile.
+/// Code that a worker, a source or a collector may not use does not compile.
 ///
-/// Each case is a function that the compiler checks twice against the modules of this test run. The two texts differ in one
-/// line, which mostly names the context of a role: the one that may do what the function does, and the one that may not.
+/// The compiler checks each case twice against the modules of this test run. The two texts differ in one
+/// line, which usually names the context of a role: one that may make the call, and one that may not.
 @Suite struct RoleTests {
   private struct Case {
     let name: String
     let allowed: String
     let refused: String
     let end: String
-    /// What the error of the refused line says.
+    /// A part of the error message for the refused line.
     let error: String
 
     init(
@@ -114,13 +114,13 @@ import Testing
       refused: "let right: ReadingRight? = ReadingRight()", error: "inaccessible due to 'internal'"),
   ]
 
-  /// Checks texts, each as a file of its own, in one run of the compiler.
+  /// Checks texts, each as a separate file, in one run of the compiler.
   ///
   /// - Returns: the errors of each text.
   private func errors(of texts: [String]) throws -> [[String]] {
     let t = try TreeFixture()
     for (index, text) in texts.enumerated() {
-      // The names of functions and constants are private to their files.
+      // Functions and constants get private names, so that the files do not conflict.
       try t.file(
         PathBytes("\(index).swift"),
         """
@@ -142,7 +142,7 @@ import Testing
     return found
   }
 
-  @Test("what a role may not do does not compile, and compiles where one line names another role")
+  @Test("a forbidden call of a role does not compile, and compiles with the context of another role")
   func roles() throws {
     let found = try errors(
       of: Self.cases.flatMap { ["\($0.allowed)\n\($0.end)", "\($0.refused)\n\($0.end)"] })

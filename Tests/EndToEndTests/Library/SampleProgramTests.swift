@@ -4,22 +4,22 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The programs under `samples/`, each built from a package of its own through the public interface alone.
+/// The programs under `samples/`, each built as a separate package that uses only the public interface.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["BATCHPROC_CAMPAIGN"] != nil))
 struct SampleProgramTests {
   private static let samples = Repository.root.appendingPathComponent("samples").path
 
-  @Test("the samples build and do what they say")
+  @Test("the samples can be built, and process a folder")
   func samples() throws {
     let t = try TreeFixture()
     try t.shell("mkdir d; printf 'a\\r\\nb\\r\\n' >d/x; printf 'c\\n' >d/y")
-    // Each reads what those before it wrote as well.
+    // Each program also reads the outputs of the programs before it.
     let ends = [
       ("LineCount", "2 files, 0 failed\n"), ("LineEnds", "2 files written, 0 failed\n"),
       ("Rot13", "4 files written, 0 failed\n"),
     ]
     for (name, end) in ends {
-      // Without HOME, swift makes its folders in one that it guesses.
+      // Without HOME, swift guesses a home folder and makes its folders there.
       let run = try t.shell(
         "HOME=$PWD swift build -q --package-path \(Self.samples)/\(name) --scratch-path b && b/debug/\(name) d && rm -r b"
       )
@@ -30,7 +30,7 @@ struct SampleProgramTests {
     #expect(try t.shell("od -c d/x.unix | head -n 1").text.contains("a  \\n   b  \\n"))
   }
 
-  @Test("the server runs several jobs, shows how far they are, cancels one of them, and ends with its input")
+  @Test("the server runs several jobs, reports their progress, cancels one, and ends with its input")
   func server() throws {
     let t = try TreeFixture()
     let build = try t.shell(
@@ -49,7 +49,7 @@ struct SampleProgramTests {
     #expect(lines.contains("refused nonsense"))
     #expect(t.names(in: "one").count == 400)
 
-    // Jobs that would take minutes. At INT the standard input stays open.
+    // These jobs would take minutes. With INT, standard input stays open.
     try t.shell("rm one/*.zst two/*.zst")
     for end in ["echo 'cancel a' >&3; exec 3>&-", "kill -INT $server"] {
       let stopped = try t.shell(
@@ -65,7 +65,7 @@ struct SampleProgramTests {
   }
 }
 
-/// The same programs against the modules that were built for the tests: a moment in place of a build.
+/// Type-checks the same programs against the modules of the tests, which is faster than building them.
 @Suite struct SampleSourceTests {
   @Test(
     "the samples, which are the listings of the articles, compile",

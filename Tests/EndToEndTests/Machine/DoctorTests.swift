@@ -8,7 +8,7 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  /// The events of `doctor --json` under a command that limits it, by name.
+  /// The events of `doctor --json` by name, under a command that sets limits.
   private func facts(_ prefix: String, _ folder: String = ".") throws -> [String: [String: Any]] {
     let run = try t.shell("\(prefix) $BP doctor --json \(folder)")
     try #require(run.status == 0, "\(run.errorText)")
@@ -24,27 +24,27 @@ import Testing
     facts[name]?["value"] as? Int
   }
 
-  @Test func oneProcessorBinds() throws {
+  @Test func oneProcessorIsTheLimit() throws {
     let facts = try facts("taskset -c 0")
     #expect(number(facts, "cpu_affinity") == 1)
     #expect(facts["computing_cpu_affinity"]?["binds"] as? Bool == true)
     #expect(number(facts, "concurrency_start") == 1)
   }
 
-  @Test func fewDescriptorsBind() throws {
+  @Test func fewDescriptorsAreTheLimit() throws {
     let facts = try facts("ulimit -n 32;")
     #expect(number(facts, "open_files_soft") == 32)
     #expect(number(facts, "open_files_hard") == 32)
     #expect(facts["waiting_descriptors"]?["binds"] as? Bool == true)
     let most = try #require(number(facts, "concurrency_most"))
     #expect((1...8).contains(most))
-    // A run under the same limit obeys.
+    // A run with the same limit respects it.
     try t.shell("mkdir t; for n in $(seq 300); do echo $n >t/$n; done")
     let run = try t.shell("ulimit -n 32; $BP hash t | sha256sum; $BP hash -j 1 t | sha256sum")
     #expect(Set(run.text.split(separator: "\n")).count == 1, "\(run.errorText)")
   }
 
-  @Test func printsWhatHoldsAndLeavesTheFolderAsItWas() throws {
+  @Test func printsItsFactsAndLeavesTheFolderUnchanged() throws {
     try t.file("d/file", "")
     let run = try t.batchproc("doctor", "d")
     #expect(run.status == 0)
@@ -57,7 +57,7 @@ import Testing
     #expect(run.errors.isEmpty)
   }
 
-  @Test func aFolderThatIsNotThereIsAnError() throws {
+  @Test func aMissingFolderIsAnError() throws {
     let run = try t.batchproc("doctor", "none")
     #expect(run.status == 1)
     #expect(run.text.contains("PROCESSORS"))
@@ -65,7 +65,7 @@ import Testing
   }
 
   @Test(
-    "where the mount does not answer the rest is printed", .enabled(if: Host.canPreload),
+    "the other facts are printed when a mount does not respond", .enabled(if: Host.canPreload),
     arguments: ["", "--json"])
   func silence(option: String) throws {
     try t.preload(
@@ -90,7 +90,7 @@ import Testing
     #expect(errors.contains(message), "\(errors)")
   }
 
-  @Test func showsAndUsesWhatWasSavedForTheDevice() throws {
+  @Test func showsAndUsesTheNumberSavedForTheDevice() throws {
     let environment = ["XDG_STATE_HOME": String(decoding: t.root.bytes, as: UTF8.self)]
     let id = try #require(DeviceFacts.fileSystemID(of: t.root))
     try t.file("batchproc/devices", "\(id) 7\n")

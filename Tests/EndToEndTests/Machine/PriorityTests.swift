@@ -4,13 +4,13 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The nice value and the class of I/O of all threads of the process, not only of the first one.
+/// The nice value and the I/O class of all threads of the process, not only of the first one.
 @Suite(.timeLimit(.minutes(3))) struct PriorityTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let prefix: String
     let options: String
     let nice: String
-    /// What ionice prints; nil where it is that of the test.
+    /// The output of ionice; nil means the class of the tests.
     var ioClass: String?
 
     var testDescription: String { "\(prefix) batchproc hash \(options)" }
@@ -31,16 +31,16 @@ import Testing
     Case(prefix: "nice -n -5", options: "--qos utility", nice: "10"),
   ]
 
-  /// The nice value of the tests, which programs begin with.
+  /// The nice value of the tests, which started programs inherit.
   private static let own = Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0))
 
-  /// The nice value that a run has to have: what `nice` gives it is added to that of the tests; --qos only raises it.
+  /// The expected nice value of a run: `nice` adds to the value of the tests, and --qos only raises it.
   private static func value(of one: Case) -> Int {
     let given = min(19, own + (one.prefix.split(separator: " ").last.flatMap { Int($0) } ?? 0))
     return one.options.contains("--qos") ? max(given, Int(one.nice) ?? 0) : given
   }
 
-  /// Prints the nice values, then the classes of I/O, of all threads of `$pid`, each once, in one line.
+  /// Prints the nice values and then the I/O classes of all threads of `$pid` in one line, each once.
   private static let show = """
     show() {
       cut -d" " -f19 /proc/$pid/task/*/stat 2>/dev/null | sort -u | tr '\\n' ' '
@@ -48,8 +48,8 @@ import Testing
     }
     """
 
-  /// Looks at a run that has begun with standard input, and at one that has come to it behind large files, which
-  /// several threads have hashed.
+  /// Checks two runs: one that begins with standard input, and one that reaches standard input after large
+  /// files, which several threads hash.
   private func check(_ one: Case, as user: String) throws {
     let t = try TreeFixture()
     let run = try t.shell(
@@ -75,22 +75,22 @@ import Testing
     }
   }
 
-  @Test("all threads have the nice value that is asked for", arguments: cases)
+  @Test("all threads have the requested nice value", arguments: cases)
   func niceness(_ one: Case) throws { try check(one, as: "") }
 
   @Test(
-    "all threads of root have it, where libdispatch may set any value",
+    "all threads of root have the requested value, although libdispatch may set any value",
     .enabled(if: Host.isRoot, "needs root"), arguments: ofRoot)
   func nicenessOfRoot(_ one: Case) throws { try check(one, as: "") }
 
   @Test(
-    "all threads of another user have it", .enabled(if: Host.isRoot, "needs root"),
+    "all threads of another user have the requested value", .enabled(if: Host.isRoot, "needs root"),
     arguments: cases)
   func nicenessOfUser(_ one: Case) throws {
     try check(one, as: "setpriv --reuid=65534 --regid=65534 --clear-groups")
   }
 
-  @Test("a hook has the nice value and the capabilities that the program was started with")
+  @Test("a hook has the nice value and the capabilities with which the program was started")
   func hooks() throws {
     let t = try TreeFixture()
     let run = try t.shell(

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Signals in the middle of a run. It is held there by an input that does not end: a FIFO that is kept open.
+/// Signals in the middle of a run, which waits for an input that does not end: a FIFO that is kept open.
 @Suite struct SignalTests {
   private let t: TreeFixture
 
@@ -14,7 +14,7 @@ import Testing
     try t.shell("mkfifo input")
   }
 
-  /// A run that has written some rows to its temporary file and waits for the rest of standard input.
+  /// A run that has written some rows to its temporary file and waits for more standard input.
   private func waiting(_ script: String = "exec $BP hash -o m t - 0<>input") throws -> RunningProgram {
     let program = try t.startShell(script)
     try #require(eventually { !t.temporaries().isEmpty && program.handlesSignals })
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "a signal ends the run by that signal; there is no file and no temporary file",
+    "a signal ends the run by that signal, and leaves neither a file nor a temporary file",
     arguments: [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGTERM), (SIGQUIT, SIGQUIT)])
   func stops(sent: Int32, seen: Int32) throws {
     let program = try waiting("ulimit -c 0; exec $BP hash -o m t - 0<>input")
@@ -33,7 +33,7 @@ import Testing
     #expect(!run.errorText.contains("hashed"))
   }
 
-  @Test("a signal ends the reading of a file that is large", arguments: [SIGINT, SIGTERM], ["1", "2"])
+  @Test("a signal ends the reading of a large file", arguments: [SIGINT, SIGTERM], ["1", "2"])
   func stopsWithinFile(number: Int32, concurrency: PathBytes) throws {
     try t.shell("truncate -s 4T t/huge")
     let program = try t.start(["hash", "-j", concurrency, "--max-hole", "5T", "-o", "m", "t"])
@@ -51,7 +51,7 @@ import Testing
     #expect(program.wait().ending == .signal(number))
   }
 
-  @Test("a shell sees the signal, so that its loop ends as well")
+  @Test("a shell notices that the program ended by a signal, so its loop ends as well")
   func shellSeesIt() throws {
     let run = try t.shell(
       """
@@ -63,7 +63,7 @@ import Testing
     #expect(run.text == "143\n")
   }
 
-  @Test("a second signal, one after a stop, and many at once end it all the same")
+  @Test("a second signal, one after a stop, and many at once also end the run")
   func manySignals() throws {
     let program = try waiting()
     program.signal(SIGSTOP)
@@ -78,13 +78,14 @@ import Testing
 
   @Test("a second signal ends a run that cannot end by itself")
   func secondSignal() throws {
-    // Messages that nobody reads hold the run up.
+    // The run is blocked since its messages are not read.
     try t.shell(
       "mkfifo messages; cd t; for i in $(seq 3000); do ln -s nowhere link-with-a-long-name-$i; done")
     let program = try t.startShell("exec 8<>messages; exec $BP hash -v -o m t 2>messages")
     try #require(eventually { t.isFull("messages") && program.handlesSignals })
     program.signal(SIGINT)
-    // One that comes before the first was looked at counts as the same, as signals do.
+    // A second signal that arrives before the first one was handled is merged with it, so it is sent
+    // repeatedly.
     let isEnded = eventually {
       program.signal(SIGINT)
       usleep(10_000)
@@ -96,7 +97,7 @@ import Testing
     #expect(!t.exists("m"))
   }
 
-  @Test("a reader of the output that does not read does not hold a signal up")
+  @Test("a signal ends a run whose output is not read")
   func stuckReader() throws {
     try t.shell("mkfifo output; cd t; for i in $(seq 3000); do : >file-with-a-long-name-$i; done")
     let program = try t.startShell("exec 8<>output; exec $BP hash t >output")
@@ -105,7 +106,7 @@ import Testing
     #expect(program.wait().ending == .signal(SIGINT))
   }
 
-  @Test("USR1 prints the state of the run and the files in progress, and the run goes on")
+  @Test("USR1 prints the state of the run and the files in progress, and the run continues")
   func state() throws {
     let writer = t.path("input").withCString { open($0, O_RDWR | O_CLOEXEC) }
     try #require(writer >= 0)
@@ -120,7 +121,7 @@ import Testing
     let run = program.wait()
     #expect(run.status == 0)
     let line = try #require(run.errorText.split(separator: "\n").first)
-    // One of them may be done already, or more.
+    // One file may be done already, or more.
     #expect(line.contains(" file"), "\(run.errorText)")
     #expect(t.names() == ["input", "m", "t"])
   }
@@ -135,7 +136,7 @@ import Testing
     #expect(program.wait().status == 0)
   }
 
-  @Test("after a kill there is no file, and the next run removes what was left")
+  @Test("a killed run leaves no final file, and the next run removes its temporary file")
   func kill() throws {
     let program = try waiting()
     program.signal(SIGKILL)
@@ -146,7 +147,7 @@ import Testing
     #expect(t.names() == ["input", "m", "t"])
   }
 
-  @Test("the temporary file of a run that is alive is left alone")
+  @Test("the temporary file of a live run is kept")
   func livingTemporary() throws {
     let program = try waiting()
     #expect(try t.batchproc("hash", "-q", "-o", "other", "t").status == 0)
@@ -156,7 +157,7 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("killed at any moment, the name holds the old file or the complete new one")
+  @Test("after a kill at any moment the name holds the old file or the complete new one")
   func killedAnywhere() throws {
     let run = try t.shell(
       """

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Runs on a device whose opens and reads take their time, with real concurrency.
+/// Runs on a simulated device whose opens and reads take time, with real threads.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct SlowDeviceTests {
   private let t: TreeFixture
 
@@ -25,14 +25,14 @@ import Testing
     ]
   }
 
-  /// The most requests at once, as the device saw them.
+  /// The greatest number of concurrent requests that the device saw.
   private func mostRequests() throws -> Int {
     let text = try String(
       contentsOfFile: String(decoding: t.root.bytes, as: UTF8.self) + "/log", encoding: .utf8)
     return Int(text.split(whereSeparator: \.isWhitespace).last ?? "") ?? 0
   }
 
-  @Test func autoMakesUseOfAWideDevice() throws {
+  @Test func autoUsesAWideDevice() throws {
     let run = try t.batchproc(
       ["hash", "--json", "--stride", "4", "t"], environment: environment("10000:64"))
     #expect(run.status == 0)
@@ -45,7 +45,7 @@ import Testing
     #expect(rows.count == 600)
   }
 
-  @Test func rowsAreTheSameAtAnyNumber() throws {
+  @Test func rowsAreTheSameAtAnyConcurrency() throws {
     let one = try t.batchproc("hash", "-j", "1", "t")
     let auto = try t.batchproc(["hash", "-v", "--stride", "4", "t"], environment: environment("5000:32"))
     #expect(auto.status == 0)
@@ -59,7 +59,7 @@ import Testing
       ["hash", "-v", "-j", "2", "--stride", "4", "t"], environment: environment("1000:64"))
     #expect(!run.errorText.contains("concurrency"))
     #expect(!run.errorText.contains("at the end"))
-    // Two files and the folders that are read ahead.
+    // Two files, and the folders that are read ahead.
     #expect(try mostRequests() <= 5)
   }
 }

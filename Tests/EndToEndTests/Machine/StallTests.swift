@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Runs that make no progress, since a read does not come back: it is held until a file `go` appears.
+/// Runs without progress, in which a read does not return until a file `go` appears.
 @Suite(.enabled(if: Host.canPreload), .timeLimit(.minutes(3))) struct StallTests {
   private let t: TreeFixture
 
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(
-    "a stall is told once, with the files in progress and their age, and the run goes on",
+    "a stall is reported once, with the files in progress and their age, and the run continues",
     arguments: [1, 2, 7])
   func warning(concurrency: Int) throws {
     let run = try t.shell(
@@ -56,7 +56,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("--json has a line for each file in progress, as a line of its own type")
+  @Test("--json has a separate line for each file in progress")
   func events() throws {
     let run = try t.shell(
       """
@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test(
-    "standard input whose writer does not write is a stall, and --stall-timeout ends the run as a fatal error does"
+    "a stall on standard input is noticed too, and --stall-timeout ends the run like a fatal error"
   )
   func standardInput() throws {
     let run = try t.shell(
@@ -84,7 +84,7 @@ import Testing
     #expect(run.text == "1\n1\n1\n1\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("--stall-timeout ends a backup whose read does not come back: hooks run, and the set is unlocked")
+  @Test("--stall-timeout ends a backup whose read does not return: hooks run, and the set is unlocked")
   func backup() throws {
     let run = try t.shell(
       """

@@ -18,7 +18,7 @@ import Testing
     ["XDG_STATE_HOME": String(decoding: t.root.bytes, as: UTF8.self) + "/state"]
   }
 
-  @Test(arguments: ["hash", "compress", "archive"]) func endsWithALineToPaste(job: String) throws {
+  @Test(arguments: ["hash", "compress", "archive"]) func endsWithACommandLine(job: String) throws {
     let before = try t.shell("find t -printf '%p %s %T@\\n' | sort").text
     let run = try t.batchproc(["tune", "--job", PathBytes(job), "--seconds", "1", "--max", "4", "t"])
     #expect(run.status == 0, "\(run.errorText)")
@@ -29,12 +29,12 @@ import Testing
     #expect(run.text.contains("warm") || run.text.contains("cold"))
     #expect(run.errorText.contains("measured "))
     #expect(try t.shell("find t -printf '%p %s %T@\\n' | sort").text == before)
-    // The line can be pasted.
+    // The command line works.
     if job == "hash" { #expect(try t.shell("\(line.replacing("batchproc ", with: "$BP "))").status == 0) }
   }
 
   @Test func savesTheNumberForTheDevice() throws {
-    // Of one number alone it is known which is best, however busy the machine is.
+    // With only one number allowed, the best one does not depend on the load of the machine.
     let run = try t.batchproc(
       ["tune", "--seconds", "1", "--max", "1", "--save", "--plot", "curve.svg", "t"], environment: state)
     #expect(run.status == 0, "\(run.errorText)")
@@ -61,7 +61,7 @@ import Testing
     #expect(line.contains("\"reason\":\"") && !line.contains("\"concurrency\""))
   }
 
-  @Test func tellsPrograms() throws {
+  @Test func printsEventsForPrograms() throws {
     let run = try t.batchproc(["tune", "--json", "--seconds", "1", "--max", "2", "t"])
     #expect(run.status == 0)
     var types: [String] = []
@@ -73,7 +73,7 @@ import Testing
     #expect(types.last == "summary")
   }
 
-  @Test func refusesWhatCannotBeMeasured() throws {
+  @Test func refusesJobsThatCannotBeMeasured() throws {
     #expect(try t.batchproc("tune", "none").status == 1)
     try t.shell("mkdir empty")
     #expect(try t.batchproc("tune", "empty").status == 1)

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scripts/call-faults.py` with few of its runs: `make faults` makes 4,000 of calls and as many of allocations.
+/// `scripts/call-faults.py` with a few of its runs; `make faults` makes 4,000 with failing calls and 4,000
+/// with failing allocations.
 @Suite(.enabled(if: Host.canTrace && Host.hasPython, "needs strace, python3"), .timeLimit(.minutes(3)))
 struct CallFaultTests {
   private let t: TreeFixture
@@ -13,14 +14,14 @@ struct CallFaultTests {
     try t.shell("'\(DocumentationTests.folder)/scripts/call-faults.py' \(binary) \(options)", seconds: 150)
   }
 
-  @Test("a call that fails ends in a status of the table, with nothing lost")
+  @Test("a failing call leads to a status of the table, and loses nothing")
   func holds() throws {
     let run = try fail("$BP", "--sample \(Campaign.costlyCases(600)) --seed 3")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
     #expect(run.text.hasSuffix(" faults, 0 wrong\n"))
   }
 
-  @Test("a size of a set that cannot be looked at is no size")
+  @Test("a set whose size cannot be read leads to no removal")
   func sizes() throws {
     let commands = "^(backup --init|copy|prune)$"
     let run = try fail(
@@ -28,7 +29,7 @@ struct CallFaultTests {
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
   }
 
-  @Test("an allocation that fails loses nothing, and never ends in success with another output")
+  @Test("a failing allocation loses nothing, and never leads to success with another output")
   func allocations() throws {
     let commands = "^(hash|compress zst|decompress (gz|xz|lz4)|archive|extract|verify|backup)$"
     let run = try fail(
@@ -37,7 +38,7 @@ struct CallFaultTests {
     #expect(run.text.contains("signal:"), "no allocation failed: \(run.text)")
   }
 
-  @Test("a program that hides what failed is found")
+  @Test("the script finds a program that hides failures")
   func fails() throws {
     try t.shell("printf '#!/bin/sh\\n%s \"$@\"\\nexit 0\\n' $BP >lenient; chmod 755 lenient")
     let run = try fail("./lenient", "--only '^hash$' --calls '^(write|renameat2|fsync)$'")

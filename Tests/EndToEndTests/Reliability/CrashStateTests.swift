@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scripts/crash-states.py` with few states of each command: `make crash-states` looks at all of them.
+/// `scripts/crash-states.py` with a few states of each command; `make crash-states` checks all of them.
 @Suite(.enabled(if: Host.canTrace && Host.hasPython, "needs strace, python3"), .timeLimit(.minutes(3)))
 struct CrashStateTests {
   private let t: TreeFixture
@@ -13,14 +13,14 @@ struct CrashStateTests {
     try t.shell("'\(DocumentationTests.folder)/scripts/crash-states.py' $BP \(options)", seconds: 120)
   }
 
-  @Test("what a power cut may leave is never torn, nothing is lost, and the next run completes it")
+  @Test("a power cut leaves no partial file and loses nothing, and the next run completes the work")
   func states() throws {
     let run = try look("--states 8")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
     #expect(run.text.hasSuffix(" states, all hold\n"))
   }
 
-  @Test("a sync that is left out, a name or a removal that is too early is found")
+  @Test("the script finds a missing sync, and a rename or a removal that is too early")
   func mistakes() throws {
     let run = try look(
       "--mistakes --states 400 --only '^(compress|archive|prune|duplicates)$'")
@@ -28,7 +28,7 @@ struct CrashStateTests {
     #expect(run.text.hasSuffix(" states, all mistakes found\n"))
   }
 
-  @Test("a mistake that is not found fails the check")
+  @Test("the script fails when a mistake is not found")
   func fails() throws {
     let run = try look("--mistakes --states 0 --only '^hash$'")
     #expect(run.status == 1)

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scripts/mutate.py` with few runs: `make mutate` makes all of them.
+/// `scripts/mutate.py` with a few of its runs; `make mutate` makes all of them.
 @Suite(.enabled(if: Host.hasPython, "needs python3"), .timeLimit(.minutes(3)))
 struct MutationTests {
   private let t: TreeFixture
@@ -14,7 +14,7 @@ struct MutationTests {
       "'\(DocumentationTests.folder)/scripts/mutate.py' \(binary) --keep kept \(options)", seconds: 150)
   }
 
-  @Test("files with random changes end in the right status, and 0 means the right content")
+  @Test("files with random changes lead to the right status, and to the right content when it is 0")
   func holds() throws {
     let run = try mutate("$BP", "--runs \(Campaign.costlyCases(2000)) --seed 7")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
@@ -22,9 +22,10 @@ struct MutationTests {
     #expect(t.names() == [])
   }
 
-  @Test("a program that calls damage a success is found, with a file and a command for each case")
+  @Test("the script finds a program that reports damage as success, with a file and a command for each case")
   func fails() throws {
-    // Standard input is left alone: formats that cannot be read from it end with 5 even before they are damaged.
+    // The status for standard input is unchanged: formats that cannot be read from it give 5 even when
+    // undamaged.
     try t.shell(
       """
       printf '#!/bin/sh\\n%s "$@"\\ns=$?\\ncase "$*" in *" -") exit $s; esac\\n[ $s = 5 ] || exit $s\\nexit 0\\n' $BP >lenient

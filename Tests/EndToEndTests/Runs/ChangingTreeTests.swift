@@ -10,11 +10,11 @@ import Testing
   init() throws {
     t = try TreeFixture()
     try t.writeTree()
-    // Long enough that its content comes in several pieces.
+    // The file is long enough to be read in several pieces.
     try t.shell("head -c 3M /dev/urandom >t/grown")
   }
 
-  /// Runs, stops when the first piece of `t/grown` has been read, and goes on when the file was changed.
+  /// Runs, stops after the first piece of `t/grown` was read, and continues after the change.
   private func changing(_ change: String, options: String = "") throws -> Outcome {
     try t.shell(
       """
@@ -39,7 +39,7 @@ import Testing
     #expect(run.errorText.contains("1 changed meanwhile"))
   }
 
-  @Test("a file that changes while it is read has no digest where that is a failure", arguments: changes)
+  @Test("a file that changes while it is read has no digest when the policy is to fail", arguments: changes)
   func changedFails(change: String) throws {
     let run = try changing(change, options: "--on changed=fail")
     #expect(run.status == 3, "\(run.errorText)")
@@ -48,7 +48,7 @@ import Testing
     #expect(!run.text.contains("grown"))
   }
 
-  @Test("a file that changed once is read again where the policy says so", arguments: changes)
+  @Test("a file that changed once is read again when the policy says so", arguments: changes)
   func changedIsRetried(change: String) throws {
     let run = try changing(change, options: "--on changed=retry:2")
     #expect(run.status == 0, "\(run.errorText)")
@@ -57,7 +57,7 @@ import Testing
     #expect(try t.shell("sha256sum --check --quiet m").status == 0)
   }
 
-  @Test("with changed=ok the change is noted under -v only")
+  @Test("with changed=ok the change is reported only with -v")
   func changedIsOk() throws {
     let run = try changing("echo more >>t/grown", options: "--on changed=ok")
     #expect(run.status == 0)
@@ -66,7 +66,7 @@ import Testing
     #expect(verbose.messages == ["batchproc: t/grown: changed while it was read"])
   }
 
-  @Test("a file that grows as fast as it is read ends")
+  @Test("the reading of a file that grows constantly ends")
   func growsForEver() throws {
     let run = try t.shell(
       """
@@ -76,7 +76,7 @@ import Testing
     #expect(run.text == "0\n")
   }
 
-  /// Runs, stops when `t` has been listed to its end, and goes on when the change was made.
+  /// Runs, stops after `t` has been listed completely, and continues after the change.
   private func afterListing(_ change: String, options: String = "") throws -> Outcome {
     try t.shell(
       """
@@ -90,7 +90,7 @@ import Testing
       """)
   }
 
-  @Test("a file that goes between listing and reading is ok by default, and named under -v")
+  @Test("a file that vanishes between listing and reading is ok by default, and is named with -v")
   func vanished() throws {
     let run = try afterListing("rm t/text", options: "-v")
     #expect(run.status == 0, "\(run.errorText)")
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(
-    "a file that goes is a warning or a failure where the policy says so",
+    "a file that vanishes is a warning or a failure when the policy says so",
     arguments: [
       ("warn", 0, "batchproc: warning: t/text: "), ("fail", 3, "batchproc: t/text: "),
       ("retry:2", 3, "batchproc: t/text: "),
@@ -114,7 +114,7 @@ import Testing
   }
 
   @Test(
-    "a file that became a FIFO or a link meanwhile is not opened for reading",
+    "a file that was replaced by a FIFO or a link is not opened for reading",
     arguments: [
       "rm t/text; mkfifo t/text", "rm t/text; ln -s /dev/zero t/text", "rm t/text; mkdir t/text",
     ])
@@ -125,7 +125,7 @@ import Testing
   }
 
   @Test(
-    "a file or folder that is swapped for a link all the time never leads out of the tree",
+    "a file or folder that is constantly swapped for a link never leads out of the tree",
     arguments: [
       "ln -sfn ../secret t/x; rm -f t/x; echo ok >t/x", "mv t/d t/dd; ln -s ../out t/d; rm t/d; mv t/dd t/d",
     ])

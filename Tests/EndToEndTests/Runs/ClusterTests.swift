@@ -3,14 +3,15 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// A run that is divided gives the bytes of one machine, and says so when it cannot.
+/// A divided run gives the same bytes as one machine, or reports why it cannot.
 @Suite("A plan, its shards and their merge", .timeLimit(.minutes(5)))
 struct ClusterTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// `all N COMMAND...` plans, processes each shard and merges; `tree` makes one with odd names, links, holes and large files.
+  /// `all N COMMAND...` plans, runs each shard and merges; `tree` makes a tree with odd names, links, holes
+  /// and large files.
   private static let functions = #"""
     tree() {
       mkdir t; for d in a 'b c' $'new\nline' $'\377' 'back\slash'; do mkdir "t/$d" "t/$d/-in"; for n in 1 2 3 4 5 6 7 8 9; do
@@ -27,7 +28,7 @@ struct ClusterTests {
     """#
 
   @Test(
-    "manifests are equal",
+    "give the manifest of one run",
     arguments: ["--format gnu", "--format mtree", "--format hashdeep -z", "--format json"])
   func manifests(options: String) throws {
     let run = try t.shell(
@@ -41,7 +42,7 @@ struct ClusterTests {
     #expect(run.status == 0 && run.text.split(separator: "\n").count == 4, "\(run.text)\(run.errorText)")
   }
 
-  @Test("archives are equal", arguments: ["tar.zst", "tar.gz", "tar", "tar.lz4"])
+  @Test("give the archive of one run", arguments: ["tar.zst", "tar.gz", "tar", "tar.lz4"])
   func archives(format: String) throws {
     let run = try t.shell(
       """
@@ -55,7 +56,7 @@ struct ClusterTests {
   }
 
   @Test(
-    "frames are copied by the kernel, and by the program where it cannot",
+    "copy frames by the kernel, or by the program when the kernel cannot",
     .enabled(if: Host.canTrace, "needs strace"))
   func copies() throws {
     let run = try t.shell(
@@ -73,7 +74,7 @@ struct ClusterTests {
     #expect(lines[0] == "0" && lines[2...] == ["0", "0", "5"], "\(run.text)\(run.errorText)")
   }
 
-  @Test("an archive from another directory, with a time of its own, is equal from anywhere")
+  @Test("give the same archive from another directory, with a separate time")
   func elsewhere() throws {
     let run = try t.shell(
       """
@@ -88,7 +89,7 @@ struct ClusterTests {
     #expect(run.status == 0 && run.text == "", "\(run.text)\(run.errorText)")
   }
 
-  @Test("results that do not count are named, and nothing is written")
+  @Test("name invalid results, and write no output")
   func refusals() throws {
     let run = try t.shell(
       """
@@ -115,7 +116,7 @@ struct ClusterTests {
     #expect(lines.count == 12 && lines.last == "1" && lines[9].hasPrefix("3 "), "\(run.text)")
   }
 
-  @Test("a shard with a result is done, one that runs is locked, and one that was stopped begins again")
+  @Test("skip a shard with a result, report one that is running as locked, and repeat one that was stopped")
   func again() throws {
     let run = try t.shell(
       """
@@ -136,7 +137,7 @@ struct ClusterTests {
     #expect(run.errorText.contains("done already") && run.errorText.contains("another task runs shard 1"))
   }
 
-  @Test("what vanished, changed or came since the plan is reported by the shard and by the merge")
+  @Test("report files that vanished, changed or appeared since the plan, in the shard and in the merge")
   func changes() throws {
     let run = try t.shell(
       """
@@ -154,7 +155,7 @@ struct ClusterTests {
   }
 
   @Test(
-    "where no path can be read the status of the merge is 1, and nothing is written",
+    "end with 1 and write no output when no path can be read",
     .enabled(if: Host.canChangeUser), arguments: ["hash", "compress"])
   func nothing(command: String) throws {
     let run = try t.shell(
@@ -167,7 +168,7 @@ struct ClusterTests {
     #expect(run.errorText.contains("t/4: cannot open: Permission denied"))
   }
 
-  @Test("a hard link to a file that another shard could not archive is refused by the merge")
+  @Test("refuse a hard link to a file that another shard could not archive")
   func lostLinks() throws {
     let run = try t.shell(
       """
@@ -182,7 +183,7 @@ struct ClusterTests {
   }
 
   @Test(
-    "compressing gives the tree of one machine",
+    "give the compressed tree of one run",
     arguments: ["", "--remove-source", "--output-dir ../out --copy-others", "--format zst -9"])
   func compression(options: String) throws {
     let run = try t.shell(
@@ -199,7 +200,8 @@ struct ClusterTests {
     #expect(lines.prefix(5) == ["0", "0", "0", "0", "0"] && lines.count == 7, "\(run.text)\(run.errorText)")
   }
 
-  /// A tree of compressed files, some of them damaged, without a checksum or with the output of another one.
+  /// A tree of compressed files, some of which are damaged, have no checksum or have the output of another
+  /// file.
   private static let compressed = #"""
     packed() {
       mkdir t; for d in a 'b c' $'new\nline' $'\377'; do mkdir "t/$d" "t/$d/-in"; for n in 1 2 3 4 5 6; do
@@ -210,7 +212,7 @@ struct ClusterTests {
     """#
 
   @Test(
-    "checks are equal, with their messages and their status",
+    "give the check results, messages and status of one run",
     arguments: ["", "-q --warn", "--status", "--ignore-missing -w --strict"])
   func checks(options: String) throws {
     let run = try t.shell(
@@ -230,7 +232,7 @@ struct ClusterTests {
     #expect(lines[2] == "1" && Int(lines[4]) ?? 0 > 1 && Int(lines[6]) ?? 0 > 2, "\(run.text)")
   }
 
-  @Test("tests of compressed files are equal, with their messages and their status")
+  @Test("give the test results, messages and status of one run")
   func compressedFiles() throws {
     let run = try t.shell(
       """
@@ -249,7 +251,7 @@ struct ClusterTests {
   }
 
   @Test(
-    "decompressing gives the tree of one machine",
+    "give the decompressed tree of one run",
     arguments: ["", "--remove-source", "--output-dir ../out", "--force"])
   func decompression(options: String) throws {
     let run = try t.shell(
@@ -265,15 +267,16 @@ struct ClusterTests {
       diff <(sort errors) <(sort more); grep -c 'neither is written' more; grep -c linked rows; shards
       """)
     let lines = run.text.split(separator: "\n")
-    // A file that is kept is no first name.
+    // A file that is kept does not count as a first name.
     let linked = options.isEmpty || options == "--remove-source" ? "19" : "20"
     #expect(lines == ["3", "3", "8", linked[...], "4"], "\(run.text)\(run.errorText)")
   }
 
   @Test(
-    "tasks that are killed while they remove sources lose nothing", arguments: ["compress", "decompress"])
+    "lose nothing when tasks are killed while they remove sources", arguments: ["compress", "decompress"])
   func kills(command: String) throws {
-    // Times of folders tell when entries came and went, and are no part of what is compared.
+    // The times of folders differ, since they depend on when entries were made and removed; they are not
+    // compared.
     let run = try t.shell(
       """
       mkdir t; for d in $(seq 6); do mkdir t/$d; for n in $(seq 6); do seq $((d * n * 900)) >t/$d/$n; ln t/$d/$n t/$d/$n.also; done; done
@@ -303,7 +306,7 @@ struct ClusterTests {
   }
 
   @Test(
-    "a further name whose first one is gone since the plan is processed",
+    "process a further name whose first name was removed after the plan",
     arguments: ["compress", "decompress"])
   func firstNameGone(command: String) throws {
     let run = try t.shell(
@@ -316,7 +319,7 @@ struct ClusterTests {
     #expect(run.text == "0\nb\(suffix) 2\nc\(suffix) 2\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("links in the folder of a plan are not followed")
+  @Test("do not follow links in the folder of the plan")
   func links() throws {
     let run = try t.shell(
       """
@@ -332,7 +335,7 @@ struct ClusterTests {
   }
 
   @Test(
-    "an output that has no room is refused before it is written",
+    "refuse an output before it is written when there is too little space",
     .enabled(if: Host.canMount, "needs to mount"))
   func room() throws {
     let run = try t.shell(
@@ -347,7 +350,7 @@ struct ClusterTests {
     #expect(run.errorText.contains("m/a.tar.zst: the output needs about 3"), "\(run.errorText)")
   }
 
-  @Test("what a plan fixes cannot be given, and what cannot be divided is refused")
+  @Test("refuse options that the plan fixes, and commands that cannot be divided")
   func usage() throws {
     let run = try t.shell(
       """
@@ -368,7 +371,7 @@ struct ClusterTests {
       errors.contains("the plan fixes --algorithm: it has 'md5' there, and 'sha1' was given"), "\(errors)")
   }
 
-  @Test("status and submit say what there is")
+  @Test("status and submit print the state of the shards and the job")
   func status() throws {
     let run = try t.shell(
       """
@@ -387,7 +390,7 @@ struct ClusterTests {
     #expect(run.errorText.contains("slurm-client"))
   }
 
-  @Test("little is not divided")
+  @Test("small inputs are not divided")
   func fewShards() throws {
     let run = try t.shell(
       """

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Runs whose concurrency is changed while they go on.
+/// Runs whose concurrency is changed while they run.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ControlTests {
   private let t: TreeFixture
 
@@ -20,7 +20,7 @@ import Testing
     try t.file("t/large", size: 12_000_000)
   }
 
-  /// Runs a command on a slow device while its control file says one thing after another.
+  /// Runs a command on a slow device while its control file changes repeatedly.
   private func controlled(_ command: String, seed: Int) throws -> Outcome {
     try t.shell(
       """
@@ -71,7 +71,7 @@ import Testing
     #expect(try t.shell("$BP verify -q --against x t/a.tar.zst").status == 0)
   }
 
-  @Test func aPausedRunTellsSoAndGoesOn() throws {
+  @Test func aPausedRunReportsItAndContinues() throws {
     try t.file("c", "pause\n")
     let program = try t.start(["hash", "-v", "--control", "c", "t/d0"])
     try #require(eventually { !program.errorsSoFar.isEmpty })
@@ -86,7 +86,7 @@ import Testing
     #expect(run.text.split(separator: "\n").count == 50)
   }
 
-  @Test func aLineThatMeansNothingIsNamed() throws {
+  @Test func anUnknownLineIsNamed() throws {
     try t.file("c", "concurrency many\n")
     let run = try t.batchproc("hash", "--control", "c", "t/d0")
     #expect(run.status == 0)

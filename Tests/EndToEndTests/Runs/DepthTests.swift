@@ -7,7 +7,7 @@ struct DepthTests {
 
   init() throws { t = try TreeFixture() }
 
-  /// Makes folders `d` in one another below `name`, with a file `f` in the last one, and one in every `every`-th.
+  /// Makes nested folders `d` below `name`, with a file `f` in the last one and in every `every`-th one.
   private func makeChain(_ name: String, _ depth: Int, every: Int = .max) throws {
     let made = try t.shell(
       """
@@ -27,7 +27,7 @@ struct DepthTests {
     try #require(made.text == "made\n", "\(made.errorText)")
   }
 
-  /// How many calls that name files a command makes, and how many bytes a list of these with their paths has.
+  /// How many calls with file names a command makes, and how many bytes a trace of them with their paths has.
   private func calls(_ command: String) throws -> (count: Int, bytes: Int) {
     let run = try t.shell(
       """
@@ -41,7 +41,7 @@ struct DepthTests {
   }
 
   @Test(
-    "calls and the paths that they resolve grow with the depth, not with its square",
+    "calls and the bytes of their paths grow in proportion to the depth",
     .enabled(if: Host.canTrace && Host.hasPython, "needs strace"),
     arguments: [
       "hash -j 1 DEPTH", "archive -j 1 --no-fsync -o DEPTH.new.tar.zst DEPTH",
@@ -64,14 +64,14 @@ struct DepthTests {
       }
       counts.append(try calls(command.replacing("DEPTH", with: "\(depth)")))
     }
-    // Twice for twice the depth, and four times where it were the square. Lanes take chunks as they come, so one may have a
-    // longer way back than in another run.
+    // Twice the depth should double the numbers; a quadratic cost would give 4. The limit is 3, since a lane
+    // may have a longer way back than in another run.
     #expect(Double(counts[1].count) / Double(counts[0].count) < 3, "\(counts)")
     #expect(Double(counts[1].bytes) / Double(counts[0].bytes) < 3, "\(counts)")
   }
 
   @Test(
-    "thousands of levels come back with all that they have, with few descriptors and a small stack",
+    "thousands of levels are restored completely, with few descriptors and a small stack",
     .enabled(if: Host.hasPython),
     arguments: [(Campaign.isFull ? 10_000 : 4_000, 2), (1_000, 1), (1_000, 7), (1_000, 32)])
   func roundTrip(depth: Int, concurrency: Int) throws {
@@ -110,7 +110,7 @@ struct DepthTests {
   }
 
   @Test(
-    "a folder that lies too deep is named, and nothing below it; all that was archived can be extracted",
+    "a folder that lies too deep is named with all below it left out; everything archived can be extracted",
     .enabled(if: Host.hasPython), arguments: [1, 2, 7, 32])
   func limit(concurrency: Int) throws {
     try makeChain("t", 30, every: 1)
@@ -120,7 +120,7 @@ struct DepthTests {
       $BP archive $options -o all.tar.zst t; tar -cf all.tar t; mkdir one two three
       $BP hash $options --max-levels 11 t >rows 2>messages; echo "hash $? $(wc -l <rows)"
       $BP archive $options --max-levels 11 -o some.tar.zst t 2>>messages; echo "archive $?"
-      # Its members have the whole path.
+      # The members of a backup have absolute paths, so the limit is raised by the depth of this folder.
       above=$(pwd | tr -dc / | wc -c)
       $BP backup $options --max-levels $((11 + above)) --to set t 2>&1 | grep left >>messages; echo "backup ${PIPESTATUS[0]}"
       $BP extract $options -C one some.tar.zst 2>>messages; echo "extract $? $(find one -type f | wc -l)"
@@ -158,7 +158,7 @@ struct DepthTests {
         rm -rf o; mkdir o; $BP extract -q --no-fsync $options -C o \(archive) 2>&1 | sed 's/.*: //'; echo ${PIPESTATUS[0]}
       done
       """)
-    // With an index it is known before anything is made.
+    // With an index, the size is known before any file is made.
     let status = archive == "x.tar" ? 5 : 1
     #expect(
       run.text == """

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The same bytes at any concurrency, stride, locale and form of output.
+/// The output has the same bytes at any concurrency, stride, locale and form of output.
 @Suite struct DeterminismTests {
   private let t: TreeFixture
 
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(
-    "events come in the order of the files, problems between their neighbours",
+    "events are in the order of the files, and problems between their neighbours",
     arguments: [
       ["hash", "t"], ["check", "m"], ["test", "t"], ["hash", "--dry-run", "t"],
       ["compress", "--compress-all", "--no-fsync", "--force", "--output-dir", "o", "t"],
@@ -58,7 +58,7 @@ import Testing
       cd ..; $BP hash -q t >m; rm t/*/f7 t/*/f30
       """)
     func members(_ stride: PathBytes, _ concurrency: PathBytes) throws -> [[UInt8]] {
-      // What replaces an output says so.
+      // A report of an output that replaces one says so.
       try t.shell("rm -rf o p")
       return Array(
         try t.batchproc(command + ["--json", "--stride", stride, "-j", concurrency]).rows.dropLast())
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test("events are the same at every concurrency, the time apart")
+  @Test("events are the same at every concurrency, except for times")
   func events() throws {
     func events(_ options: [PathBytes]) throws -> [Substring] {
       try t.batchproc(["hash", "--json"] + options + ["t", "nosuch"]).text.split(separator: "\n")
@@ -106,7 +106,7 @@ import Testing
   }
 
   @Test(
-    "other limits change nothing either",
+    "other limits do not change the output",
     arguments: [
       ["--max-open-files", "4"], ["--max-memory", "1M"], ["--qos", "background"], ["--qos", "utility"],
       ["--max-load", "100000"], ["--max-open-files", "4", "--max-memory", "64K", "-j", "32"],

@@ -4,7 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `scripts/fault-campaign.sh`, with a few of its quick rows: the whole of it is not for every day.
+/// `scripts/fault-campaign.sh` with a few of its quick rows; the whole campaign takes too long for each test
+/// run.
 @Suite(.timeLimit(.minutes(3))) struct FaultCampaignTests {
   private let t: TreeFixture
   private static let scripts = Repository.root.appendingPathComponent("scripts").path
@@ -17,7 +18,7 @@ import Testing
     try t.shell("TMPDIR=$PWD bash '\(Self.scripts)/fault-campaign.sh' \(binary) \(rows)")
   }
 
-  @Test("rows pass, one line each, and leave nothing behind")
+  @Test("the chosen rows pass with one line each, and leave no file behind")
   func passes() throws {
     let run = try campaign("$BP")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
@@ -27,7 +28,7 @@ import Testing
     #expect(t.names() == [])
   }
 
-  @Test("a program that does nothing fails every row", arguments: ["/bin/true", "/bin/false"])
+  @Test("each row fails for a program that does nothing", arguments: ["/bin/true", "/bin/false"])
   func fails(binary: String) throws {
     let run = try campaign(binary)
     #expect(run.status == 1)
@@ -35,7 +36,7 @@ import Testing
     #expect(t.names() == [])
   }
 
-  @Test("each row has an identifier of its own, and an expectation or a reason to be skipped")
+  @Test("each row has a unique identifier, and an expectation or a reason to be skipped")
   func rows() throws {
     let text = try String(contentsOfFile: Self.scripts + "/faults.tsv", encoding: .utf8)
     let rows = text.split(separator: "\n").filter { !$0.hasPrefix("#") }.dropFirst()

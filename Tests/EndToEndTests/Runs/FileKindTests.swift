@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What is in a tree beside ordinary files: nothing of it stops a run, and nothing of it is read by mistake.
+/// Trees with entries other than ordinary files: none of them stops a run, and none is read by mistake.
 @Suite struct FileKindTests {
   private let t: TreeFixture
 
@@ -19,7 +19,7 @@ import Testing
 
   private static let files = ["t/big", "t/empty", "t/text", "t/d/one", "t/d/two"]
 
-  @Test("FIFOs, sockets and links of every kind are passed over, and counted as such")
+  @Test("FIFOs, sockets and links of each kind are skipped and counted by kind")
   func special() throws {
     let made = try t.shell(
       """
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(
-    "a special file named as an operand is refused without being opened", arguments: ["fifo", "/dev/zero"])
+    "a special file as an operand is refused without being opened", arguments: ["fifo", "/dev/zero"])
   func specialOperand(operand: PathBytes) throws {
     try t.shell("mkfifo fifo")
     let run = try t.batchproc("hash", "t/text", operand)
@@ -76,7 +76,7 @@ import Testing
     #expect(run.errorText.contains("batchproc: \(operand): is "))
   }
 
-  @Test("a dangling link is a special file in a tree, and a missing one as an operand")
+  @Test("a dangling link is a special file in a tree, and a missing file as an operand")
   func dangling() throws {
     try t.shell("ln -s nowhere t/dangling")
     let both = try t.batchproc("hash", "t/dangling", "t/text")
@@ -87,7 +87,7 @@ import Testing
     #expect(try t.batchproc("hash", "t/dangling").status == 1)
   }
 
-  @Test("links are followed when asked, each cycle once, and the run ends")
+  @Test("links are followed with -L, each cycle is reported once, and the run ends")
   func followed() throws {
     try t.file("out/file", "outside")
     try t.shell("ln -s loop t/loop; ln -s . t/self; ln -s ../t t/d/up; ln -s ../out t/out; ln -s text t/link")
@@ -98,14 +98,14 @@ import Testing
     #expect(!paths(run).contains { $0.contains("self/") || $0.contains("up/") })
   }
 
-  @Test("a link that is an operand leads to its file or folder")
+  @Test("the target of a link that is an operand is read")
   func linkOperands() throws {
     try t.shell("ln -s t/text link; ln -s t folder")
     #expect(paths(try t.batchproc("hash", "link")) == ["link"])
     #expect(paths(try t.batchproc("hash", "folder")).count == 5)
   }
 
-  @Test("hard links are files of their own")
+  @Test("each hard link is hashed as a separate file")
   func hardLinks() throws {
     try t.shell("ln t/big t/d/big2")
     let rows = try t.batchproc("hash", "t").rows.filter { $0.contains(UInt8(ascii: "g")) }
@@ -113,7 +113,7 @@ import Testing
     #expect(rows.count == 2)
   }
 
-  @Test("files of any size around the edges of buffers have the digests of sha256sum")
+  @Test("files with sizes near those of buffers have the digests of sha256sum")
   func sizes() throws {
     let made = try t.shell(
       """
@@ -129,14 +129,14 @@ import Testing
     #expect(empty.text.hasPrefix("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  "))
   }
 
-  @Test("a sparse file has the digest of its zeros")
+  @Test("a sparse file has the digest of its content with zeros")
   func sparse() throws {
     let run = try t.shell("truncate -s 300M t/sparse; echo end >>t/sparse; $BP hash t | sha256sum -c --quiet")
     #expect(run.status == 0, "\(run.text)")
   }
 
   @Test(
-    "what the kernel makes up on reading is read to its end, whatever size it claims",
+    "a file that the kernel generates is read to its end, whatever its reported size",
     arguments: [
       "/proc/version", "/proc/cpuinfo", "/proc/filesystems", "/sys/kernel/mm/transparent_hugepage/enabled",
     ])
@@ -145,7 +145,7 @@ import Testing
     #expect(run.status == 0, "\(run.text)")
   }
 
-  @Test("5,000 nested folders need neither stack nor descriptors")
+  @Test("5,000 nested folders need a small stack and few descriptors")
   func deepNesting() throws {
     let run = try t.shell(
       """
@@ -160,7 +160,7 @@ import Testing
   }
 
   @Test(
-    "names on two file systems: one is left out when asked", .enabled(if: Host.canMount, "needs to mount"))
+    "a folder on another file system is left out with -x", .enabled(if: Host.canMount, "needs to mount"))
   func oneFileSystem() throws {
     let run = try t.shell(
       """
@@ -171,7 +171,8 @@ import Testing
     #expect(run.text == (all + ["0"] + Self.files + ["t/mnt/f", ""]).joined(separator: "\n"))
   }
 
-  @Test("a folder mounted below itself ends", .enabled(if: Host.canMount, "needs to mount"))
+  @Test(
+    "the walk of a folder that is mounted below itself ends", .enabled(if: Host.canMount, "needs to mount"))
   func bindCycle() throws {
     let run = try t.shell(
       "mkdir t/b; unshare -m sh -c 'mount --bind t t/b; $BP hash t >m; echo $?; cut -c67- m'")
@@ -181,7 +182,7 @@ import Testing
   }
 
   @Test(
-    "what may not be read is named once, and the rest is done",
+    "files without read permission are named once, and all others are read",
     .enabled(if: Host.canChangeUser, "only root changes the user"))
   func unreadable() throws {
     let run = try t.shell(
@@ -202,7 +203,7 @@ import Testing
   }
 
   @Test(
-    "check names what may not be read, and goes on",
+    "check names files without read permission, and checks all others",
     .enabled(if: Host.canChangeUser, "only root changes the user"))
   func uncheckable() throws {
     let run = try t.shell(
@@ -217,7 +218,7 @@ import Testing
   }
 
   @Test(
-    "an output in the tree holds neither itself nor its temporary file",
+    "an output within the tree contains neither itself nor its temporary file",
     arguments: [
       "-o t/MANIFEST t", "--force -o t/text t", "t >t/MANIFEST", "t >>t/text",
     ])
@@ -232,7 +233,7 @@ import Testing
     #expect(t.temporaries(in: "t").isEmpty)
   }
 
-  @Test("an output that is also an operand is refused, and stays as it was")
+  @Test("an output that is also an operand is refused, and stays unchanged")
   func outputIsInput() throws {
     let before = t.content("t/text")
     let run = try t.batchproc("hash", "-o", "t/text", "t/text")
@@ -243,13 +244,13 @@ import Testing
     #expect(t.content("t/text") == before)
   }
 
-  @Test("each operand has its own rows, in their order")
+  @Test("each operand has separate rows, in the order of the operands")
   func overlapping() throws {
     let run = try t.batchproc("hash", "t/d", "t/text", "./t/d", "t/d")
     #expect(paths(run) == ["t/d/one", "t/d/two", "t/text", "./t/d/one", "./t/d/two", "t/d/one", "t/d/two"])
   }
 
-  @Test("a missing operand is named, and the others are done; when all are missing nothing is")
+  @Test("a missing operand is named, and the others are read; if all are missing, no output is written")
   func missingOperands() throws {
     let some = try t.batchproc("hash", "nosuch", "t/text", "t/nosuch")
     #expect(some.status == 3)

@@ -3,20 +3,20 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Signals that come while one call of a codec would go on for long.
+/// Signals that arrive during a long call of a codec.
 @Suite(.timeLimit(.minutes(2))) struct HardLevelSignalTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  @Test("end a run in the midst of a block", arguments: [("xz -l 9", "w"), ("zst -l 22", "- <w/hard")])
+  @Test("a signal ends a run within a block", arguments: [("xz -l 9", "w"), ("zst -l 22", "- <w/hard")])
   func signal(codec: String, operand: String) throws {
-    // One block, which takes longer than the deadline below.
+    // One block, whose compression takes longer than the deadline below.
     let run = try t.shell(
       """
       mkdir w; base64 /dev/urandom | head -c 120M >w/hard
       $BP compress -j1 --output-dir o --format \(codec) \(operand) >out & p=$!
-      # In hundredths of a second of processor time: reading takes a few.
+      # In hundredths of a second of processor time; reading takes only a few.
       until [ "$(cut -d ' ' -f 14 /proc/$p/stat)" -gt 70 ]; do sleep 0.05; done
       kill $p; wait $p; echo $?
       find . -name '.batchproc-*' -o -name '*.xz' -o -name '*.zst'

@@ -4,7 +4,8 @@ import Glibc
 import TestSupport
 import Testing
 
-/// System calls that fail, one at a time: what failed is named, the rest is done, and the exit code tells.
+/// System calls that fail, one at a time: the failed file is named, all others are processed, and the exit
+/// code reports the failure.
 @Suite(.enabled(if: Host.canTrace, "needs strace")) struct InjectedFaultTests {
   private let t: TreeFixture
 
@@ -17,8 +18,8 @@ import Testing
     run.rows.map { String(decoding: $0.dropFirst(66), as: UTF8.self) }
   }
 
-  /// Fails one call on a regular file, counted over all threads; files of another size than `FAULT_SIZE`
-  /// are not counted, where it is set.
+  /// Fails one call on a regular file, counted over all threads. If `FAULT_SIZE` is set, only files of that
+  /// size are counted.
   private static let fault = """
     #include <stdatomic.h>
     #include <stdlib.h>
@@ -46,11 +47,11 @@ import Testing
     """
 
   @Test(
-    "a file whose reading fails is named and has no digest; the others have",
+    "a file whose reading fails is named and has no digest, and all others have theirs",
     .enabled(if: Host.canPreload, "needs cc"), arguments: [1, 2, 3, 5, 8, 12])
   func readFails(call: Int) throws {
     try t.preload(Self.fault)
-    // 3 MiB are read in turn, 12 MiB beside the hashing.
+    // A file of 3 MiB is read in turn with hashing, one of 12 MiB at the same time.
     for size in [3, 12] {
       try t.shell("head -c \(size)M /dev/urandom >t/bad")
       let run = try t.shell(
@@ -62,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("a file that can be read at the second try is read again where the policy says so")
+  @Test("a file that can be read at the second attempt is read again when the policy says so")
   func readIsRetried() throws {
     let run = try t.shell(
       """
@@ -74,7 +75,7 @@ import Testing
   }
 
   @Test(
-    "unreadable files are a warning or nothing where the policy says so",
+    "an unreadable file is a warning or ignored when the policy says so",
     arguments: [
       ("warn", "batchproc: warning: t/big: cannot read: Input/output error"), ("ok", ""),
     ])
@@ -89,7 +90,7 @@ import Testing
     #expect(run.messages.joined() == message)
   }
 
-  @Test("check tells a file that cannot be read from one that differs")
+  @Test("check distinguishes a file that cannot be read from one that differs")
   func checkReadFails() throws {
     let run = try t.shell(
       """
@@ -102,7 +103,7 @@ import Testing
   }
 
   @Test(
-    "a folder or file that cannot be opened, listed or looked at is named, never left out without a word",
+    "a folder or file that cannot be opened, listed or examined is named",
     arguments: ["getdents64", "newfstatat", "fstat", "statx", "openat", "readlinkat"], [1, 2, 3, 4, 6])
   func walkFails(name: String, call: Int) throws {
     let run = try t.shell(
@@ -114,14 +115,14 @@ import Testing
       #expect(run.rows.count == 5)
     } else {
       #expect([1, 3].contains(run.status), "\(run.ending)")
-      // The call that fails may be the one that says that the listing is complete.
+      // The failing call may be the one that reports the end of the listing.
       #expect(run.rows.count <= 5)
       #expect(!run.messages.isEmpty)
       #expect(run.messages.allSatisfy { $0.hasSuffix("Input/output error") }, "\(run.errorText)")
     }
   }
 
-  @Test("interrupted calls are made again")
+  @Test("interrupted system calls are repeated")
   func interrupted() throws {
     let run = try t.shell(
       """
@@ -148,13 +149,13 @@ import Testing
     #expect(run.messages.count == 1)
     #expect(run.errorText.contains("batchproc: m: cannot write: "))
     #expect(t.names() == before)
-    // The streams of this run are regular files.
+    // The standard streams of this run are regular files.
     let plain = try t.shell("\(fault) $BP hash -q --stride 10 t 2>&-")
     #expect(plain.status == 5)
   }
 
   @Test(
-    "a file that cannot be brought to the disk, closed or named is not published",
+    "a file that cannot be synced, closed or renamed does not get its final name",
     arguments: ["fsync", "renameat2"])
   func publishingFails(name: String) throws {
     try t.file("old", "old")
@@ -170,7 +171,7 @@ import Testing
     }
   }
 
-  @Test("a name that cannot be replaced keeps its old file")
+  @Test("an existing file is kept when it cannot be replaced")
   func replacingFails() throws {
     try t.file("old", "old")
     for error in ["EIO", "EXDEV", "EPERM"] {
@@ -185,7 +186,7 @@ import Testing
     }
   }
 
-  @Test("a folder that cannot be synced makes the output doubtful")
+  @Test("a folder that cannot be synced makes the run fail")
   func folderSyncFails() throws {
     let run = try t.shell(
       "strace -qq -f -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when=2 $BP hash -q -o m t")
@@ -195,7 +196,7 @@ import Testing
   }
 
   @Test(
-    "calls that a kernel does not have are done without",
+    "system calls that the kernel lacks are replaced by others",
     arguments: [
       "openat2", "copy_file_range", "statx", "io_uring_setup", "fallocate", "fadvise64", "getrandom",
       "sendfile",
@@ -211,7 +212,7 @@ import Testing
     #expect(t.temporaries().isEmpty)
   }
 
-  @Test("where names cannot be taken in one step, one that exists is still not replaced")
+  @Test("an existing file is not replaced when renameat2 is missing")
   func noReplaceWithoutTheCall() throws {
     try t.file("old", "old")
     let run = try t.shell(

@@ -3,15 +3,15 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A signal at a random moment: outputs that are complete are kept and counted, nothing else is left, and the next run
-/// does the rest.
+/// A signal at a random moment: complete outputs are kept and counted, no other file is left, and the next
+/// run does the remaining work.
 @Suite(.timeLimit(.minutes(10))) struct InterruptTests {
   private static let turns = 100
   private let t: TreeFixture
 
   init() throws {
     t = try TreeFixture()
-    // Small files, large ones of several blocks, one that does not get smaller, and further names.
+    // Small files, large files of several blocks, a file that cannot be compressed, and further names.
     let made = try t.shell(
       """
       mkdir src; cd src; for i in $(seq 90); do seq $((i * 40)) >f$i; done; seq 400000 >z200; seq 500000 >z35x
@@ -20,13 +20,13 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// How a run is made to be in its middle: nothing depends on how fast the machine is.
+  /// The moment of a signal within a run, which does not depend on the speed of the machine.
   private struct Moment {
     var numbers: SeededNumbers
     let concurrency: PathBytes
     let isSynced: Bool
     let isJSON: Bool
-    /// How many entries more the folder of the outputs is to have when the signal is sent.
+    /// How many more entries the folder of the outputs has when the signal is sent.
     let entries: Int
     let pause: UInt32
     let number: Int32
@@ -49,7 +49,7 @@ import Testing
     }
   }
 
-  /// Starts a run over `w` that cannot end, since the list of its operands does not, and stops it at a moment.
+  /// Starts a run over `w` that cannot end, since its list of operands is endless, and stops it at a moment.
   private func interrupt(
     _ command: PathBytes, at moment: Moment, in folder: PathBytes, input: String
   ) throws -> Outcome {
@@ -68,7 +68,7 @@ import Testing
     return run.wait()
   }
 
-  /// What a run said that it had done.
+  /// The number of files that the run reported as done.
   private func count(_ run: Outcome, _ moment: Moment) -> Int? {
     let pattern: Regex<(Substring, Substring)> =
       moment.isJSON ? /"type":"summary".*"done":(\d+)/ : /interrupted: ([\d,]+) files?/
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "compress and decompress keep and count what is complete", arguments: ["compress", "decompress"])
+    "compress and decompress keep and count complete outputs", arguments: ["compress", "decompress"])
   func transforms(command: String) throws {
     let isCompressing = command == "compress"
     try t.shell(
@@ -106,7 +106,7 @@ import Testing
       #expect(count(run, moment) == kept.count, "turn \(turn): \(run.text.suffix(300))\(run.errorText)")
       if !kept.isEmpty, kept.count < 95 { inMiddle += 1 }
       #expect(try t.allTemporaries() == "", "turn \(turn)")
-      // Each holds what its source holds.
+      // Each output contains the content of its source.
       let compared = try t.shell(
         """
         mkdir v; find \(pattern) -exec cp -t v {} +
@@ -123,13 +123,13 @@ import Testing
     #expect(inMiddle > 0)
   }
 
-  @Test("extract keeps and counts what is complete, with an index and without", arguments: [true, false])
+  @Test("extract keeps and counts complete files, with and without an index", arguments: [true, false])
   func extract(hasIndex: Bool) throws {
     try t.shell("rm src/g*; $BP archive -q -o a.tar.zst src; zstd -qdc a.tar.zst >stream")
     for turn in 0..<Campaign.cases(Self.turns) {
       let moment = Moment(turn: turn, seed: 34_000)
       try t.shell("rm -rf o; mkdir -p o/src")
-      // A stream that does not end holds the run.
+      // An endless stream keeps the run waiting.
       let input =
         hasIndex
         ? "-C o a.tar.zst" : "-C o - < <(head -c \(2_000_000 + turn * 20_000) stream; exec cat list)"
@@ -137,7 +137,7 @@ import Testing
       if hasIndex, run.ending == .exit(0) { continue }
       expectStopped(run, moment, turn)
       let kept = try outputs("o -type f")
-      // The folder counts when its last file is there and it got its own metadata.
+      // The folder counts as done when its last file exists and its metadata is set.
       let done = count(run, moment)
       let isWhole = try outputs("src -type f").count == kept.count
       #expect(

@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Trees of many entries: bounded memory, few descriptors, rows from the start on.
+/// Trees with many entries: limited memory, few descriptors, and rows from the beginning.
 @Suite(.serialized) struct LargeTreeTests {
   private let t: TreeFixture
 
@@ -11,7 +11,7 @@ import Testing
 
   private static let fileCount = Campaign.isFull ? 44_000 : 11_000
 
-  @Test("44 large folders at -j 64 with 24 descriptors have all their digests right")
+  @Test("44 large folders at -j 64 with 24 descriptors have the right digests")
   func fewDescriptors() throws {
     let run = try t.shell(
       """
@@ -25,10 +25,10 @@ import Testing
     #expect(run.text == "0\n\(Self.fileCount)\n0\n0\n", "\(run.errorText.prefix(500))")
   }
 
-  /// The whole million with `BATCHPROC_LARGE_TESTS=1`.
+  /// A million files with `BATCHPROC_LARGE_TESTS=1`.
   private static let count = Host.runsLargeTests ? 1_000_000 : Campaign.isFull ? 200_000 : 60_000
 
-  @Test("a folder of a million files needs the memory of a small one, and rows come at once")
+  @Test("a folder of many files needs little memory, and its rows are printed early")
   func million() throws {
     let made = try t.shell("mkdir t; cd t; seq \(Self.count) | xargs touch", seconds: 300)
     try #require(made.status == 0)
@@ -36,14 +36,14 @@ import Testing
       "/usr/bin/time -f '%M' $BP hash -q -o m t; wc -l <m; $BP hash -q t | head -1 | cut -c65-", seconds: 300)
     #expect(run.text == "\(Self.count)\n  t/1\n")
     let kibibytes = Int(run.errorText.split(separator: "\n").last ?? "") ?? .max
-    // What grows with the folder is the list of its names alone.
+    // Only the list of names grows with the folder.
     let bound = 45_000 + Self.count * 105 / 1000
     #expect(kibibytes < bound, "\(kibibytes) KiB")
   }
 
   private static let folderCount = Campaign.isFull ? 20_000 : 10_000
 
-  @Test("many folders are walked in the memory of a few")
+  @Test("many folders need the memory of a few")
   func manyFolders() throws {
     let run = try t.shell(
       """
@@ -57,10 +57,10 @@ import Testing
     #expect(kibibytes < 35_000 + Self.folderCount * 3 / 2, "\(kibibytes) KiB")
   }
 
-  /// The whole million with `BATCHPROC_LARGE_TESTS=1`, which has to stay below 250 MB.
+  /// A million members with `BATCHPROC_LARGE_TESTS=1`, which must need less than 250 MB.
   private static let memberCount = Host.runsLargeTests ? 1_000_000 : Campaign.isFull ? 100_000 : 30_000
 
-  @Test("an archive of a million members is made, listed, verified and extracted in little memory")
+  @Test("an archive of many members is made, listed, verified and extracted in little memory")
   func archive() throws {
     let folders = Self.memberCount / 1000
     let made = try t.shell(
@@ -75,7 +75,7 @@ import Testing
       mkdir o
       """, seconds: 300)
     try #require(made.status == 0)
-    // What grows are the member index, the places that are taken, and folders that wait for their metadata.
+    // The member index, the list of used names and the folders that wait for their metadata grow.
     let bound = 45_000 + Self.memberCount * 150 / 1000
     for command in [
       "archive -o a.tar.zst t", "list a.tar.zst", "list -l a.tar.zst", "verify a.tar.zst",

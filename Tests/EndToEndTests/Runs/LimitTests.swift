@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Limits of the process: the run works within them, or says clearly why it cannot.
+/// Limits of the process: the run respects them, or reports why it cannot.
 @Suite struct LimitTests {
   private let t: TreeFixture
 
@@ -17,7 +17,7 @@ import Testing
     try t.shell("mkdir -p t/many; cd t/many; for i in $(seq \(count)); do echo $i >f$i; done")
   }
 
-  @Test("says that /proc is not mounted and does nothing", .enabled(if: Host.isRoot, "mounts"))
+  @Test("a run without /proc ends with a message and without an output", .enabled(if: Host.isRoot, "mounts"))
   func noProc() throws {
     let run = try t.shell(
       """
@@ -28,7 +28,7 @@ import Testing
     #expect(run.messages.filter { $0.contains("mount -t proc proc /proc") }.count == 3, "\(run.errorText)")
   }
 
-  @Test("with 16 descriptors and 16 operations every file has its row", arguments: [16, 20, 24, 64])
+  @Test("16 operations with 16 descriptors give a row for each file", arguments: [16, 20, 24, 64])
   func fewDescriptors(limit: Int) throws {
     try writeMany(300)
     let run = try t.shell(
@@ -37,24 +37,27 @@ import Testing
     #expect(run.text == "0\n305\n", "\(run.errorText)")
   }
 
-  @Test("with too little address space it says so, and does nothing", arguments: [150_000, 250_000])
+  @Test(
+    "too little address space ends the run with a message and without an output",
+    arguments: [150_000, 250_000])
   func littleAddressSpace(limit: Int) throws {
     let run = try t.shell("ulimit -v \(limit); $BP archive -o a.tar.xz t; echo $?; ls a.tar.xz")
     #expect(run.text == "1\n", "\(run.errorText)")
     #expect(run.errorText.contains("ulimit -v"), "\(run.errorText)")
   }
 
-  @Test("with too few descriptors it says so, and does nothing", arguments: [4, 5, 6, 8, 10, 11])
+  @Test(
+    "too few descriptors end the run with a message and without an output", arguments: [4, 5, 6, 8, 10, 11])
   func noDescriptors(limit: Int) throws {
     let run = try t.shell("ulimit -n \(limit); $BP hash -o m t")
-    // The loader of programs needs some of its own, and says so itself.
+    // The dynamic loader needs descriptors as well, and reports when it has too few.
     #expect([1, 127].contains(run.status), "\(run.ending)")
     #expect(!run.errors.isEmpty)
     #expect(!t.exists("m"))
     if run.status == 1 { #expect(run.errorText.contains("file descriptors are too few")) }
   }
 
-  @Test("just enough descriptors, or not: the exit code tells which", arguments: [12, 13, 14, 15])
+  @Test("the exit code says whether the descriptors were sufficient", arguments: [12, 13, 14, 15])
   func scarceDescriptors(limit: Int) throws {
     let run = try t.shell("ulimit -c 0; ulimit -n \(limit); $BP hash -q -j 16 -o m t")
     #expect([0, 1, 3, 5].contains(run.status), "\(run.ending)")
@@ -62,7 +65,7 @@ import Testing
     if run.status != 0 { #expect(!run.messages.isEmpty) }
   }
 
-  @Test("descriptors that were inherited are not taken for free ones")
+  @Test("inherited descriptors do not count as free")
   func inheritedDescriptors() throws {
     try writeMany(300)
     let run = try t.shell(
@@ -73,7 +76,7 @@ import Testing
     #expect(run.text == "0\n305\n", "\(run.errorText)")
   }
 
-  @Test("with too little memory there is a complete output or none")
+  @Test("too little memory leads to a complete output or none")
   func addressSpace() throws {
     var ends: Set<Bool> = []
     for kilobytes in [60_000, 100_000, 150_000, 200_000, 300_000, 400_000, 600_000, 1_000_000, 4_000_000] {
@@ -92,7 +95,7 @@ import Testing
   }
 
   @Test(
-    "a file size limit is a full disk: nothing is published, nothing is left",
+    "a limit of file sizes is reported like a full disk, and no file is left",
     arguments: ["", "trap '' XFSZ;"], ["-j 1", "-j 2", "--format mtree -j 1"])
   func fileSize(trap: String, options: String) throws {
     try writeMany(300)
@@ -102,7 +105,7 @@ import Testing
     #expect(t.names() == ["t"])
   }
 
-  @Test("a manifest on standard output that reaches the file size limit is incomplete")
+  @Test("a manifest on standard output that reaches the limit of file sizes is incomplete")
   func fileSizeOfOutput() throws {
     try writeMany(300)
     let run = try t.shell("ulimit -f 4; $BP hash t >m; echo $? >&2; rm m")
@@ -111,7 +114,7 @@ import Testing
   }
 
   @Test(
-    "without another thread to have it ends, with all rows or with an error",
+    "a run that cannot start a thread ends with all rows or an error",
     .enabled(if: Host.canTrace, "needs strace"), arguments: [1, 2, 3, 6, 12])
   func noThreads(first: Int) throws {
     try writeMany(100)
@@ -128,7 +131,7 @@ import Testing
   }
 
   @Test(
-    "threads that run out after the start: all rows, or a message and exit 1",
+    "threads that run out after the start lead to all rows, or a message and status 1",
     arguments: ["0", "3:forever", "64"])
   func threadsThatRunOut(limit: String) throws {
     try writeMany(100)
@@ -148,7 +151,7 @@ import Testing
   }
 
   @Test(
-    "a limit of threads lowers the operations, or is an error",
+    "a limit of threads lowers the number of operations, or is an error",
     .enabled(if: Host.canChangeUser, "only root changes the user"))
   func fewThreads() throws {
     try writeMany(100)
@@ -165,7 +168,7 @@ import Testing
   }
 
   @Test(
-    "a number of operations that cannot be is wrong usage",
+    "an invalid number of operations is a usage error",
     arguments: [
       "0", "-1", "1e3", "18446744073709551616", "", "x", "1 ", "0x10", "99999999999999999999999999", "+", "٣",
     ])
@@ -193,7 +196,7 @@ import Testing
     #expect(run.rows.count == 105)
   }
 
-  @Test("the number of operations is also taken from the environment, and the option wins")
+  @Test("the environment can set the number of operations, and the option overrides it")
   func environment() throws {
     let bad = try t.batchproc("hash", "t", environment: ["BATCHPROC_MAX_CONCURRENCY": "many"])
     #expect(bad.status == 64)
@@ -202,7 +205,7 @@ import Testing
     #expect(good.status == 0)
   }
 
-  @Test("64 files are read at once when 64 are asked for", .enabled(if: Host.canPreload, "needs cc"))
+  @Test("64 files are read at once with -j 64", .enabled(if: Host.canPreload, "needs cc"))
   func inFlight() throws {
     try writeMany(200)
     try t.preload(
@@ -215,7 +218,7 @@ import Testing
         static ssize_t (*r)(int, void *, size_t);
         if (!r) r = dlsym(RTLD_NEXT, "read");
         struct stat s;
-        // Only the small files of the tree; whoever comes waits for 64 to be here, or gives up.
+        // Applies to the small files of the tree only. Each read waits for 64 concurrent reads, up to a limit.
         if (fstat(f, &s) || !S_ISREG(s.st_mode) || s.st_size > 4 || s.st_size < 2) return r(f, b, n);
         int now = atomic_fetch_add(&inside, 1) + 1, seen = atomic_load(&most);
         while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) {}
@@ -232,7 +235,7 @@ import Testing
     #expect(t.exists("reached"))
   }
 
-  @Test("short reads and short writes change nothing", .enabled(if: Host.canPreload, "needs cc"))
+  @Test("short reads and writes do not change the output", .enabled(if: Host.canPreload, "needs cc"))
   func shortCalls() throws {
     try writeMany(50)
     try t.shell("head -c 9M /dev/urandom >t/large")

@@ -3,13 +3,13 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Any bytes but `/` and NUL are a name, and come back from the manifest as they were.
+/// A name may have any bytes but `/` and NUL, and is read back from the manifest unchanged.
 @Suite struct NameTests {
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
-  /// Names that bring quoting, splitting, trimming or a terminal to grief.
+  /// Names that cause errors in quoting, splitting, trimming or on a terminal.
   static let nasty: [PathBytes] = [
     "a\nb", "\n", "\n\n", "a\rb", "b\r", "\r\n", #"a\b"#, #"\n"#, #"\\n"#, #"\"#, #"end\"#, "-rf", "--help",
     "-",
@@ -29,7 +29,7 @@ import Testing
 
   static let singleBytes = (1...255).map { PathBytes([UInt8($0)]) }.filter { $0 != "." && $0 != "/" }
 
-  @Test("every nasty name has one row, and the manifest verifies", arguments: [nasty, singleBytes])
+  @Test("each difficult name has one row, and the manifest verifies", arguments: [nasty, singleBytes])
   func roundTrip(names: [PathBytes]) throws {
     for (index, name) in names.enumerated() {
       try t.file(PathBytes("t").appending(name.bytes), "content \(index)")
@@ -48,7 +48,7 @@ import Testing
   }
 
   @Test(
-    "sha256sum verifies every row",
+    "sha256sum verifies each row",
     arguments: ["gnu", "bsd"] as [PathBytes])
   func coreutilsAgrees(form: PathBytes) throws {
     for name in Self.nasty + Self.singleBytes {
@@ -63,7 +63,7 @@ import Testing
 
   @Test("our rows are those of sha256sum, byte for byte")
   func sameRows() throws {
-    // Since 9.2 coreutils also escapes carriage returns; both forms are read the same.
+    // coreutils 9.2 and later also escape carriage returns; we read both forms.
     let names = Self.nasty.filter { !$0.bytes.contains(0x0d) }
     for name in names { try t.file(PathBytes("t").appending(name.bytes), name.bytes) }
     let ours = try t.batchproc("hash", "t")
@@ -74,7 +74,7 @@ import Testing
     #expect(Set(zero.output.split(separator: 0)) == Set(theirZero.output.split(separator: 0)))
   }
 
-  @Test("rows come in the order of the names' bytes")
+  @Test("rows are sorted by the bytes of the names")
   func order() throws {
     for name in Self.nasty { try t.file(PathBytes("t").appending(name.bytes), "") }
     let rows = try t.batchproc("hash", "-z", "t").output.split(separator: 0).map {
@@ -83,7 +83,7 @@ import Testing
     #expect(rows == Self.nasty.sorted())
   }
 
-  @Test("names that would be equal if their escapes were taken for the names stay apart")
+  @Test("names that look like the escapes of other names are distinguished")
   func escapesStayApart() throws {
     for name in [#"a\b"#, #"\n"#, #"\\n"#, "\n"] as [PathBytes] {
       try t.file(PathBytes("t").appending(name.bytes), name.bytes)
@@ -98,7 +98,7 @@ import Testing
     #expect(check.rows.filter { $0.suffix(4).elementsEqual(": OK".utf8) }.count == 3)
   }
 
-  @Test("after -- an operand with a dash is a file")
+  @Test("an operand with a dash after -- is a file")
   func dashes() throws {
     for name in ["-rf", "--help", "-"] as [PathBytes] { try t.file(name, name.bytes) }
     let manifest = try t.batchproc("hash", "--", "-rf", "--help", "./-")
@@ -109,7 +109,7 @@ import Testing
   }
 
   @Test(
-    "the spelling of an operand begins the paths below it, as with find",
+    "paths begin with the operand as it was typed, as with find",
     arguments: [
       "t", "t/", "./t", "t/.", "t//", "../w/t",
     ])
@@ -132,7 +132,7 @@ import Testing
   }
 
   @Test(
-    "the empty operand is an error that says so, and never the working folder", arguments: ["hash", "check"])
+    "an empty operand is an error, and not the working folder", arguments: ["hash", "check"])
   func emptyOperand(command: PathBytes) throws {
     try t.writeTree()
     let run = try t.batchproc(command, "")
@@ -141,7 +141,7 @@ import Testing
     #expect(run.messages == ["batchproc: '': an operand is the empty name"])
   }
 
-  @Test("a path longer than one system call takes is hashed, and verified by its relative name")
+  @Test("a path longer than PATH_MAX is hashed, and verified by its relative name")
   func longerThanPathMax() throws {
     let made = try t.shell(
       """
@@ -164,7 +164,7 @@ import Testing
   }
 
   @Test(
-    "a path that does not exist is named literally, whatever it looks like",
+    "a missing path is named literally, also when it contains % directives",
     arguments: [
       "nosuch-%s-%@-%n", "nosuch*", "$(id)",
     ])
@@ -178,7 +178,7 @@ import Testing
   }
 
   @Test(
-    "no message holds a control byte of the name that it speaks of",
+    "no message contains a control byte of a name",
     arguments: [
       "\u{1b}[2J\u{1b}]0;pwn\u{7}", "a\nb", "c1\u{9b}31m", "x\u{202e}gpj", PathBytes([0x6b, 0x9b, 0xff]),
       "\r\u{8}x",

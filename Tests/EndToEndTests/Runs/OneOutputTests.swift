@@ -3,8 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Sources that come to one output by different folders and operands: the second is refused, and nothing
-/// that this run wrote is replaced.
+/// Sources in different folders and operands that have one output: the second one is refused, and no output
+/// of the run is replaced.
 @Suite(.timeLimit(.minutes(2))) struct OneOutputTests {
   private let t: TreeFixture
 
@@ -14,7 +14,7 @@ import Testing
   }
 
   @Test(
-    "compressing, with and without force, at every concurrency",
+    "compress refuses the second source, with and without force, at every concurrency",
     arguments: ["w ../w", "../w w/a", "./w//a ../w", "w ./w ../w/a"],
     ["-j1", "-j2 --force", "-j7", "-j32 --force"])
   func compress(operands: String, options: String) throws {
@@ -28,12 +28,12 @@ import Testing
     #expect(
       run.messages.allSatisfy { $0.hasSuffix("has the same output as another source: ../o/w/a.gz") },
       "\(run.messages)")
-    // What is refused stays, and what went has its output: nothing is lost.
+    // A refused source is kept and a removed one has its output, so no content is lost.
     #expect(try t.shell(list).text == before)
     #expect(t.exists("x/w/a") != t.exists("w/a"))
   }
 
-  @Test("decompressing, mirrored", arguments: ["-j1", "-j7 --force"])
+  @Test("decompress with mirrored outputs refuses the second source", arguments: ["-j1", "-j7 --force"])
   func decompress(options: String) throws {
     try t.shell("gzip x/w/a; zstd -q --rm y/w/a; gzip -n x/w/b")
     let run = try t.shell(
@@ -50,7 +50,7 @@ import Testing
     #expect(try t.shell("cd x; cmp o/w/a <(seq 4000) && ls w v/w").text.contains("a.zst"))
   }
 
-  @Test("in one folder by two ways to it")
+  @Test("sources in one folder that is reached by two paths are refused")
   func twoWays() throws {
     try t.shell("cd x/w; gzip -k a; zstd -q a -o a.zst; rm a; ln -s w ../link")
     for operands in ["x/w/a.gz x/link/a.zst", "x/w/a.gz $PWD/x/w/a.zst", "x/w x/link/"] {
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test("in one mirrored folder by a link below it")
+  @Test("sources in two mirrored folders that a link makes one are refused")
   func linkedTarget() throws {
     try t.shell("mkdir -p o/x; ln -s x o/y")
     let run = try t.shell("$BP compress --remove-source --output-dir o x y")

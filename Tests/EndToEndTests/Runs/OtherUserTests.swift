@@ -3,8 +3,8 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Root works on a tree that another user may write to, and that user exchanges folders and links of it all the
-/// while: nothing outside of the tree is written or removed, and no source is lost.
+/// Root works on a tree to which another user may write, and that user constantly exchanges folders and links
+/// in it. Nothing outside of the tree is written or removed, and no source is lost.
 @Suite(
   .enabled(if: Host.canAttack, "needs root, setpriv and a C compiler"), .serialized, .timeLimit(.minutes(5)))
 struct OtherUserTests {
@@ -12,7 +12,7 @@ struct OtherUserTests {
 
   init() throws {
     t = try TreeFixture()
-    // The vault is root's, and holds what may be mistaken for the files that are worked on.
+    // The vault belongs to root, and contains files that could be mistaken for those of the tree.
     let made = try t.shell(
       """
       mkdir vault up up/sub; seq 600000 | split -l 300 -a 4 -d - up/sub/f; cp -rp up/sub kept; cp kept/* vault
@@ -22,8 +22,8 @@ struct OtherUserTests {
   }
 
   /// - Parameters:
-  ///   - prepare: what is done before the vault is noted.
-  ///   - rounds: how often the command runs; an attack does not win each time.
+  ///   - prepare: a command that runs before the state of the vault is saved.
+  ///   - rounds: how often the command runs, since an attack does not always reach the critical moment.
   private func attack(
     _ command: String, prepare: String = ":", exchanging names: (String, String) = ("up/sub", "up/link"),
     rounds: Int = 4
@@ -33,7 +33,7 @@ struct OtherUserTests {
       for round in $(seq \(rounds)); do $BP \(command) -q 2>>errors; s=$?; [ $s -le 3 ] || echo "status $s"; done
       """, prepare: "\(prepare); cp -rp vault before", whileExchanging: names)
     #expect(run.status == 0 && run.text == "", "\(run.text.prefix(500)) \(run.errorText.prefix(500))")
-    // What is not there as it was has to come out of its compressed form.
+    // A file that is missing must be restored by decompressing its output.
     let found = try t.shell(
       """
       diff -rq before vault; real=up/sub; [ -L up/sub ] && real=up/link
@@ -42,22 +42,22 @@ struct OtherUserTests {
     #expect(found.text == "", "\(found.text.prefix(1000))")
   }
 
-  @Test("removing sources", arguments: ["--no-fsync -j 1", "--no-fsync -j 7", "-j 2"])
+  @Test("removing sources is safe", arguments: ["--no-fsync -j 1", "--no-fsync -j 7", "-j 2"])
   func removing(options: String) throws {
     try attack("compress --remove-source \(options) up")
   }
 
-  @Test("writing outputs", arguments: ["--no-fsync", ""])
+  @Test("writing outputs is safe", arguments: ["--no-fsync", ""])
   func compressing(option: String) throws {
     try attack("compress --force \(option) up", prepare: "rm vault/*")
   }
 
-  @Test("decompressing", arguments: ["--no-fsync", "--remove-source"])
+  @Test("decompressing is safe", arguments: ["--no-fsync", "--remove-source"])
   func decompressing(option: String) throws {
     try attack("decompress --force \(option) up", prepare: "gzip -1 up/sub/*; rm vault/*")
   }
 
-  @Test("links of outputs")
+  @Test("linking outputs is safe")
   func links() throws {
     try attack(
       "compress --force up",
@@ -66,7 +66,7 @@ struct OtherUserTests {
       exchanging: ("up/more", "up/link"))
   }
 
-  @Test("a target that the other user may write to")
+  @Test("writing below a target to which the other user may write is safe")
   func mirrored() throws {
     try attack(
       "compress --force --output-dir out kept",
@@ -74,7 +74,7 @@ struct OtherUserTests {
       exchanging: ("out/kept", "out/link"))
   }
 
-  @Test("of two files that are exchanged each output has the owner and mode of its own content")
+  @Test("when two files are exchanged, each output has the owner and mode that belong to its content")
   func owners() throws {
     let run = try t.shell(
       """

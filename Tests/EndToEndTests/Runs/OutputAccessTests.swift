@@ -3,7 +3,7 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Nobody may read an output who cannot read its source.
+/// A user who cannot read a source must not be able to read its output.
 @Suite(.timeLimit(.minutes(2)))
 struct OutputAccessTests {
   private let t: TreeFixture
@@ -11,7 +11,7 @@ struct OutputAccessTests {
   init() throws { t = try TreeFixture() }
 
   @Test(
-    "a list that the target does not take leaves group and others with less, and that is reported",
+    "when the target has no access control lists, group and others get fewer rights, with a message",
     .enabled(if: Host.canMount))
   func lostList() throws {
     let run = try t.shell(
@@ -21,12 +21,12 @@ struct OutputAccessTests {
       unshare -m bash -c 'mount -t ramfs none m; $BP compress -q --output-dir m src; echo $?; stat -c "%a" m/src/*
         $BP compress --output-dir m --force -j 1 src 2>&1 | grep -c "access control list"'
       """)
-    // ramfs has no lists: mode 0660 was the mask, and the owning group had nothing.
+    // ramfs has no access control lists. The mode 0660 was the mask, and the owning group had no rights.
     #expect(run.text == "0\n600\n600\n600\n3\n", "\(run.text) \(run.errorText)")
   }
 
   @Test(
-    "a list of the folder gives nobody access to an output whose source has none",
+    "a default list of the folder does not give access to an output whose source has no list",
     arguments: ["", "--no-fsync"])
   func inheritedList(option: String) throws {
     let run = try t.shell(
@@ -38,7 +38,7 @@ struct OutputAccessTests {
   }
 
   @Test(
-    "folders of a mirrored tree give group and others what those of the sources give",
+    "mirrored folders give group and others the rights of the source folders",
     arguments: ["", "--no-fsync"])
   func mirroredFolders(option: String) throws {
     let run = try t.shell(
@@ -62,7 +62,7 @@ struct OutputAccessTests {
         """, "\(run.text) \(run.errorText)")
   }
 
-  @Test("a mirrored folder that was there and gives more is narrowed before anything is written there")
+  @Test("an existing mirrored folder with more rights is restricted before an output is written to it")
   func narrowed() throws {
     let run = try t.shell(
       """
@@ -73,7 +73,7 @@ struct OutputAccessTests {
   }
 
   @Test(
-    "a run that is stopped leaves its folders with these permissions, too", .enabled(if: Host.canTrace))
+    "a run that is stopped leaves its folders with these permissions", .enabled(if: Host.canTrace))
   func stopped() throws {
     let run = try t.shell(
       """

@@ -3,11 +3,10 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The power fails: what was not brought to the disk is gone, and still every source is there or its whole
-/// output.
+/// A power cut: data that was not synced is lost, and still each source or its complete output exists.
 ///
-/// On an ext4 image that commits nothing by itself for five minutes. The run is killed at a call, and in the
-/// same moment the file system is shut down without writing what it holds in memory.
+/// The test uses an ext4 image that does not commit by itself for five minutes. The run is killed at a call,
+/// and at the same time the file system is shut down without writing its cached data.
 @Suite(
   .enabled(if: Host.canMountImages && Host.canTrace && Host.hasPython, "needs images, strace, python3"),
   .timeLimit(.minutes(5)))
@@ -19,14 +18,14 @@ struct PowerCutTests {
     try t.writeTexts(files: 8)
   }
 
-  /// What reached the disk of that which nobody asked to be there, as the flags of ext4's shutdown have it.
+  /// Which data that was not synced has reached the disk, as flags of ext4's shutdown call.
   enum Cut: Int, CaseIterable {
     /// Names and removals, but no contents.
     case namesWithoutContents = 1
     case nothing = 2
   }
 
-  /// Prints what is lost and what is damaged in `m/w`.
+  /// Prints the lost and the damaged files in `m/w`.
   private static let look = """
     look() {
       cd src; find . -type f | while IFS= read -r f; do
@@ -36,7 +35,7 @@ struct PowerCutTests {
     }
     """
 
-  /// - Parameter prepare: what makes `m/w` of `src`.
+  /// - Parameter prepare: a command that makes `m/w` from `src`.
   private func cut(
     _ command: String, prepare: String = "cp -r src m/w", at fault: String, _ cut: Cut
   ) throws -> Outcome {
@@ -54,7 +53,7 @@ struct PowerCutTests {
   }
 
   private func expectSafe(_ run: Outcome, status: String = "137") {
-    // Nothing but the three statuses: a line more names what is lost or lies about.
+    // The output consists of three rows; each further row names a lost file or a remaining one.
     let rows = run.text.split(separator: "\n")
     #expect(
       rows.count == 3 && rows.first.map(String.init) == status && rows.last == "0",
@@ -62,7 +61,7 @@ struct PowerCutTests {
   }
 
   @Test(
-    "at each step of a run that removes its sources",
+    "a cut at each step of compress with removal of sources loses nothing",
     arguments: [
       ("write", 9, .nothing), ("syncfs", 1, .namesWithoutContents), ("renameat2", 5, .namesWithoutContents),
       ("fsync", 2, .namesWithoutContents), ("fsync", 2, .nothing), ("unlinkat", 1, .namesWithoutContents),
@@ -73,7 +72,7 @@ struct PowerCutTests {
     expectSafe(try self.cut("compress --remove-source", at: fault, cut))
   }
 
-  @Test("at each step of decompressing", arguments: [("renameat2", 5), ("unlinkat", 9)])
+  @Test("a cut at each step of decompress loses nothing", arguments: [("renameat2", 5), ("unlinkat", 9)])
   func decompressing(call: String, turn: Int) throws {
     expectSafe(
       try cut(
@@ -81,18 +80,18 @@ struct PowerCutTests {
         at: "-e trace=\(call) -e inject=\(call):signal=KILL:when=\(turn)", .namesWithoutContents))
   }
 
-  @Test("after a run that said that it was done")
+  @Test("a cut after a run that has ended loses nothing")
   func done() throws {
     expectSafe(try cut("compress --remove-source", at: "-e trace=none", .namesWithoutContents), status: "0")
   }
 
-  @Test("without --no-fsync, that is: this cut takes what nobody brought to the disk")
+  @Test("a cut after a run with --no-fsync loses files, so this cut does remove data that was not synced")
   func withoutSync() throws {
     let run = try cut("compress --no-fsync --remove-source", at: "-e trace=none", .namesWithoutContents)
     #expect(run.text.contains("\nlost "), "\(run.text) \(run.errorText)")
   }
 
-  @Test("outputs without the removal of sources are on the disk when the run has ended")
+  @Test("a run that keeps its sources has synced its outputs when it ends")
   func outputsOnly() throws {
     let run = try t.shell(
       """
@@ -104,7 +103,7 @@ struct PowerCutTests {
     #expect(run.text == "19\n0\n", "\(run.errorText)")
   }
 
-  @Test("an archive, and what was extracted, are on the disk when the run has ended")
+  @Test("an archive and extracted files are synced when the run ends")
   func archives() throws {
     let run = try t.shell(
       """

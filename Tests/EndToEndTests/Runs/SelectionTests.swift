@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What is taken and what is left out, beside the tools that define it.
+/// Which files are selected and which are left out, compared with the tools that define the rules.
 @Suite struct SelectionTests {
   private let t: TreeFixture
 
@@ -19,7 +19,7 @@ import Testing
     return run.rows.map { String(decoding: $0.dropFirst(66), as: UTF8.self) }
   }
 
-  @Test("of rules the last one that matches decides, as in gitignore")
+  @Test("the last matching rule decides, as in gitignore")
   func rules() throws {
     #expect(try paths("--exclude", "big", "t") == ["t/empty", "t/text", "t/d/one", "t/d/two"])
     #expect(try paths("--exclude", "*", "--include", "text", "t") == ["t/text"])
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(
-    "a rule is a path as it is typed, too, and one that matched nothing is named", arguments: [1, 2, 7, 32])
+    "a rule may be a path as it is typed, and a rule without a match is named", arguments: [1, 2, 7, 32])
   func typed(concurrency: Int) throws {
     let run = try t.shell(
       """
@@ -72,7 +72,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("--gitignore leaves out what git does")
+  @Test("--gitignore leaves out the files that git ignores")
   func gitignore() throws {
     let run = try t.shell(
       """
@@ -94,7 +94,7 @@ import Testing
   }
 
   @Test(
-    "sizes are bounds that belong to the range",
+    "the limits of size include their value",
     arguments: [
       (["--min-size", "1"], 4), (["--max-size", "0"], 1), (["--min-size", "2", "--max-size", "2"], 2),
       (["--min-size", "13"], 2),
@@ -108,7 +108,7 @@ import Testing
     #expect(run.status == 0)
   }
 
-  @Test("--older-than 7d and --newer-than 7d choose by the time of modification, in every command that walks")
+  @Test("--older-than 7d and --newer-than 7d select by modification time, in each command that walks")
   func ages() throws {
     let run = try t.shell(
       """
@@ -142,7 +142,7 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
-  @Test("a plan stores the moment, so that all shards agree")
+  @Test("a plan stores the current time, so that all shards select the same files")
   func plannedAge() throws {
     let run = try t.shell(
       """
@@ -156,7 +156,7 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
-  @Test("paths come from lists, lines or NUL-ended, in their order")
+  @Test("paths are read from lists, by lines or NUL, in their order")
   func lists() throws {
     try t.file("lines", "t/text\nt/d\n\nt/big")
     #expect(try paths("--files-from", "lines") == ["t/text", "t/d/one", "t/d/two", "t/big"])
@@ -171,7 +171,7 @@ import Testing
     #expect(try paths("--files-from", "/dev/null") == [])
   }
 
-  @Test("find and hash beside each other through a pipe")
+  @Test("find and hash select the same files through a pipe")
   func find() throws {
     for name in NameTests.nasty { try t.file(PathBytes("n").appending(name.bytes), name.bytes) }
     let run = try t.shell(
@@ -179,7 +179,7 @@ import Testing
     #expect(run.text == "0\n\(NameTests.nasty.count)\n")
   }
 
-  @Test("a list that is still being written is waited for")
+  @Test("a list that is still being written is read to its end")
   func slowList() throws {
     try t.shell("mkfifo list")
     let program = try t.startShell("$BP hash -q --files0-from - <list | cut -c67-")
@@ -194,7 +194,7 @@ import Testing
     #expect(run.text == "t/text\nt/big\nt/empty\n", "\(run.text)")
   }
 
-  @Test("a list that cannot be read is fatal, a path in it that is not there is not")
+  @Test("a list that cannot be read is fatal, and a missing path in it is not")
   func badLists() throws {
     #expect(try t.batchproc("hash", "--files-from", "nosuch").status == 1)
     #expect(try t.batchproc("hash", "--files-from", "t").status == 1)
@@ -207,7 +207,7 @@ import Testing
   }
 
   @Test(
-    "a check takes the names of a manifest that a walk would have taken",
+    "check with filters selects the files that a walk would select",
     arguments: [
       ["--exclude", "big"], ["--exclude", "*", "--include", "text"], ["--exclude", "d/"],
       ["--exclude", "/d/*", "--include", "two"], ["--include", "t*"], ["--exclude-from", "rules"],
@@ -232,7 +232,7 @@ import Testing
     #expect(run.text != "0\n")
   }
 
-  @Test("an entry that is left out is not missed, and a folder is named as the manifest has it")
+  @Test("an excluded entry is not reported as missing, and folder rules match the names in the manifest")
   func checkedMissing() throws {
     try t.shell("$BP hash -q t >m; rm t/text t/d/one")
     let run = try t.batchproc("check", "--exclude", "text", "--exclude", "/t/d/", "m")
@@ -241,7 +241,7 @@ import Testing
     #expect(try t.batchproc("check", "-C", "t/..", "--exclude", "*", "m").status == 4)
   }
 
-  @Test("a dry run names what would be read, and reads nothing")
+  @Test("a dry run names the files to read, and reads none")
   func dryRun() throws {
     try t.shell("chmod 0 t/big; mkfifo t/fifo")
     let run = try t.batchproc("hash", "--dry-run", "--exclude", "text", "-o", "m", "t")
@@ -263,14 +263,14 @@ import Testing
     #expect(!t.exists("t/empty.gz"))
   }
 
-  @Test("check takes its manifests from lists")
+  @Test("check reads the names of its manifests from lists")
   func checkLists() throws {
     let run = try t.shell("$BP hash -q t >m; echo m >lines; $BP check -q --files-from lines; echo $?")
     #expect(run.text == "0\n")
   }
 
   @Test(
-    "a load that is too high holds the run back until a signal",
+    "an invalid load is refused, and a load below the limit does not hold the run",
     .enabled(if: Host.hasPython, "needs the load of a machine"))
   func maximalLoad() throws {
     #expect(try t.batchproc("hash", "--max-load", "0", "t").status == 64)
@@ -279,7 +279,7 @@ import Testing
   }
 
   @Test(
-    "special files are a warning or a failure where the policy says so",
+    "special files are a warning or a failure when the policy says so",
     arguments: [("warn", 0), ("fail", 3)] as [(PathBytes, Int32)])
   func specialPolicy(action: PathBytes, status: Int32) throws {
     try t.shell("mkfifo t/fifo")
@@ -290,7 +290,7 @@ import Testing
   }
 
   @Test(
-    "policies that are none are wrong usage",
+    "an invalid policy is a usage error",
     arguments: [
       "special", "special=", "=ok", "nothing=ok", "special=maybe", "special=retry", "special=retry:0",
       "special=retry:-1",

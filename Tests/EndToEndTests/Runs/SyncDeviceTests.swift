@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// `-o` with a device or an open pipe, as stock tools take them.
+/// `-o` with a device or an open pipe, as stock tools accept them.
 @Suite(.timeLimit(.minutes(2))) struct SyncDeviceTests {
   private let t: TreeFixture
 
@@ -13,7 +13,7 @@ import Testing
     try #require(try t.shell("mkdir t; seq 300000 >t/numbers; echo x >t/x").status == 0)
   }
 
-  @Test("the null device takes everything and is what it was")
+  @Test("the null device accepts all data and is not replaced")
   func null() throws {
     let run = try t.shell(
       """
@@ -23,7 +23,7 @@ import Testing
     #expect(run.text == "0\n0\n1\n0\nsame\n", "\(run.errorText)")
   }
 
-  @Test("the full device is no place for an archive")
+  @Test("the full device ends the run with 5")
   func full() throws {
     let run = try t.shell(
       "$BP archive -q --format tar -o /dev/full t; echo $?; $BP hash -q -o /dev/full t; echo $?")
@@ -31,7 +31,7 @@ import Testing
     #expect(run.errorText.contains("/dev/full") && run.errorText.contains("No space left on device"))
   }
 
-  @Test("bash may put a process in the place of a file")
+  @Test("an output may be a process substitution of bash")
   func substitution() throws {
     let run = try t.shell(
       "bash -c '$BP hash -q -o >(cat >m) t; s=$?; wait; echo $s'; sha256sum -c --quiet m && echo right")
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test(
-    "an archive that is a pipe which nobody writes does not hold a signal up",
+    "a signal ends a run whose archive is a pipe without a writer",
     arguments: ["list p", "extract p", "verify p"])
   func nobody(command: String) throws {
     try t.shell("mkfifo p")
@@ -49,14 +49,14 @@ import Testing
     #expect(program.wait().ending == .signal(SIGTERM))
   }
 
-  @Test("what cannot be read back is not verified")
+  @Test("an output that cannot be read back is refused with --verify")
   func verify() throws {
     let run = try t.shell("$BP archive -q --verify --format tar -o /dev/null t; echo $?")
     #expect(run.text == "1\n")
     #expect(run.errorText.contains("/dev/null: is a pipe or a device"))
   }
 
-  @Test("a folder, a socket and a named pipe are no outputs")
+  @Test("a folder, a socket and a named pipe are refused as outputs")
   func refused() throws {
     let run = try t.shell(
       """

@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// The binary that is tested, and what this machine allows tests to do.
+/// The tested binary, and the tests that this machine allows.
 enum Host {
-  /// `BATCHPROC_BIN`, or what was built beside these tests.
+  /// `BATCHPROC_BIN`, or the binary in the folder of these tests.
   static let binary: String = {
     if let given = ProcessInfo.processInfo.environment["BATCHPROC_BIN"], !given.isEmpty {
       return URL(fileURLWithPath: given).path
@@ -17,7 +17,7 @@ enum Host {
 
   static let isRoot = geteuid() == 0
 
-  /// Root may mount in a namespace of its own, but not in every container.
+  /// Root may mount in a separate namespace, but not in each container.
   static let canMount =
     isRoot
     && succeeds(
@@ -31,11 +31,11 @@ enum Host {
       unshare -m mount -o loop i m; s=$?; rm -rf "$d"; exit $s
       """)
 
-  /// File systems whose files may share blocks, made in an image and mounted from it.
+  /// File systems whose files may share blocks, made and mounted as an image.
   enum SharingFileSystem: String, Sendable {
     case btrfs, xfs
 
-    /// The command that makes one in an image of 400 MiB.
+    /// The command that makes the file system in an image of 400 MiB.
     var make: String {
       switch self {
       case .btrfs: "mkfs.btrfs -q"
@@ -53,16 +53,16 @@ enum Host {
     }
   }
 
-  /// Faults are injected into system calls with strace, which not every container allows.
+  /// strace injects faults into system calls, which not each container allows.
   static let canTrace = succeeds("strace -qq -f -o /dev/null -e trace=openat true")
 
-  /// Calls of the C library are replaced with a small library that is compiled on the spot.
+  /// Functions of the C library are replaced by a small library that the test compiles.
   static let canPreload =
     succeeds("command -v cc") && succeeds("ldd '\(binary)' | grep -q libc.so")
 
   static let canChangeUser = isRoot && succeeds("setpriv --reuid=65534 --regid=65534 --clear-groups true")
 
-  /// Another user works against a run, with a small program that is compiled on the spot.
+  /// A small program that the test compiles attacks a run as another user.
   static let canAttack = canChangeUser && succeeds("command -v cc")
 
   static let hasRestic = succeeds("command -v restic")
@@ -73,7 +73,7 @@ enum Host {
 
   static let hasPython = succeeds("python3 -c 'import json, pty'")
 
-  /// Long runs that are not made every time.
+  /// Whether to run the long tests as well.
   static let runsLargeTests = ProcessInfo.processInfo.environment["BATCHPROC_LARGE_TESTS"] == "1"
 
   private static func succeeds(_ script: String) -> Bool {

@@ -3,9 +3,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A strict judge of pages: HTML in which every element is closed where it has to be, and that can do nothing.
+/// A strict checker for pages: the elements of the HTML must be closed, and it must contain no active
+/// content.
 extension TreeFixture {
-  /// What is wrong with a page, one line each; nothing when it is right.
+  /// The faults of a page, one on each line.
   func faults(ofPage path: String) throws -> String {
     try file("check-page.py", Self.pageCheck)
     let run = try shell("python3 check-page.py '\(path)'")

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The checkout that these tests were built from.
+/// The checkout from which these tests were built.
 enum Repository {
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent()

@@ -2,11 +2,11 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// The formats, each with the stock tool that judges it.
+/// The writable formats, each with its stock tool.
 enum StockFormat: String, CaseIterable, Sendable, CustomTestStringConvertible {
   case gz, zst, xz, lz4
 
-  /// The stock tool, quiet, ready for `-t` and `-dc`.
+  /// The stock tool in quiet mode, to which `-t` or `-dc` is added.
   var tool: String {
     switch self {
     case .gz: "gzip -q"
@@ -16,7 +16,7 @@ enum StockFormat: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// The stock tool, ready to put decompressed files in the place of those that it is given.
+  /// The stock tool with options to replace the given files with decompressed ones.
   var decodeInPlace: String {
     switch self {
     case .gz: "gzip -qd"
@@ -26,14 +26,14 @@ enum StockFormat: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
   }
 
-  /// The stock tool, ready to compress standard input.
+  /// The stock tool with options to compress standard input.
   var encode: String { "\(tool) -c" }
 
   var testDescription: String { rawValue }
 }
 
 extension TreeFixture {
-  /// Makes `src`: texts of several sizes in folders, one of them in several blocks of each format.
+  /// Makes `src`: texts of several sizes in folders, one of which has several blocks in each format.
   func writeTexts(files: Int = 40) throws {
     try copy(PathBytes("texts-\(files)")) { try $0.makeTexts(files: files) }
   }
@@ -48,7 +48,7 @@ extension TreeFixture {
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// The contents of `src` that are in `folder` neither as they are nor in an output that decodes to them.
+  /// The files of `src` that `folder` contains neither unchanged nor as an output that decodes to them.
   func lost(in folder: String, _ format: StockFormat) throws -> String {
     try shell(
       """
@@ -59,7 +59,7 @@ extension TreeFixture {
     ).text
   }
 
-  /// Files under final names that their tool refuses.
+  /// The files with final names that the stock tool refuses.
   func damaged(in folder: String, _ format: StockFormat) throws -> String {
     try shell(
       """
@@ -70,6 +70,6 @@ extension TreeFixture {
     ).text
   }
 
-  /// The temporary files in a tree.
+  /// The temporary files in the fixture.
   func allTemporaries() throws -> String { try shell("find . -name '.batchproc-*'").text }
 }

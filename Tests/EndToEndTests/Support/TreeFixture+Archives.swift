@@ -3,10 +3,10 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// Trees for archives, archives with an index that no part of the program made, and a judge.
+/// Trees for archives, archives with an index that a separate program made, and a comparison of trees.
 extension TreeFixture {
-  /// Makes `src`: names of any bytes, lengths around those of blocks, links of both kinds, holes, a FIFO, empty
-  /// folders, attributes and access control lists, times of nanoseconds.
+  /// Makes `src`: names of any bytes, sizes near those of blocks, links of both kinds, holes, a FIFO, empty
+  /// folders, attributes, access control lists, and times with nanoseconds.
   func writeArchiveTree() throws { try copy("archive-tree") { try $0.makeArchiveTree() } }
 
   private func makeArchiveTree() throws {
@@ -32,10 +32,10 @@ extension TreeFixture {
     try #require(made.status == 0, "\(made.errorText)")
   }
 
-  /// Compares two trees: kind, content, and what `what` names of mode, time, owner, attributes (access control
-  /// lists are among them), holes, links.
+  /// Compares two trees: kind, content, and the properties in `what`: mode, time, owner, attributes
+  /// (including access control lists), holes, links.
   ///
-  /// - Returns: what differs, or nothing.
+  /// - Returns: the differences.
   func differences(_ one: String, _ other: String, _ what: String = "mode time owner xattr hole link") throws
     -> String
   {
@@ -73,11 +73,11 @@ extension TreeFixture {
     ).text
   }
 
-  /// The archives that can have our index.
+  /// The formats that can have our index.
   static let indexedFormats = ["tar", "tar.gz", "tar.zst", "tar.xz", "tar.lz4"]
 
-  /// Makes an archive with our index of a tar in the pax format, `x.` and the format, and `x.json`, which tells
-  /// where everything is.
+  /// Makes `x.FORMAT` with our index from a tar in the pax format, and `x.json`, which gives the places of
+  /// all parts.
   ///
   /// - Parameters:
   ///   - segment: a frame ends with the member that reaches this many bytes.
@@ -166,8 +166,8 @@ extension TreeFixture {
         first = places[number][0]
         last = max(f for f in range(first, len(frames)) if frames[f][0] < starts[number + 1])
         return listed[first][0], listed[last][0] + listed[last][1]
-    # Where the tail begins, where frames do, the parts of the tail; of each member its bytes in the archive, then its
-    # content in a tar that is not compressed.
+    # The start of the tail, the starts of the frames and the parts of the tail; for each member its bytes in
+    # the archive, and its content in an uncompressed tar.
     json.dump({'start': start, 'frames': [f[0] for f in listed], 'tail': [start + sum(map(len, tail[:n])) for n in range(len(tail))],
       'members': [[os.fsdecode(m[1]), *of(number), m[7], min(m[7] + (m[3] if m[6] else 0), starts[number + 1])] for number, m in enumerate(members)]},
       open('x.json', 'w'))

@@ -4,15 +4,14 @@ import TestSupport
 import Testing
 
 extension TreeFixture {
-  /// Runs a shell script while another user exchanges two names as fast as the kernel can, from before the script
-  /// begins until it has ended.
+  /// Runs a shell script while another user exchanges two names as fast as possible.
   ///
-  /// The other user is 1001 and may write to the folders of both names. Needs ``Host/canAttack``; suites say so where
-  /// that is missing.
+  /// The exchanges begin before the script and end after it. The other user is 1001 and may write to the
+  /// folders of both names. Suites that call this must be enabled only if ``Host/canAttack``.
   ///
   /// - Parameters:
-  ///   - script: as of ``shell(_:)``, by root.
-  ///   - names: exchanged with `renameat2(RENAME_EXCHANGE)`.
+  ///   - script: a script for ``shell(_:)``, which root runs.
+  ///   - names: the names that are exchanged with `renameat2(RENAME_EXCHANGE)`.
   func shell(_ script: String, whileExchanging names: (String, String)) throws -> Outcome {
     try file("attack.c", Self.attack)
     return try shell(

@@ -3,10 +3,10 @@ import BatchEngine
 import TestSupport
 import Testing
 
-/// A tree of some thousand files, the same every time, and a judge of what was made of it.
+/// A tree of some thousand files that is the same each time, and a comparison with its copies.
 extension TreeFixture {
-  /// Makes `src`: text, noise, zeros and nothing, under names of any bytes, with modes, times, attributes,
-  /// access control lists and, as root, owners.
+  /// Makes `src`: text, noise, zeros and empty files, with names of any bytes, modes, times, attributes,
+  /// access control lists and, for root, owners.
   func writeOddTree(files: Int = 2000) throws {
     try copy(PathBytes("odd-tree-\(files)")) { try $0.makeOddTree(files: files) }
   }
@@ -40,13 +40,13 @@ extension TreeFixture {
     try #require(made.status == 0, "\(made.errorText.prefix(500))")
   }
 
-  /// Compares two trees file by file: content, mode, time in nanoseconds, attributes (access control lists are
-  /// among them) and owner.
+  /// Compares two trees file by file: content, mode, time in nanoseconds, attributes (including access
+  /// control lists) and owner.
   ///
   /// - Parameters:
-  ///   - suffix: what names in the other tree have more.
-  ///   - contents: off where the other tree's are compressed.
-  /// - Returns: what differs, or how many files there are when nothing does.
+  ///   - suffix: the suffix of the names in the other tree.
+  ///   - contents: false when the files of the other tree are compressed.
+  /// - Returns: the differences, or the number of files when there are none.
   func compare(_ one: String, _ other: String, suffix: String = "", contents: Bool = true) throws -> String {
     try shell(
       #"""

@@ -2,14 +2,14 @@ import BatchEngine
 import Glibc
 import TestSupport
 
-/// What is in named pipes, for tests that wait until a program has read them, or can write no more.
+/// The state of named pipes, for tests that wait until a program has read them or cannot write more.
 extension TreeFixture {
-  /// Whether a pipe takes nothing more.
+  /// Whether no more data can be written to a pipe.
   func isFull(_ name: PathBytes) -> Bool {
     poll(name, POLLOUT) == 0
   }
 
-  /// Whether all that was written to a pipe has been read.
+  /// Whether a pipe was read to its end.
   func isEmpty(_ name: PathBytes) -> Bool {
     poll(name, POLLIN) == 0
   }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension TreeFixture {
-  /// Compiles functions that take the place of the C library's into `preload.so` in this folder.
+  /// Compiles functions that replace those of the C library into `preload.so` in the fixture.
   func preload(_ source: String) throws {
     try file(
       "preload.c",
@@ -14,8 +14,8 @@ extension TreeFixture {
     try #require(compiled.status == 0, "\(compiled.errorText)")
   }
 
-  /// Makes `preload.so`, with which the clock of a program is `SHIFT` seconds later than that of the file system, or a day:
-  /// what has just changed is old to it.
+  /// Makes `preload.so`, which advances the clock of a program by `SHIFT` seconds, or by a day, so that
+  /// recent changes look old.
   func preloadClock() throws {
     try preload(
       """
@@ -37,9 +37,9 @@ extension TreeFixture {
       """)
   }
 
-  /// A disk that gives back something else than was written: the first file that is synced is ruined before.
+  /// Simulates a disk that returns other data than was written: `call` damages the first file that is synced.
   ///
-  /// - Parameter call: in C, with `fd`, `size` and a `char c`.
+  /// - Parameter call: C code with `fd`, `size` and a `char c`.
   func preloadRuin(_ call: String) throws {
     try preload(
       """

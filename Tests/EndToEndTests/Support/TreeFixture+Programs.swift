@@ -3,7 +3,7 @@ import TestSupport
 
 /// Programs that run in a fixture.
 extension TreeFixture {
-  /// Makes an ordinary small tree below a name: texts, an empty file, a folder, and one of 200,000 bytes.
+  /// Makes a small ordinary tree: texts, an empty file, a folder, and a file of 200,000 bytes.
   func writeTree(_ name: PathBytes = "t") throws {
     try file(name.appending("text".utf8), "a small text\n")
     try file(name.appending("empty".utf8), "")
@@ -14,12 +14,12 @@ extension TreeFixture {
 
   private static let big = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) }
 
-  /// The temporary files of outputs that are being written, or were left.
+  /// The temporary files of outputs that are being written or were left.
   func temporaries(in folder: PathBytes = "") -> [PathBytes] {
     names(in: folder).filter { $0.bytes.starts(with: ".batchproc-".utf8) }
   }
 
-  /// Runs the built binary in this folder.
+  /// Runs the built binary in the fixture.
   @discardableResult
   func batchproc(
     _ arguments: PathBytes..., input: [UInt8] = [], environment: [String: String] = [:]
@@ -34,7 +34,7 @@ extension TreeFixture {
     try start(arguments, input: input, environment: environment).wait(seconds: seconds)
   }
 
-  /// Starts the built binary in this folder.
+  /// Starts the built binary in the fixture.
   func start(
     _ arguments: [PathBytes], input: [UInt8] = [], environment: [String: String] = [:]
   ) throws -> RunningProgram {
@@ -43,7 +43,7 @@ extension TreeFixture {
       in: root)
   }
 
-  /// Runs a script in this folder; `$BP` is the built binary.
+  /// Runs a script in the fixture; `$BP` is the built binary.
   @discardableResult
   func shell(
     _ script: String, input: [UInt8] = [], environment: [String: String] = [:],
@@ -60,7 +60,7 @@ extension TreeFixture {
       environment: withState(environment).merging(["BP": Host.binary]) { given, _ in given }, in: root)
   }
 
-  /// With a place for what the program notes about the machine.
+  /// Adds a folder in which the program stores facts about the machine.
   private func withState(_ environment: [String: String]) -> [String: String] {
     environment.merging(["XDG_STATE_HOME": state.description]) { given, _ in given }
   }

@@ -2,13 +2,13 @@ import Foundation
 import TestSupport
 
 extension TreeFixture {
-  /// Checks Swift files with the compiler against the modules that were built for the running tests.
+  /// Checks Swift files with the compiler against the modules of the running tests.
   ///
   /// - Parameters:
-  ///   - files: for the shell, which runs in the fixture.
-  ///   - isInside: whether they belong to this package, and see what is `package`.
+  ///   - files: file names for the shell, which runs in the fixture.
+  ///   - isInside: whether the files belong to this package, and can use `package` declarations.
   func typeCheck(_ files: String, isInside: Bool) throws -> Outcome {
-    // SwiftPM names a package by its folder.
+    // SwiftPM names a package after its folder.
     let package = String(
       URL(fileURLWithPath: DocumentationTests.folder).lastPathComponent.lowercased().map {
         $0.isLetter || $0.isNumber ? $0 : "_"
@@ -18,7 +18,7 @@ extension TreeFixture {
       files)
   }
 
-  /// Writes what is public in a library to files here, whose names end in `.symbols.json`.
+  /// Writes the public symbols of a library to files in the fixture, whose names end with `.symbols.json`.
   func symbolGraph(of library: String) throws -> Outcome {
     try withModules(
       #""$(dirname "$(realpath "$(command -v swift)")")"/swift-symbolgraph-extract -module-name \#(library)"#
@@ -26,7 +26,7 @@ extension TreeFixture {
     )
   }
 
-  /// Runs a tool of the compiler that reads modules.
+  /// Runs a compiler tool that reads modules.
   private func withModules(_ tool: String, _ files: String = "") throws -> Outcome {
     let build = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
       .path

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A job made of closures, which get each chunk as a whole.
+/// A job made of closures, each of which gets a whole chunk.
 package struct ClosureJob<Item: Sendable, Value: Sendable>: BatchJob {
   private let onProcess: @Sendable (Chunk<Item>, WorkerContext) throws(BatchError) -> Value
   private let onCollect: @Sendable (Value) throws(BatchError) -> Void

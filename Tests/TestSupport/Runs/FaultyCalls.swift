@@ -2,13 +2,13 @@ import BatchEngine
 import Glibc
 import Synchronization
 
-/// The calls of the kernel with faults put in their place, by call, name and turn.
+/// The calls of the kernel, of which some are replaced with faults. A fault is chosen by call, name and turn.
 ///
-/// A name is the last component of the path that was opened or looked at.
+/// A name is the last component of the path that is opened or examined.
 package final class FaultyCalls: FileSystemCalls {
   package enum Call: Hashable, Sendable {
     case open
-    /// Opening below a folder in one call; counts as ``open`` too.
+    /// Opening a path below a folder in one call; counts as ``open`` too.
     case openBeneath
     /// The status of an open descriptor.
     case status
@@ -16,26 +16,26 @@ package final class FaultyCalls: FileSystemCalls {
     case entry
     case read, readEntries
     case lease, sync, syncFileSystem
-    /// A call that changes files, by the name it is about; of open files by the name they were opened or made with.
+    /// A call that changes a file: by its name, or for an open file by the name it was opened or made with.
     case change(FileChange)
   }
 
   package enum Fault: Sendable {
-    /// The call does nothing and reports this error number.
+    /// The call has no effect and returns this error number.
     case fail(Int32)
-    /// A read at an offset from this one on reports this error number.
+    /// A read at this offset or a later one returns this error number.
     case failBehind(off_t, Int32)
-    /// Something happens just before a read at an offset from this one on.
+    /// Runs a closure before a read at this offset or a later one.
     case beforeBehind(off_t, @Sendable () -> Void)
-    /// Something happens just before the call, such as a change of the file or a wait.
+    /// Runs a closure before the call, for example to change the file or to wait.
     case before(@Sendable () -> Void)
-    /// Something happens just after the call.
+    /// Runs a closure after the call.
     case after(@Sendable () -> Void)
-    /// A read gets at most this many bytes.
+    /// A read returns at most this many bytes.
     case short(Int)
-    /// The status that the kernel gave is changed.
+    /// Changes the status that the kernel returned.
     case status(@Sendable (inout stat) -> Void)
-    /// The entries that the kernel gave do not say of what kind they are.
+    /// Removes the kinds from the folder entries that the kernel returned.
     case withoutKinds
   }
 
@@ -46,7 +46,7 @@ package final class FaultyCalls: FileSystemCalls {
 
   private struct Rule {
     let call: Call
-    /// nil for every name.
+    /// nil means any name.
     let name: PathBytes?
     let turns: ClosedRange<Int>
     let fault: Fault
@@ -63,11 +63,11 @@ package final class FaultyCalls: FileSystemCalls {
 
   package init() {}
 
-  /// Puts a fault in place of some calls.
+  /// Replaces some calls with a fault.
   ///
   /// - Parameters:
-  ///   - name: of the file or folder; nil for all.
-  ///   - turns: which of the calls with this name, from 1; all without it.
+  ///   - name: of the file or folder; nil means any name.
+  ///   - turns: which of the calls with this name, counted from 1; all by default.
   package func on(_ call: Call, _ name: PathBytes?, turns: ClosedRange<Int> = 1...Int.max, _ fault: Fault) {
     state.withLock { $0.rules.append(Rule(call: call, name: name, turns: turns, fault: fault)) }
   }

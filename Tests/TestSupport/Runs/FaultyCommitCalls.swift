@@ -2,9 +2,10 @@ import BatchEngine
 import BatchOutputs
 import Dispatch
 
-/// The steps of commits, each recorded as it is taken; those that are named fail instead.
+/// Records each step of commits; the named steps fail.
 ///
-/// Steps are `sync NAME`, `publish NAME`, `folder NAME` and `remove NAME`, by the last name of the path.
+/// Steps are `sync NAME`, `publish NAME`, `folder NAME` and `remove NAME`, with the last component of the
+/// path.
 package final class FaultyCommitCalls: CommitCalls {
   package let patience: DispatchTimeInterval
   package let steps = Recorder<String>()
@@ -12,7 +13,7 @@ package final class FaultyCommitCalls: CommitCalls {
   private let before: [String: @Sendable () -> Void]
   private let kernel = LinuxCommitCalls()
 
-  /// - Parameter before: what happens just before a step.
+  /// - Parameter before: closures that run before these steps.
   package init(
     failing: Set<String> = [], before: [String: @Sendable () -> Void] = [:],
     patience: DispatchTimeInterval = .seconds(600)

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A source over a sequence; it may end in an error.
+/// A source that yields the elements of a sequence, and may then throw an error.
 package struct ListSource<Item: Sendable>: BatchSource {
   private var rest: ArraySlice<Item>
   private let weigh: @Sendable (Item) -> Int64

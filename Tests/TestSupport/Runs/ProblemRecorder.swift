@@ -5,7 +5,7 @@ package final class ProblemRecorder: RunObserver {
   package let lines = Recorder<String>()
   private let events: Recorder<String>?
 
-  /// - Parameter events: takes the lines too, between those of others.
+  /// - Parameter events: a second recorder, which gets the lines between those of other reports.
   package init(events: Recorder<String>? = nil) { self.events = events }
 
   package func met(_ problem: Problem, severity: Severity) {

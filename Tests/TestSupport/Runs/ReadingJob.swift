@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// Reads every file of a tree and records a line for each, in the order of the results.
+/// Reads each file of a tree and records a line for it, in the order of the results.
 package struct ReadingJob: BatchJob {
   package typealias Item = WalkItem
 
   package let lines: Recorder<String>
 
-  /// - Parameter told: where the lines are recorded.
+  /// - Parameter told: the recorder for the lines.
   package init(told lines: Recorder<String> = Recorder()) {
     self.lines = lines
   }

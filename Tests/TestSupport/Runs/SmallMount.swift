@@ -2,9 +2,9 @@ import BatchEngine
 import Glibc
 import Testing
 
-/// A tmpfs over a folder, for disks that are full or read-only.
+/// A tmpfs mounted over a folder, as a disk that is full or read-only.
 package struct SmallMount {
-  /// Only root may mount, and not in every container.
+  /// Only root may mount, and not in each container.
   package static let isPossible: Bool = {
     guard geteuid() == 0, let folder = try? TreeFixture(),
       let mount = try? SmallMount(at: folder, options: "size=64k")
@@ -21,7 +21,7 @@ package struct SmallMount {
   }
 
   package func remove() {
-    // Lazily: a descriptor that a failing test still holds must not keep the mount.
+    // Lazily, since a failing test may still hold a descriptor in the mount.
     try? Self.run("umount", ["-l", folder.root])
   }
 

@@ -1,7 +1,8 @@
 import BatchEngine
 import BatchOutputs
 
-// Tests call parts of outputs by hand, with the calls of the kernel and the rights that a program has outside of its runs.
+// Tests call parts of outputs directly, with the calls of the kernel and the rights that a program has
+// outside of its runs.
 
 extension AtomicFile {
   package convenience init(
@@ -24,7 +25,7 @@ extension OutputFolders {
       opener: FolderOpener(calls: LinuxCalls()))
   }
 
-  /// The place of a source, prepared.
+  /// The folder of the output of a source, prepared.
   package func prepared(for record: FileRecord) throws(BatchError) -> OutputPlace {
     var last: OutputPlace?
     return try prepare(place(of: record, after: &last))

@@ -1,7 +1,7 @@
 import BatchEngine
 
 extension BatchRunner {
-  /// A runner with a context of its own.
+  /// A runner with a new context.
   package init(
     options: BatchOptions = BatchOptions(), cancellation: Cancellation = Cancellation(),
     observer: (any RunObserver)? = nil, calls: any FileSystemCalls = LinuxCalls()

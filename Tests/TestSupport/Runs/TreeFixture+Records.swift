@@ -2,7 +2,7 @@ import BatchEngine
 import Glibc
 
 extension TreeFixture {
-  /// What a walk of the fixture finds of a file that it holds.
+  /// The record that a walk of the fixture gives for a file.
   package func record(_ name: PathBytes) throws -> FileRecord {
     let wanted = path(name)
     var tree = BatchRunner().tree([root])
@@ -17,7 +17,7 @@ extension TreeFixture {
     return path(name).withCString { lstat($0, &raw) } == 0 ? FileStatus(raw) : nil
   }
 
-  /// The regular files below the root, by their paths from there, in tree order.
+  /// The regular files below the root, as relative paths in tree order.
   package func files() -> [String] {
     var tree = BatchRunner().tree([root])
     var names: [String] = []
@@ -27,7 +27,7 @@ extension TreeFixture {
     return names
   }
 
-  /// A path without that of the root; what is not below it stays as it is.
+  /// A path relative to the root; a path outside of the root is unchanged.
   package func relative(_ path: PathBytes) -> String {
     guard path.bytes.starts(with: root.bytes) else { return path.description }
     return PathBytes(path.bytes.dropFirst(root.bytes.count + 1)).description

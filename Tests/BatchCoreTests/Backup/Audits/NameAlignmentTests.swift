@@ -24,19 +24,19 @@ struct NameAlignmentTests {
     return [alignment.recorded, alignment.other]
   }
 
-  @Test("the folder that names begin with is dropped where it is what they are compared with")
+  @Test("the folder at the beginning of the names is dropped when the names are compared with that folder")
   func folders() throws {
     let names: [PathBytes] = ["p/a/1", "p/a/2", "p/b"]
     #expect(try align(names, nil, folder: "/w/p", live: ["a/1", "b"]) == [1, 0])
     #expect(try align(names, nil, folder: "/w", live: ["p/a/1", "p/b"]) == [0, 0])
     #expect(try align(names, nil, folder: "/w/p2", live: ["a/1", "b"]) == [1, 0])
-    // Nothing is left: the names of the folders decide.
+    // No file remains, so the names of the folders decide.
     #expect(try align(names, nil, folder: "/w/p", live: []) == [1, 0])
     #expect(try align(names, nil, folder: "/w", live: []) == [0, 0])
     #expect(try align(["w/p/a/1", "w/p/b"], nil, folder: "/w/p", live: ["b"]) == [2, 0])
   }
 
-  @Test("of two records what leaves most names in common is dropped")
+  @Test("of two records, the part is dropped that leaves most names in common")
   func records() throws {
     #expect(try align(["p/a", "p/b"], ["w/p/a", "w/p/c"]) == [0, 1])
     #expect(try align(["p/a", "p/b"], ["w/q/a", "w/q/b"]) == [1, 2])
@@ -45,7 +45,7 @@ struct NameAlignmentTests {
     #expect(try align(["p/a"], ["x/y"]) == [0, 0])
   }
 
-  @Test("what is new is looked for in the folders that the names have at the top, or in all of a folder")
+  @Test("new paths are searched in the top folders of the names, or in the whole folder")
   func roots() throws {
     #expect(try survey(["p/a", "q/r/b"]).roots(dropped: 0) == ["p", "q"])
     #expect(try survey(["p/a"]).roots(dropped: 1) == ["."])
@@ -54,7 +54,7 @@ struct NameAlignmentTests {
     #expect(try survey(["/w/p/a", "/w/p/q/b"]).roots(dropped: 0) == ["w/p"])
   }
 
-  @Test("a share takes each part once, and begins elsewhere for each name")
+  @Test("each part belongs to one share, and the first share of a name depends on the name")
   func shares() throws {
     let shares = try (1...7).map { try #require(ReadShare($0, of: 7)).beginning(at: "name".utf8) }
     for part in 0..<50 { #expect(shares.filter { $0.takes(part) }.count == 1) }

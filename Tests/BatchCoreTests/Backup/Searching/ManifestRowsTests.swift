@@ -3,7 +3,7 @@ import Testing
 @testable import BatchCore
 @testable import BatchEngine
 
-@Suite("The rows of a manifest that are looked for")
+@Suite("The search for rows of a manifest")
 struct ManifestRowsTests {
   private func entry(_ path: PathBytes, _ kind: ArchiveEntry.Kind = .file) -> SnapshotEntry {
     SnapshotEntry(kind: kind, path: path, archive: "20261120T020000Z")
@@ -26,7 +26,7 @@ struct ManifestRowsTests {
     return found
   }
 
-  @Test("are found wherever the pieces end, with names of any bytes", arguments: [1, 7, 100, 1 << 20])
+  @Test("finds rows across the borders of pieces, with names of any bytes", arguments: [1, 7, 100, 1 << 20])
   func pieces(size: Int) throws {
     let odd = PathBytes(Array("a/q\"\\\n".utf8) + [0xff])
     let entries = [entry("a", .directory), entry("a/b.txt"), entry(odd), entry("a/b.txt2"), entry("c/b.txt")]
@@ -36,7 +36,7 @@ struct ManifestRowsTests {
     #expect(try found("a/", in: entries, pieces: size) == ["a"])
   }
 
-  @Test("go by the last name, by the end of the path, or by all of it")
+  @Test("matches the last name, the end of the path, or the whole path")
   func globs() throws {
     let entries = ["srv/src/y", "srv/src/y/z", "src/y", "x/src2/y"].map { entry(PathBytes($0)) }
     #expect(try found("y", in: entries, pieces: 64).count == 3)
@@ -46,7 +46,7 @@ struct ManifestRowsTests {
     #expect(throws: BatchError.self) { try PathSearch("[") }
   }
 
-  @Test("a line without an end is refused before it fills the memory")
+  @Test("refuses a line without an end before it fills the memory")
   func endless() throws {
     var rows = ManifestRows()
     #expect(throws: BatchError.self) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Items that a collector asks for", .timeLimit(.minutes(1)))
 struct AskedItemsTests {
-  /// Numbers, and those that are asked for.
+  /// A source of numbers, to which a collector can add requested ones.
   private struct Numbers: BatchSource {
     let asked: AskedItems<Int>? = AskedItems()
     let calls = Recorder<Int>()
@@ -16,14 +16,15 @@ struct AskedItemsTests {
       return left.popLast()
     }
 
-    /// Each is a chunk of its own.
+    /// The greatest weight, so that each number is a separate chunk.
     func weight(of item: Int) -> Int64 { .max }
   }
 
-  /// Counts each number down to 0, by asking for the next one.
+  /// Counts each number down to 0: the collector requests the next lower number.
   private struct CountDown: BatchJob {
     let asked: AskedItems<Int>?
-    /// What the source has; where it is known the collector says that there is no room until all that it asked for is there.
+    /// The first number that the source has. If it is given, the collector reports that the memory is full
+    /// until all numbers that it requested have arrived.
     var first: Int?
 
     func makeWorker(in context: WorkerContext) -> Worker { Worker() }
@@ -67,7 +68,7 @@ struct AskedItemsTests {
     }
   }
 
-  @Test("are taken before those of the source, and after its end, which is asked for once")
+  @Test("are taken before those of the source and also after its end, and the end is asked for once")
   func feed() throws {
     let source = Numbers(left: [1, 2])
     let feed = ChunkFeed(source: source, stride: .automatic)
@@ -84,7 +85,7 @@ struct AskedItemsTests {
     #expect(source.calls.values == [2, 1, 0])
   }
 
-  @Test("are all processed, also behind the end of the source", arguments: [1, 2, 7, 32], [0, 1, 40])
+  @Test("are all processed, also those after the end of the source", arguments: [1, 2, 7, 32], [0, 1, 40])
   func run(concurrency: Int, count: Int) throws {
     var options = BatchOptions()
     options.concurrency = concurrency
@@ -95,7 +96,7 @@ struct AskedItemsTests {
     #expect(outcome.summary.stopped == nil && outcome.summary.counts.done == count * 6)
   }
 
-  @Test("are admitted where there is no room for anything else", arguments: [2, 7])
+  @Test("are admitted when there is no room for other items", arguments: [2, 7])
   func withoutRoom(concurrency: Int) throws {
     var options = BatchOptions()
     options.concurrency = concurrency
@@ -105,7 +106,7 @@ struct AskedItemsTests {
     #expect(outcome.result?.count == 2_000)
   }
 
-  /// The item 1 asks for 10, and 2 waits until 10 was collected.
+  /// The collector requests item 10 when it gets item 1, and item 2 is processed only after 10 was collected.
   private struct Waiting: BatchJob {
     struct Source: BatchSource {
       let asked: AskedItems<Int>? = AskedItems(isOrdered: false)
@@ -181,7 +182,7 @@ struct AskedItemsTests {
     #expect(asked.giveUp().map { $0 === third } == [true, false] && asked.isEmpty)
   }
 
-  @Test("do not keep a run that is stopped")
+  @Test("are left unprocessed by a run that is stopped")
   func stopped() throws {
     let cancellation = Cancellation()
     let source = Numbers(left: [1, 1, 1])

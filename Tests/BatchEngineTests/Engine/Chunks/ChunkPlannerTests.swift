@@ -4,7 +4,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct ChunkPlannerTests {
-  /// The chunks of a list whose items are their own weights.
+  /// The chunks of a list in which each item is its own weight.
   private static func chunks(_ weights: [Int64], _ stride: ChunkStride) -> [Chunk<Int64>] {
     var planner = ChunkPlanner<Int64>(stride: stride)
     var chunks = [Chunk<Int64>]()
@@ -47,13 +47,13 @@ import Testing
     #expect(Self.plan([], Self.small).isEmpty)
   }
 
-  @Test func countsAnUnknownWeightAsNone() {
+  @Test func countsAnUnknownWeightAsZero() {
     let chunks = Self.chunks([-1, .min, 0, 4], Self.small)
     #expect(chunks.map(\.items) == [[-1, .min, 0], [4]])
     #expect(chunks.map(\.byteCount) == [0, 4])
   }
 
-  @Test func survivesWeightsThatDoNotFit() {
+  @Test func survivesWeightsThatOverflow() {
     let stride = ChunkStride(count: 10, byteCount: .max, largeThreshold: .max)
     let chunks = Self.chunks([.max - 1, .max - 1, 7, .max], stride)
     #expect(chunks.map(\.items) == [[.max - 1, .max - 1], [7], [.max]])
@@ -91,7 +91,7 @@ import Testing
     for chunk in chunks {
       #expect(!chunk.items.isEmpty && chunk.items.count <= stride.count)
       #expect(chunk.byteCount == chunk.items.reduce(0) { $0 + max(0, $1) })
-      // Without its last item a chunk is below its bytes: else it would have ended before.
+      // Without its last item a chunk is below the byte limit; otherwise it would have ended earlier.
       #expect(chunk.items.dropLast().reduce(0) { $0 + max(0, $1) } < stride.byteCount)
       #expect(chunk.isLarge == chunk.items.contains { $0 >= stride.largeThreshold })
       if chunk.isLarge { #expect(chunk.items.count == 1) }

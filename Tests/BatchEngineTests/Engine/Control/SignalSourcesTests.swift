@@ -5,9 +5,9 @@ import Testing
 
 @testable import BatchEngine
 
-/// Signals of their own number each, since the whole test process gets them.
+/// Each test uses a different signal, since all threads of the test process receive it.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct SignalSourcesTests {
-  @Test func tellsOfASignalThatWouldHaveEndedTheProcess() {
+  @Test func reportsASignalThatWouldHaveEndedTheProcess() {
     let arrived = DispatchSemaphore(value: 0)
     let number = Mutex<Int32>(0)
     let sources = SignalSources([SIGUSR2]) { signal in
@@ -21,7 +21,7 @@ import Testing
     #expect(number.withLock { $0 } == SIGUSR2)
   }
 
-  @Test func leavesASignalAloneThatWasIgnoredBefore() {
+  @Test func ignoresASignalThatWasIgnoredBefore() {
     signal(SIGWINCH, SIG_IGN)
     defer { signal(SIGWINCH, SIG_DFL) }
     let calls = Mutex(0)

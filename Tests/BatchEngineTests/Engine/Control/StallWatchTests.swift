@@ -3,9 +3,9 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct StallWatchTests {
-  /// Looks once a second for so many seconds.
+  /// Calls `look` once for each of these seconds.
   ///
-  /// - Returns: what was found, with the second.
+  /// - Returns: each finding, with its second.
   private func looks(
     _ watch: inout StallWatch, _ seconds: ClosedRange<UInt64>, hasMoved: Bool = false, isHeld: Bool = false
   ) -> [UInt64: StallWatch.Finding] {
@@ -16,7 +16,7 @@ import Testing
     return findings
   }
 
-  @Test func aStallIsToldOnceUntilThereIsProgress() {
+  @Test func aStallIsReportedOnceUntilThereIsProgress() {
     var watch = StallWatch(warning: 600, timeout: 0)
     #expect(looks(&watch, 1...600).isEmpty)
     #expect(looks(&watch, 601...3000) == [601: .stalled(600_000)])
@@ -24,7 +24,7 @@ import Testing
     #expect(looks(&watch, 3002...4000) == [3601: .stalled(600_000)])
   }
 
-  @Test func withoutLimitsNothingIsFound() {
+  @Test func withoutLimitsNoStallIsReported() {
     var watch = StallWatch(warning: 0, timeout: 0)
     #expect(looks(&watch, 1...100_000).isEmpty)
   }
@@ -40,7 +40,7 @@ import Testing
     var watch = StallWatch(warning: 600, timeout: 900)
     #expect(looks(&watch, 1...10).isEmpty)
     #expect(watch.look(at: 10_000_000, hasMoved: false, isHeld: false) == nil)
-    // A clock that goes back counts as nothing.
+    // A clock that goes back adds no time.
     #expect(watch.look(at: 5, hasMoved: false, isHeld: false) == nil)
   }
 
@@ -53,13 +53,13 @@ import Testing
     #expect(found.count == (isTold ? 3 : 2))
   }
 
-  @Test func aCancelledRunThatMovesEndsByItself() {
+  @Test func aCancelledRunThatMakesProgressEndsByItself() {
     var watch = StallWatch(warning: 0, timeout: 2)
     #expect(looks(&watch, 1...3) == [3: .overdue(2000, isTold: false)])
     for second: UInt64 in 4...1000 {
       #expect(watch.look(at: second * 1000, hasMoved: second % 2 == 0, isHeld: false) == nil)
     }
-    // A hook that runs at its end may take as long as it may.
+    // A hook at the end of the run holds the watch for as long as it runs.
     #expect(looks(&watch, 1001...9000, isHeld: true).isEmpty)
   }
 
@@ -69,7 +69,7 @@ import Testing
     #expect(found == [86_401: .overdue(86_400_000, isTold: false), 86_461: .stuck])
   }
 
-  @Test func aLimitThatDoesNotFitIsNone() {
+  @Test func aLimitThatOverflowsIsNoLimit() {
     var watch = StallWatch(warning: .max, timeout: .max)
     #expect(looks(&watch, 1...10).isEmpty)
   }

@@ -23,7 +23,7 @@ import Testing
     #expect(onLane.values == [true])
   }
 
-  @Test func leavesItsBodyOutWhenCancelledBeforeALaneIsFree() async throws {
+  @Test func skipsItsBodyWhenCancelledBeforeALaneIsFree() async throws {
     let lanes = LanePool()
     let ran = Atomic<Bool>(false)
     try await onThread {
@@ -42,7 +42,7 @@ import Testing
     #expect(lanes.count == 0)
   }
 
-  @Test("The completion block that an operation gets at its end is always called", arguments: [false, true])
+  @Test("A completion block that is set when the operation ends is always called", arguments: [false, true])
   func blockOfTheEnd(isCancelled: Bool) async throws {
     let lanes = LanePool(ConcurrencyLimit(2))
     let wasFinished = Recorder<Bool>()
@@ -50,7 +50,7 @@ import Testing
     try await onThread {
       let queue = OperationQueue()
       let blocks = DispatchGroup()
-      // The threads of the queue and of the lanes meet at the end of an operation, each time in another order.
+      // The threads of the queue and of the lanes reach the end of an operation in varying order.
       for _ in 0..<1000 {
         blocks.enter()
         let made = Mutex<ChunkOperation?>(nil)

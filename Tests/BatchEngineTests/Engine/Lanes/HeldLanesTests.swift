@@ -6,9 +6,9 @@ import Testing
 
 @testable import BatchEngine
 
-/// Lanes that wait in the middle of their operations because fewer may run, or none.
+/// Lanes that wait between the steps of their operations while fewer lanes, or none, may run.
 @Suite(.timeLimit(.minutes(3))) struct HeldLanesTests {
-  /// Operations that take steps until they are told to end, and the lanes that they run on.
+  /// Operations that take steps until `end()` is called, and the lanes that they run on.
   private final class Walkers: Sendable {
     let concurrency: ConcurrencyLimit
     let lanes: LanePool
@@ -35,7 +35,7 @@ import Testing
       }
     }
 
-    /// Waits until so many run.
+    /// Waits until `count` lanes run.
     func awaitRunning(_ count: Int) {
       while concurrency.runningCount != count { sched_yield() }
     }
@@ -59,7 +59,7 @@ import Testing
     }
   }
 
-  @Test func aSuspensionHoldsAllAndLetsAllGoOn() async throws {
+  @Test func aSuspensionStopsAllLanesUntilItsLastReasonEnds() async throws {
     try await onThread {
       let walkers = Walkers(4)
       walkers.awaitRunning(4)
@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func aLaneThatIsWaitedForGoesOn() async throws {
+  @Test func aLaneThatOthersWaitForIsNotHeld() async throws {
     try await onThread {
       let concurrency = ConcurrencyLimit(2)
       let lanes = LanePool(concurrency)
@@ -109,7 +109,7 @@ import Testing
           budget.withTokens(1) {
             taken.open()
             lowered.pass()
-            // The other one runs by now, or waits for the token of this one.
+            // The other lane runs by now, or waits for the token that this one holds.
             while concurrency.runningCount > 1 { sched_yield() }
             lanes.pass(lane)
           }

@@ -7,7 +7,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct LanePoolTests {
-  /// Tells when it is freed.
+  /// Opens a gate when it is freed.
   private final class Tool {
     let freed: Gate
     init(freed: Gate) { self.freed = freed }
@@ -24,7 +24,7 @@ import Testing
   @Test func runsSixtyFourBodiesAtOnce() async throws {
     let lanes = LanePool()
     try await onThread {
-      // Each body waits for all others: the test ends only if all of them run at the same time.
+      // Each body waits for all others, so the test ends only if all of them run at the same time.
       let everybody = Rendezvous(64)
       let group = DispatchGroup()
       for _ in 0..<64 {
@@ -57,7 +57,7 @@ import Testing
     #expect(lanes.count == limit)
   }
 
-  @Test func beginsWhatStandsByWhenItsLimitRises() async throws {
+  @Test func beginsWaitingBodiesWhenItsLimitRises() async throws {
     let concurrency = ConcurrencyLimit(1)
     let lanes = LanePool(concurrency)
     try await onThread {
@@ -104,7 +104,7 @@ import Testing
     #expect(crowd.most == 1)
   }
 
-  @Test func holdsBackWhatStandsByWhileSuspended() async throws {
+  @Test func holdsWaitingBodiesWhileSuspended() async throws {
     let concurrency = ConcurrencyLimit(2)
     let lanes = LanePool(concurrency)
     let ran = Recorder<Int>()
@@ -124,7 +124,7 @@ import Testing
       first.pass()
       concurrency.setSuspended(true)
       held.open()
-      // The first two end; the third one stood by before the suspension.
+      // The first two bodies end; the third one already waited before the suspension.
       while lanes.busy > 0 { sched_yield() }
       #expect(lanes.standingBy == 1)
       #expect(!ran.values.contains(2))
@@ -217,7 +217,7 @@ import Testing
         let lanes = LanePool()
         Self.runOnce(lanes) { $0.worker = Tool(freed: freed) }
       }
-      // The queue's finalizer frees the lane, and with it what a job put there.
+      // The queue's finalizer frees the lane, and with it the tool that the job stored in it.
       freed.pass()
     }
   }

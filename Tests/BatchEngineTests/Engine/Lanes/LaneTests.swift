@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchEngine
 
-/// What a lane holds from operation to operation.
+/// What a lane keeps between operations.
 @Suite(.timeLimit(.minutes(3))) struct LaneTests {
   private static func context(descriptors: Int) -> RunContext {
     var options = BatchOptions()
@@ -17,7 +17,7 @@ import Testing
     try await onThread {
       let first = Lane(run: run)
       first.hold(descriptors: 2, memory: 1)
-      // A second time costs nothing, and does not wait for what the lane has itself.
+      // Holding the same tokens again takes none, and does not wait for those that the lane itself has.
       first.hold(descriptors: 2, memory: 1)
       first.rest()
       let second = Lane(run: run)
@@ -26,7 +26,7 @@ import Testing
     }
   }
 
-  @Test func givesTokensBackWhereSomebodyWaits() async throws {
+  @Test func givesTokensBackWhenAnotherThreadWaits() async throws {
     let run = Self.context(descriptors: 2)
     let taken = Gate()
     try await onThreads(2) { thread in

@@ -6,7 +6,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct AsynchronousOperationTests {
-  /// Runs until it is told to finish.
+  /// Runs until the test finishes it.
   private final class ManualOperation: AsynchronousOperation, @unchecked Sendable {
     let begun = Gate()
     let executions = Atomic<Int>(0)
@@ -75,7 +75,7 @@ import Testing
     #expect(operation.refusals.load(ordering: .relaxed) == 1)
   }
 
-  @Test func finishesInItsOwnTimeWhenCancelledWhileItRuns() {
+  @Test func endsWhenItsBodyEndsIfCancelledWhileItRuns() {
     let operation = ManualOperation()
     operation.start()
     operation.cancel()
@@ -147,7 +147,7 @@ import Testing
     }
   }
 
-  @Test func tellsItsQueueAndItsDependantsOnAnotherQueue() async throws {
+  @Test func notifiesItsQueueAndItsDependantsOnAnotherQueue() async throws {
     try await onThread {
       let queues = [OperationQueue(), OperationQueue()]
       let first = ManualOperation()

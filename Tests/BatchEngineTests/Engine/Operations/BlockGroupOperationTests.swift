@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct BlockGroupOperationTests {
   @Test func itsBlocksRunSideBySide() async throws {
     try await onThread {
-      // Each block waits for all others: with one after the other the operation would never end.
+      // Each block waits for all others, so an operation that ran them one after the other would never end.
       let everybody = Rendezvous(4)
       let operation = BlockGroupOperation((0..<4).map { _ in { everybody.arrive() } })
       operation.started().wait()
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test func ofACancelledOneNoBlockBegins() async throws {
+  @Test func noBlockOfACancelledOperationBegins() async throws {
     try await onThread {
       let done = Recorder<Int>()
       let operation = BlockGroupOperation([{ done.record(1) }])

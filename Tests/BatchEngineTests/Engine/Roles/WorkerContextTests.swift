@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchEngine
 
-/// What a run does about files that change, vanish or refuse while it reads them.
+/// How a run treats files that change, vanish or cannot be read.
 @Suite(.timeLimit(.minutes(3))) struct WorkerContextTests {
   private let fixture: TreeFixture
   private let calls = FaultyCalls()
@@ -24,7 +24,7 @@ import Testing
     let counts: Counters.Snapshot
   }
 
-  /// Reads the fixture's tree with one change to the policy.
+  /// Reads the fixture's tree under the default policy with one change.
   private func read(_ change: (inout EventPolicy) -> Void = { _ in }) async throws -> Result {
     var options = BatchOptions()
     change(&options.policy)
@@ -49,7 +49,7 @@ import Testing
   private static let before = line("before", "before")
   private static let after = line("z-after", "after")
 
-  @Test func readsWhatStandsStill() async throws {
+  @Test func readsAnUnchangedFile() async throws {
     let result = try await read()
     #expect(result.lines == [Self.before, Self.line("victim", "the content as it was listed"), Self.after])
     #expect(result.problems.isEmpty)
@@ -58,7 +58,7 @@ import Testing
 
   // MARK: Vanished
 
-  @Test func passesOverAFileThatVanished() async throws {
+  @Test func skipsAFileThatVanished() async throws {
     calls.on(.open, "victim", .before { [fixture] in try? fixture.remove("victim") })
     let result = try await read()
     #expect(result.lines == [Self.before, Self.after])
@@ -70,7 +70,7 @@ import Testing
     (EventPolicy.Action.warn, "warning vanished victim", 0), (.fail, "failure vanished victim", 1),
     (.retry(1), "failure vanished victim", 1),
   ])
-  func doesAboutAVanishedFileWhatItIsTold(
+  func followsThePolicyForAVanishedFile(
     action: EventPolicy.Action, problem: String, failed: Int
   ) async throws {
     calls.on(.open, "victim", .fail(ENOENT))
@@ -119,7 +119,7 @@ import Testing
     #expect(result.problems == ["failure unreadable victim"])
   }
 
-  @Test(arguments: [EventPolicy.Action.ok, .warn]) func passesOverAnUnreadableFileWhenTold(
+  @Test(arguments: [EventPolicy.Action.ok, .warn]) func skipsAnUnreadableFileWhenThePolicySaysSo(
     action: EventPolicy.Action
   ) async throws {
     calls.on(.open, "victim", .fail(EACCES))
@@ -129,7 +129,7 @@ import Testing
     #expect(result.problems == [action == .ok ? "note unreadable victim" : "warning unreadable victim"])
   }
 
-  @Test func triesAgainAsOftenAsItIsTold() async throws {
+  @Test func retriesAsOftenAsThePolicySays() async throws {
     calls.on(.read, "victim", turns: 1...3, .fail(EIO))
     let result = try await read { $0[.unreadable] = .retry(3) }
     #expect(result.lines.count == 3)
@@ -147,7 +147,7 @@ import Testing
 
   // MARK: Changed
 
-  /// Lets the victim change between two looks of the reader, a number of times.
+  /// Changes the time of the victim after each of its first `times` reads.
   private func change(times: Int) {
     let count = Atomic<Int>(0)
     calls.on(
@@ -158,7 +158,7 @@ import Testing
       })
   }
 
-  @Test func readsAgainWithoutAWordWhenTheFileChangedBeforeItsTurn() async throws {
+  @Test func readsAgainWithoutAWarningWhenTheFileChangedBeforeItsTurn() async throws {
     calls.on(.open, "victim", turns: 1...1, .before { [fixture] in try? fixture.append("!", to: "victim") })
     let result = try await read()
     #expect(result.lines == [Self.before, Self.line("victim", "the content as it was listed!"), Self.after])
@@ -174,7 +174,7 @@ import Testing
     #expect(result.counts.done == 3)
   }
 
-  @Test func leavesOutAChangedFileWhenToldToFail() async throws {
+  @Test func skipsAChangedFileWhenThePolicyIsToFail() async throws {
     change(times: .max)
     let result = try await read { $0[.changed] = .fail }
     #expect(result.lines == [Self.before, Self.after])
@@ -183,8 +183,8 @@ import Testing
     #expect(result.counts.changed == 0)
   }
 
-  @Test func readsAChangedFileAgainWhenTold() async throws {
-    // One change spoils the first look, one more the second.
+  @Test func readsAChangedFileAgainWhenThePolicySaysSo() async throws {
+    // The first change spoils the first attempt, the second change the next one.
     change(times: 2)
     let result = try await read { $0[.changed] = .retry(2) }
     #expect(result.lines.count == 3)
@@ -211,7 +211,7 @@ import Testing
 
   // MARK: Swapped for something else
 
-  @Test func passesOverAFileSwappedForAFIFO() async throws {
+  @Test func skipsAFileSwappedForAFIFO() async throws {
     calls.on(
       .open, "victim", turns: 1...1,
       .before { [fixture] in
@@ -223,7 +223,7 @@ import Testing
     #expect(result.problems == ["note special victim"])
   }
 
-  @Test func passesOverAFileSwappedForAFIFOWithAWriter() async throws {
+  @Test func skipsAFileSwappedForAFIFOWithAWriter() async throws {
     let path = fixture.path("victim")
     let writer = Mutex<Int32>(-1)
     defer { writer.withLock { _ = close($0) } }
@@ -243,7 +243,7 @@ import Testing
     #expect(observer.lines.values == ["warning special victim"])
   }
 
-  @Test func passesOverAFileSwappedForAFolder() async throws {
+  @Test func skipsAFileSwappedForAFolder() async throws {
     calls.on(
       .open, "victim", turns: 1...1,
       .before { [fixture] in
@@ -255,7 +255,7 @@ import Testing
     #expect(result.problems == ["note special victim"])
   }
 
-  @Test func passesOverAFileSwappedForASocket() async throws {
+  @Test func skipsAFileSwappedForASocket() async throws {
     calls.on(
       .open, "victim", turns: 1...1,
       .before { [fixture] in

@@ -31,7 +31,7 @@ import Testing
         checkpoint: checkpoint)
     }
 
-    /// Makes operations 0 to `count` - 1, then no more.
+    /// A closure that makes operations 0 to `count` - 1, then none.
     func supply(
       _ count: Int, items: Int = 1, isLarge: @escaping @Sendable (Int) -> Bool = { _ in false },
       _ body: @escaping @Sendable (Int) -> Void
@@ -62,11 +62,11 @@ import Testing
     #expect(ran.values.sorted() == Array(0..<500))
   }
 
-  @Test func endsAtOnceWithAnEmptySource() async throws {
+  @Test func endsImmediatelyWithAnEmptySource() async throws {
     let fixture = Fixture(4)
     let queue = fixture.queue(
       .init(operations: 8, perCheckpoint: 2),
-      next: { _ in nil }, checkpoint: { Issue.record("there is nothing to note") })
+      next: { _ in nil }, checkpoint: { Issue.record("a checkpoint without an operation") })
     try await onThread { queue.run() }
   }
 
@@ -138,7 +138,7 @@ import Testing
 
   @Test func admitsTheNextBatchWhenOneIsDone() async throws {
     let fixture = Fixture(10)
-    // Ten of a hundred fit, and nothing but completion blocks asks for the others.
+    // Ten of a hundred operations fit, and only completion blocks admit the others.
     let ran = Atomic<Int>(0)
     let queue = fixture.queue(
       .init(operations: 10),
@@ -147,7 +147,7 @@ import Testing
     #expect(ran.load(ordering: .relaxed) == 100)
   }
 
-  @Test("An operation that takes long does not hold up the batches behind it", arguments: [2, 7])
+  @Test("An operation that takes long does not delay the batches after it", arguments: [2, 7])
   func slowOperation(concurrency: Int) async throws {
     let fixture = Fixture(concurrency)
     let ran = Atomic<Int>(0)
@@ -155,14 +155,14 @@ import Testing
     let queue = fixture.queue(
       .init(operations: 10),
       next: fixture.supply(200) { number in
-        // The first one ends when all others have.
+        // Operation 0 ends only after all others have ended.
         if number == 0 { last.pass() } else if ran.add(1, ordering: .relaxed).newValue == 199 { last.open() }
       })
     try await onThread { queue.run() }
     #expect(ran.load(ordering: .relaxed) == 199)
   }
 
-  @Test("While the completion block of a batch is held back, nothing is admitted", .timeLimit(.minutes(1)))
+  @Test("While the completion block of a batch is delayed, no operation is admitted", .timeLimit(.minutes(1)))
   func batches() async throws {
     let fixture = Fixture(1)
     let lanes = fixture.lanes
@@ -178,7 +178,8 @@ import Testing
         ending: { items in
           guard let block = queue.ending(itemCount: items) else { return nil }
           return {
-            // The rest of the window ends meanwhile. Another way of admission would go on with the source.
+            // The other operations of the window end meanwhile. A second way of admission would take more
+            // from the source.
             while ended.load(ordering: .acquiring) < admitted.load(ordering: .acquiring) { sched_yield() }
             admittedBefore.record(admitted.load(ordering: .acquiring))
             block()
@@ -189,7 +190,7 @@ import Testing
           queue.finished()
         }
       ) { _ in
-        // The window is full, and the first admission has ended, before the first operation ends.
+        // The first operation ends only after the window is full and the first admission has returned.
         while number == 0, lanes.standingBy < 9 || queue.isAdmitting { sched_yield() }
       }
     }
@@ -204,7 +205,8 @@ import Testing
     let queue = fixture.queue(
       .init(operations: 10),
       next: fixture.supply(10, isLarge: { $0 == 7 || $0 == 9 }) { number in
-        // The first one is handed over before the source is asked for more, and here stays until all are there.
+        // The lane gets operation 0 before the source is asked for more; this body then waits until all
+        // others are admitted.
         while number == 0, fixture.lanes.standingBy < 9 { sched_yield() }
         ran.record(number)
       })
@@ -212,7 +214,7 @@ import Testing
     #expect(ran.values.filter { $0 != 0 } == [7, 9, 1, 2, 3, 4, 5, 6, 8])
   }
 
-  @Test func keepsNoOperationThatIsDone() async throws {
+  @Test func releasesEachOperationThatIsDone() async throws {
     let fixture = Fixture(4)
     let made = Mutex<[WeakOperation]>([])
     let supply = fixture.supply(200) { _ in }
@@ -224,7 +226,7 @@ import Testing
         return operation
       })
     try await onThread { queue.run() }
-    // The threads of Foundation let go of the last ones in their own time.
+    // Foundation's threads release the last operations later.
     try await onThread {
       while made.withLock({ $0.contains { $0.operation != nil } }) { sched_yield() }
     }
@@ -254,7 +256,7 @@ import Testing
         ])
       })
     try await onThread { queue.run() }
-    // Everything before a checkpoint is done, and nothing after it has begun.
+    // At a checkpoint, all operations before it are done and none after it has begun.
     let due = stride(from: limit, through: count, by: limit) + (count % limit == 0 ? [] : [count])
     #expect(seen.values == due.map { [$0, $0] })
   }
@@ -314,7 +316,7 @@ import Testing
       lowered.open()
       ended.pass()
     }
-    // While the first four end, one after the other, no second one may begin beside them.
+    // While the first four end one after the other, only one of the later operations runs at a time.
     #expect(crowd.most == 1)
   }
 
@@ -367,7 +369,7 @@ import Testing
       .init(operations: 1),
       next: fixture.supply(4) { number in
         ran.record(number)
-        // What takes the results is full from now on.
+        // From now on there is no room for more results.
         if number == 1 { hasRoom.store(false, ordering: .sequentiallyConsistent) }
       },
       hasRoom: {
@@ -409,7 +411,7 @@ import Testing
         }
       })
     try await onThread { queue.run() }
-    // Those up to the one that cancels, and the one beside it.
+    // The operations up to the cancelling one, and the one that runs at the same time.
     #expect(ran.load(ordering: .relaxed) <= 12)
   }
 
@@ -484,7 +486,7 @@ import Testing
       let queue = fixture.queue(
         .init(operations: 8, perCheckpoint: 4),
         next: fixture.supply(20) { number in
-          // The last operation before the first or second barrier; the others may be anywhere.
+          // The last operation before the first or second barrier; others may be in any state.
           if number == 3 + 4 * (round % 2) { cancellation.cancel(BatchError(.cancelled, "stop")) }
         })
       try await onThread { queue.run() }

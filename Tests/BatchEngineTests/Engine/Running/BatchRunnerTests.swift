@@ -7,7 +7,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(3))) struct BatchRunnerTests {
-  /// Options that differ from the defaults in what a test names.
+  /// The default options with one change.
   private static func options(
     _ concurrency: Int, stride: ChunkStride = .fixed(1), change: (inout BatchOptions) -> Void = { _ in }
   ) -> BatchOptions {
@@ -67,7 +67,7 @@ import Testing
 
   // MARK: Trees
 
-  /// Files of many sizes in a few folders, with what is no file among them.
+  /// A tree of files of many sizes in a few folders, with links and other entries that are no files.
   private static func tree() throws -> TreeFixture {
     let fixture = try TreeFixture()
     for number in 0..<150 {
@@ -131,7 +131,7 @@ import Testing
     #expect(most.withLock { $0 } >= 2)
   }
 
-  /// Large blocks; a gate opens when so many are admitted.
+  /// Large blocks; opens the gate when `full` of them are admitted.
   private struct BlockSource: BatchSource {
     let admitted: Recorder<Int>
     let full: Int
@@ -150,7 +150,7 @@ import Testing
     func retained(by item: Int) -> Int64 { 8 << 20 }
   }
 
-  /// One for each operation, and one that waits for each operation that a processor is left for.
+  /// One block for each operation, and one waiting block for each of them that can have a processor.
   @Test(arguments: [(1, 1.0), (2, 2), (2, 8), (7, 7), (32, 32), (8, 2), (32, 0.5)])
   func admitsFewLargeBlocks(concurrency: Int, processors: Double) async throws {
     let most = concurrency + min(concurrency, max(1, Int(processors.rounded(.up))))
@@ -161,7 +161,7 @@ import Testing
     let source = BlockSource(admitted: admitted, full: most, gate: gate)
     let job = ClosureJob<Int, Int>(
       onProcess: { chunk, _ in
-        // The first block is done when no other one can be admitted.
+        // Block 0 is done only when no other block can be admitted.
         if chunk.index == 0 { gate.pass() }
         waiting.record(admitted.values.count - collected.values.count)
         return chunk.index
@@ -189,7 +189,7 @@ import Testing
     for number in 0..<64 { try fixture.file(PathBytes("file\(number)"), "content") }
     let calls = FaultyCalls()
     let everybody = Rendezvous(64)
-    // Each file's first read waits for the first reads of all others.
+    // Each file's first read waits for the first reads of all other files.
     for number in 0..<64 {
       calls.on(.read, PathBytes("file\(number)"), turns: 1...1, .before { everybody.arrive() })
     }
@@ -205,7 +205,7 @@ import Testing
     for number in 0..<200 { try fixture.file(PathBytes("folder/\(number)"), "2") }
     let calls = FaultyCalls()
     let listed = Gate()
-    // Reading the first file ends when the folder behind it has been listed.
+    // The first read of the first file returns only after the next folder has been listed.
     calls.on(.read, "first", .before { listed.pass() })
     calls.on(.readEntries, "folder", .after { listed.open() })
     let runner = BatchRunner(options: Self.options(2), calls: calls)
@@ -318,7 +318,7 @@ import Testing
 
   @Test(arguments: [1, 4]) func endsWhenTheSourceThrows(concurrency: Int) async throws {
     let job = ClosureJob<Int, Int>(
-      onProcess: { chunk, _ in chunk.index }, onCheckpoint: { Issue.record("the batch is not complete") })
+      onProcess: { chunk, _ in chunk.index }, onCheckpoint: { Issue.record("a checkpoint after a failure") })
     let runner = BatchRunner(options: Self.options(concurrency) { $0.chunksPerCheckpoint = 1000 })
     let summary = try await Self.run(runner, job, over: 0..<100, failure: BatchError(.malformed, "line 101"))
     #expect(summary.stopped?.code == .malformed)
@@ -357,7 +357,7 @@ import Testing
     #expect(collected.values == [0, 1, 2, 3])
   }
 
-  @Test(arguments: [1, 2, 7, 32]) func collectsWhatWorkersHadWhereTheCollectorTakesIt(
+  @Test(arguments: [1, 2, 7, 32]) func collectsAllResultsOfWorkersAfterAStopWhenTheCollectorAccepts(
     concurrency: Int
   ) async throws {
     let cancellation = Cancellation()
@@ -381,13 +381,13 @@ import Testing
       options: Self.options(concurrency), cancellation: cancellation, observer: problems)
     let summary = try await Self.run(runner, job, over: 0..<100_000)
     #expect(summary.stopped?.message == "SIGINT" && summary.leavesItems)
-    // All that was processed, in order, and before the collector is told of the end.
+    // The collector gets all that was processed, in order, before it is asked to discard.
     #expect(collected.values == processed.values.sorted())
     #expect(discarded.values == [collected.count])
     #expect(problems.lines.count == summary.counts.failed)
   }
 
-  @Test func leavesNothingWhenAllWasDone() async throws {
+  @Test func leavesNoItemWhenAllWereProcessed() async throws {
     let job = ClosureJob<Int, Int>(onProcess: { chunk, _ in chunk.index })
     #expect(try await !Self.run(BatchRunner(options: Self.options(2)), job, over: 0..<10).leavesItems)
   }
@@ -396,7 +396,7 @@ import Testing
     let cancellation = Cancellation()
     cancellation.cancel(BatchError(.cancelled, "before"))
     let job = ClosureJob<Int, Int>(onProcess: { _, _ in
-      Issue.record("nothing is to be processed")
+      Issue.record("a cancelled run processed an item")
       return 0
     })
     let runner = BatchRunner(options: Self.options(4), cancellation: cancellation)
@@ -408,7 +408,8 @@ import Testing
   // MARK: Back-pressure and changes while it runs
 
   @Test func losesNothingWhenResultsAreTakenSlowly() async throws {
-    // More chunks than results may wait; the first result is taken when all that may run have run.
+    // There are more chunks than results may wait; the first result is accepted when all chunks that may run
+    // have run.
     let count = 12_000
     let processed = Atomic<Int>(0)
     let full = Gate()
@@ -453,7 +454,7 @@ import Testing
         case 30: runner.context.concurrency.setSuspended(true)
         default: break
         }
-        // A suspended run ends what runs: that has to lift the suspension.
+        // A stopped run must lift a suspension, or it would never end.
         runner.context.concurrency.setSuspended(false)
         return chunk.index
       }, onCollect: { collected.record($0) })
@@ -469,7 +470,7 @@ import Testing
     let job = ClosureJob<Int, Int>(
       onProcess: { chunk, _ in chunk.index }, onCollect: { collected.record($0) },
       onFinish: { finished.record(collected.count) },
-      onDiscard: { Issue.record("nothing is to be discarded") })
+      onDiscard: { Issue.record("a complete run was discarded") })
     let summary = try await Self.run(BatchRunner(options: Self.options(concurrency)), job, over: 0..<500)
     #expect(summary.stopped == nil)
     #expect(finished.values == [500])
@@ -519,7 +520,7 @@ import Testing
     let job = ReadingJob(told: observer.lines)
     let root = fixture.root
     _ = try await onThread { runner.run(job, over: runner.tree([root])) }
-    // Both end in one list, which has to be in the order of the tree.
+    // Results and problems go into one list, which has to be in the order of the tree.
     let names = observer.lines.values.map { $0.split(separator: " ").last.map(String.init) ?? "" }
     #expect(names.count == 158)
     let expected = ProblemRecorder()

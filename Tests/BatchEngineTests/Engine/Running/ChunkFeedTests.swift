@@ -23,7 +23,7 @@ import Testing
     #expect(sizes == [1, 1, 1])
   }
 
-  /// Counts how often it is asked.
+  /// Counts how often its next item is asked for.
   private struct CountingSource: BatchSource {
     let asked: Recorder<Void>
 
@@ -44,7 +44,7 @@ import Testing
     #expect(asked.values.count == 2)
   }
 
-  @Test func passesAnErrorOfTheSourceOn() {
+  @Test func rethrowsAnErrorOfTheSource() {
     let error = BatchError(.malformed, "line 3")
     let feed = ChunkFeed(source: ListSource([1], failure: error), stride: .fixed(2))
     #expect(throws: error) { try feed.next() }

@@ -3,13 +3,13 @@ import Testing
 
 @testable import BatchEngine
 
-/// The label of a queue; of the one that the caller runs on for nil.
+/// The label of a queue; nil means the queue on which the caller runs.
 @_silgen_name("dispatch_queue_get_label")
 private func label(_ queue: OpaquePointer?) -> UnsafePointer<CChar>?
 
 /// Every call of a collector is made on one serial queue of its run.
 @Suite(.timeLimit(.minutes(3))) struct CollectorQueueTests {
-  /// Which calls of the collector came, and the queues that they came on.
+  /// Records the calls of its collector and the label of the queue of each call.
   private struct RecordingJob: BatchJob {
     typealias Item = Int
 
@@ -55,7 +55,7 @@ private func label(_ queue: OpaquePointer?) -> UnsafePointer<CChar>?
     }
   }
 
-  @Test("all calls come on the queue of the run", arguments: [1, 2, 7, 32], [false, true])
+  @Test("all calls are made on the queue of the run", arguments: [1, 2, 7, 32], [false, true])
   func queue(concurrency: Int, isStopped: Bool) async throws {
     for runsOnCaller in concurrency == 1 ? [false, true] : [false] {
       var options = BatchOptions()

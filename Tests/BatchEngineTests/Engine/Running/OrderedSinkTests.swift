@@ -12,7 +12,8 @@ import Testing
     return OrderedSink { delivered.record($0 / 10) }
   }
 
-  @Test(arguments: 0..<8 as Range<UInt64>) func deliversInOrderHoweverResultsArrive(seed: UInt64) async throws
+  @Test(arguments: 0..<8 as Range<UInt64>) func deliversInOrderWhenResultsArriveInAnyOrder(seed: UInt64)
+    async throws
   {
     let sink = sink()
     var numbers = SeededNumbers(seed: seed)
@@ -38,7 +39,7 @@ import Testing
     #expect(crowd.most == 1)
   }
 
-  @Test func holdsWhatIsBehindAGap() async throws {
+  @Test func holdsResultsAfterAGap() async throws {
     let sink = sink()
     try await onThread {
       for index in [1, 2, 4] { sink.submit(index * 10, at: index) }
@@ -54,7 +55,7 @@ import Testing
     #expect(sink.backlog == 1)
   }
 
-  @Test func tellsWhenWhatIsDueIsDelivered() async throws {
+  @Test func callsBackAfterTheDueResultsAreDelivered() async throws {
     let seen = Recorder<[Int]>()
     let delivered = delivered
     let done = Gate()
@@ -72,7 +73,7 @@ import Testing
     #expect(seen.values == [[0, 1]])
   }
 
-  @Test func deliversWhatIsBehindGapsInOrderWhenNothingMoreComes() async throws {
+  @Test func deliversResultsAfterGapsInOrderAtTheEnd() async throws {
     let sink = sink()
     try await onThread {
       for index in [7, 2, 0, 4] { sink.submit(index * 10, at: index) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BatchEngine
 
-/// Items that a reader yields ahead of the lanes.
+/// Items that a reader yields while the lanes process earlier ones.
 @Suite(.timeLimit(.minutes(3))) struct ReaderFeedTests {
   struct Item: MeasuredItem {
     let number: Int
@@ -22,7 +22,7 @@ import Testing
     func read(in context: ReaderContext<Item>) throws(BatchError) { try body(context) }
   }
 
-  /// The ways to run, with 1 also on the thread of the caller.
+  /// Concurrency and whether the run uses the caller's thread, which it can at 1.
   static let ways = [(1, true), (1, false), (2, false), (7, false), (32, false)]
 
   private func run(
@@ -40,7 +40,7 @@ import Testing
       onProcess: { chunk, _ in chunk.items.map(\.number) }, onCollect: { collected.record($0) })
   }
 
-  @Test("are cut into chunks as those of a source, and collected in order", arguments: Self.ways)
+  @Test("are cut into chunks like those of a source, and collected in order", arguments: Self.ways)
   func order(concurrency: Int, onCaller: Bool) async throws {
     let collected = Recorder<[Int]>()
     let run = run((concurrency, onCaller), stride: ChunkStride(count: 3, byteCount: .max, largeThreshold: 9))
@@ -57,7 +57,7 @@ import Testing
     #expect(outcome.stopped == nil && outcome.counts.seen == 1000)
   }
 
-  @Test("come out of the feed while the reader is busy, and the feed does not wait for it")
+  @Test("are delivered by the feed while the reader is busy, and the feed does not wait for the reader")
   func busy() async throws {
     let run = run(stride: .fixed(1))
     let (gate, hasBegun) = (Gate(), Gate())
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  @Test("are processed while the reader is at the next one")
+  @Test("are processed while the reader reads the next one")
   func processed() async throws {
     let isProcessed = Gate()
     let job = ClosureJob<Item, Int>(onProcess: { _, _ in
@@ -106,7 +106,7 @@ import Testing
     #expect(outcome.counts.seen == 2 && outcome.stopped == nil)
   }
 
-  @Test("are so many at a time as the window of the run holds, and one chunk")
+  @Test("are bounded by the window of the run and one chunk")
   func bounded() async throws {
     let isOut = Mutex((yielded: 0, collected: 0, most: 0))
     let job = ClosureJob<Item, Int>(
@@ -126,12 +126,12 @@ import Testing
           }
         })
     }
-    // Results that wait for a slow one are small, and not of the window.
+    // Results that wait for a slow chunk are small and do not count as part of the window.
     let counts = isOut.withLock { $0 }
     #expect(counts.most < 20_000 / 2 && counts.collected == 20_000)
   }
 
-  @Test("end at once when the run is cancelled in the middle of one", arguments: Self.ways)
+  @Test("end at once when the run is cancelled while the reader reads", arguments: Self.ways)
   func cancelled(concurrency: Int, onCaller: Bool) async throws {
     let cancellation = Cancellation()
     let run = run((concurrency, onCaller), cancellation: cancellation)
@@ -159,7 +159,7 @@ import Testing
     let cancellation = Cancellation()
     let run = run((1, false), stride: .fixed(1), cancellation: cancellation)
     let job = ClosureJob<Item, Int>(onProcess: { _, context in
-      // So nothing leaves the window before the run is over.
+      // No item leaves the window before the run is cancelled.
       while !context.cancellation.isCancelled { sched_yield() }
       return 0
     })
@@ -168,7 +168,7 @@ import Testing
         job,
         reading: ClosureReader { (context) throws(BatchError) in
           for number in 0... {
-            // The window of 64, and the chunk that is ready: this call waits.
+            // The window of 64 is full and one more chunk is ready, so this call waits.
             if number == 65 { Thread { cancellation.cancel(BatchError(.cancelled, "enough")) }.start() }
             try context.yield(Item(number: number))
           }
@@ -177,7 +177,7 @@ import Testing
     #expect(outcome.stopped?.code == .cancelled)
   }
 
-  @Test("end when the collector takes no more, which is no failure", arguments: Self.ways)
+  @Test("end when the collector accepts no more, without an error", arguments: Self.ways)
   func ended(concurrency: Int, onCaller: Bool) async throws {
     let run = run((concurrency, onCaller))
     let collected = Recorder<[Int]>()
@@ -199,7 +199,7 @@ import Testing
     #expect(collected.values == [[0, 1, 2]])
   }
 
-  @Test("end the run with the error of the reader, behind those before it", arguments: Self.ways)
+  @Test("end the run with the error of the reader after those that it yielded before", arguments: Self.ways)
   func failure(concurrency: Int, onCaller: Bool) async throws {
     let run = run((concurrency, onCaller))
     let job = numbers(Recorder())
@@ -216,7 +216,7 @@ import Testing
     #expect(outcome.counts.seen == 6)
   }
 
-  @Test("do not come while the run is suspended")
+  @Test("are not read while the run is suspended")
   func suspended() async throws {
     let run = run()
     let isResumed = Atomic<Bool>(false)

@@ -4,7 +4,8 @@ import Testing
 
 @testable import BatchEngine
 
-/// When the number of operations of a run is moved, and when not. The time and the processors are those of the test.
+/// When the adapter changes the number of operations of a run. The test sets the time and the number of
+/// processors.
 @Suite struct ConcurrencyAdapterTests {
   private struct ChangeRecorder: RunObserver {
     let changes: Recorder<ConcurrencyChange>
@@ -18,13 +19,13 @@ import Testing
     let processors = Mutex(8.0)
   }
 
-  /// A run of so many operations, all of which go on all the time.
+  /// A run in which `count` operations are always in progress.
   private struct Fixture {
     let machine = Machine()
     let changes = Recorder<ConcurrencyChange>()
     let run: RunContext
     let adapter: ConcurrencyAdapter
-    /// MiB in 10 ms, as the device gives them to so many operations.
+    /// The rate of the device with a number of operations, in MiB per 10 ms.
     let rate: (Int) -> Int
 
     init(_ concurrency: Int, rate: @escaping (Int) -> Int) throws {
@@ -67,7 +68,7 @@ import Testing
     }
   }
 
-  @Test("Nothing is moved while the number is held, and afterwards it goes on", arguments: Hold.allCases)
+  @Test("The number does not change while it is held, and changes again afterwards", arguments: Hold.allCases)
   func held(_ hold: Hold) throws {
     let fixture = try Fixture(4) { 4 * $0 }
     let concurrency = fixture.run.concurrency
@@ -81,7 +82,7 @@ import Testing
     #expect(concurrency.current > 32, "the device is the faster the more operations there are")
   }
 
-  @Test("More or fewer processors, and the number begins again where a run would begin that starts now")
+  @Test("When the number of processors changes, the adapter starts again from the initial number for them")
   func processors() throws {
     let fixture = try Fixture(8) { _ in 32 }
     fixture.pass(seconds: 9)
@@ -96,7 +97,8 @@ import Testing
     #expect(fixture.changes.values.count { $0.reason == .processors } == 2)
   }
 
-  @Test("A run that is held follows the processors when it is let go on", arguments: Hold.allCases)
+  @Test(
+    "A run that is held adapts to a new number of processors when it is released", arguments: Hold.allCases)
   func processorsOfAHeldRun(_ hold: Hold) throws {
     let fixture = try Fixture(8) { _ in 32 }
     fixture.adapter.look()
@@ -110,7 +112,7 @@ import Testing
     #expect(fixture.changes.values.map(\.reason) == [.processors])
   }
 
-  @Test func aRunWhoseNumberStaysHasNone() {
+  @Test func aFixedNumberHasNoAdapter() {
     #expect(ConcurrencyAdapter(RunContext(options: BatchOptions())) == nil)
   }
 }

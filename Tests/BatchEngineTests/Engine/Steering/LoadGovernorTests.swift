@@ -6,7 +6,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct LoadGovernorTests {
-  /// What the governor does as the load takes these values in turn.
+  /// The changes that the governor makes for these loads, one after the other.
   private func calls(
     _ loads: [Double?], limit: Double, canHalve: Bool = true
   ) -> [LoadGovernor.Pressure] {
@@ -30,7 +30,7 @@ import Testing
     #expect(calls([0.5, 3, 4, 1.9, 1, 2.5], limit: 2, canHalve: false) == [.suspended, .none, .suspended])
   }
 
-  /// Holds a run of so many operations back as the load takes these values in turn.
+  /// The numbers of operations for these loads, one after the other, of a run that begins with `count`.
   private func numbers(_ loads: [Double], concurrency count: Int) -> [Int] {
     var options = BatchOptions()
     options.concurrency = count
@@ -44,7 +44,7 @@ import Testing
       governor.sample()
       numbers.append(run.concurrency.isSuspended ? 0 : run.concurrency.current)
     }
-    // The observer hears of the same steps.
+    // The observer gets the same steps.
     let steps = ([count] + numbers).reduce(into: [Int]()) { if $0.last != $1 { $0.append($1) } }
     #expect(changes.values.map(\.new) == Array(steps.dropFirst()))
     #expect(changes.values.allSatisfy { $0.reason == .load })
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test(
-    "A run is held back and let go on in the same steps",
+    "A run is slowed down and sped up again in the same steps",
     arguments: [
       (8, [4, 0, 0, 4, 8, 8]), (5, [2, 0, 0, 2, 5, 5]), (2, [1, 0, 0, 1, 2, 2]), (1, [0, 0, 0, 1, 1, 1]),
     ])
@@ -67,12 +67,12 @@ import Testing
     #expect(numbers([3, 3, 3, 1, 1, 1], concurrency: concurrency) == expected)
   }
 
-  @Test func aRunThatIsHalvedGoesBackToItsNumberHoweverOftenItIsHeldBack() {
+  @Test func aHalvedRunGoesBackToItsNumberAfterAnyNumberOfSlowdowns() {
     #expect(
       numbers([3, 3, 1, 3, 1, 3, 3, 1, 1, 3, 1], concurrency: 8) == [4, 0, 4, 0, 4, 0, 0, 4, 8, 4, 8])
   }
 
-  @Test func theNumberThatIsAskedForMeanwhileIsTheOneThatHoldsAfterwards() {
+  @Test func aNumberThatIsSetDuringASlowdownIsUsedAfterIt() {
     let run = RunContext(options: BatchOptions())
     run.concurrency.set(8)
     let load = Mutex(3.0)
@@ -88,7 +88,7 @@ import Testing
   @Test(.timeLimit(.minutes(3))) func stepsOfSeveralThreadsAreAppliedInTheirOrder() async throws {
     let applied = Recorder<LoadGovernor.Pressure>()
     let loads = Mutex(0)
-    // High and low in turn: each look goes one step, and each step follows from the one before.
+    // The load alternates between high and low: each sample goes one step from the step before.
     let governor = LoadGovernor(
       limit: 2,
       load: {
@@ -109,7 +109,7 @@ import Testing
     #expect(calls([2, 2], limit: 2) == [])
   }
 
-  @Test func aLoadThatCannotBeKnownChangesNothing() {
+  @Test func anUnknownLoadChangesNothing() {
     #expect(calls([3, nil, nil, 1], limit: 2) == [.halved, .none])
   }
 
@@ -123,7 +123,7 @@ import Testing
     }
     async let summary = onThread { runner.run(job, over: runner.tree(["/proc/self/status"])) }
     try await onThread {
-      // The path is counted as seen when its operation is made, which a suspension does not hold back.
+      // A path is counted as seen when its operation is made, which also happens during a suspension.
       while runner.context.counters.snapshot.seen == 0 { sched_yield() }
       isResumed.withLock { $0 = true }
       runner.context.concurrency.setSuspended(false)

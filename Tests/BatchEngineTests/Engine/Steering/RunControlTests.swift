@@ -7,7 +7,7 @@ import Testing
 @Suite struct RunControlTests {
   private static func wishes(_ text: String) -> RunControl.Wishes { RunControl.Wishes(Array(text.utf8)) }
 
-  @Test func readsEachLine() {
+  @Test func parsesEachLine() {
     #expect(Self.wishes("concurrency 8\n").number == .fixed(8))
     #expect(Self.wishes("concurrency\tauto\r\n").number == .auto)
     #expect(Self.wishes("pause").isPaused == true)
@@ -16,7 +16,7 @@ import Testing
     #expect(Self.wishes("# concurrency 3\n\npause\n").unknownLine == nil)
   }
 
-  @Test func theLastLineHolds() {
+  @Test func theLastLineCounts() {
     let wishes = Self.wishes("pause\nconcurrency 3\nresume\nconcurrency 5\n")
     #expect(wishes.isPaused == false)
     #expect(wishes.number == .fixed(5))
@@ -26,12 +26,12 @@ import Testing
     "stop", "concurrency", "concurrency 0", "concurrency -1", "concurrency x", "concurrency 1 2", "pause now",
     "concurrency 99999999999999999999",
   ])
-  func namesALineThatMeansNothing(line: String) {
+  func namesAnUnknownLine(line: String) {
     #expect(Self.wishes("resume\n" + line + "\nwhat\n").unknownLine == 2)
     #expect(Self.wishes(line).number == nil)
   }
 
-  @Test func obeysAFileEachTimeThatItChanges() throws {
+  @Test func appliesAFileEachTimeThatItChanges() throws {
     let t = try TreeFixture()
     var options = BatchOptions()
     options.concurrency = 4
@@ -44,7 +44,7 @@ import Testing
     control.look()
     #expect(run.concurrency.current == 2)
     #expect(run.concurrency.isFixed)
-    // What was said and obeyed once is not said again.
+    // A line that was applied once is not applied again.
     run.concurrency.set(7)
     control.look()
     #expect(run.concurrency.current == 7)
@@ -58,7 +58,7 @@ import Testing
     #expect(warnings.withLock { $0 } == 1)
   }
 
-  @Test func isNotHeldUpByAPipe() throws {
+  @Test func isNotBlockedByAPipe() throws {
     let t = try TreeFixture()
     try t.fifo("c")
     let run = RunContext()
@@ -66,7 +66,7 @@ import Testing
     #expect(!run.concurrency.isSuspended)
   }
 
-  @Test func asksForNoMoreThanThereAreDescriptorsFor() throws {
+  @Test func asksForNoMoreOperationsThanThereAreDescriptors() throws {
     let t = try TreeFixture()
     var options = BatchOptions()
     options.descriptors = 16

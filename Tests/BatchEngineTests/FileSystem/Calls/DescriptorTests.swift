@@ -31,13 +31,13 @@ import Testing
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test func leavesWhatItGaveUpOpen() {
+  @Test func leavesAReleasedDescriptorOpen() {
     let raw = Descriptor(owning: open()).release()
     #expect(fixture.openDescriptors == 1)
     close(raw)
   }
 
-  @Test func tellsWhatTheKernelSaysOfClosing() {
+  @Test func throwsTheErrorOfClose() {
     #expect { try Descriptor(owning: -1).close() } throws: { ($0 as? BatchError)?.errno == EBADF }
   }
 }

@@ -10,7 +10,7 @@ import Testing
 
   @Test func sharesItsDescriptors() async throws {
     let budget = DescriptorBudget(capacity: 8)
-    // A quarter is set apart for folders that stay open.
+    // A quarter is reserved for folders that stay open.
     #expect(budget.heldFolders.limit == 2)
     let everybody = Rendezvous(3)
     let crowd = Crowd()

@@ -6,7 +6,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite(.timeLimit(.minutes(5))) struct FolderAnchorTests {
-  /// The calls of the kernel; counts how many names they are given to resolve.
+  /// Makes the calls of the kernel and counts the names that these have to resolve.
   private final class CountingCalls: FileSystemCalls {
     private let kernel = LinuxCalls()
     let names = Atomic<Int>(0)
@@ -40,7 +40,8 @@ import Testing
 
   init() throws { fixture = try TreeFixture() }
 
-  /// Folders `d` in one another; each also holds a folder `z`, which a walk comes to on its way back, with a file.
+  /// Makes nested folders `d`. Each also holds a folder `z` with a file, which a walk reaches on its way back
+  /// up.
   private func comb(_ top: PathBytes, depth: Int) throws {
     try fixture.folder(top)
     var current = fixture.path(top).withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
@@ -68,7 +69,7 @@ import Testing
   }
 
   @Test(
-    "opening resolves names in proportion to the depth, down and up again, with few open anchors and with many",
+    "opening resolves names in proportion to the depth, with few and with many open anchors",
     arguments: [1, 2, 16], [0, 4])
   func isLinear(anchors: Int, readAhead: Int) throws {
     var counts = [Int]()
@@ -93,7 +94,8 @@ import Testing
           })
       counts.append(calls.names.load(ordering: .relaxed))
     }
-    // What is read ahead, and so resolved once more, depends on the pace of threads. The square would be 4.
+    // With reading ahead, some names are resolved twice, depending on the speed of the threads. A quadratic
+    // cost would give 4.
     #expect(Double(counts[1]) / Double(counts[0]) < (readAhead == 0 ? 2.3 : 3), "\(counts)")
   }
 
@@ -108,14 +110,15 @@ import Testing
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test("a folder above that was swapped for a link leads nowhere else", arguments: [1, 40, 70, 99])
+  @Test(
+    "a folder above that was swapped for a link is not followed out of the tree", arguments: [1, 40, 70, 99])
   func staysInTheTree(level: Int) throws {
     let outside = try TreeFixture()
     try outside.file("secret", "text")
     try comb("t", depth: 100)
     let reader = FileReader(calls: LinuxCalls())
     var walker = walker("t", anchors: 1)
-    // The folders below are listed, the files on the way back are still to come.
+    // The folders below are listed; the files on the way back are not yet walked.
     _ = walker.next()
     let swapped = PathBytes("t" + String(repeating: "/d", count: level))
     try fixture.rename(swapped, to: "aside")
@@ -129,11 +132,11 @@ import Testing
     }
   }
 
-  @Test func goesOnWhereAnAnchorWasReplaced() throws {
+  @Test func continuesWhenAnAnchorWasReplaced() throws {
     try comb("t", depth: 100)
     var walker = walker("t", anchors: 1)
     _ = walker.next()
-    // All anchors are of a tree that is gone; a new one has its names.
+    // All anchors belong to a tree that was removed; a new tree has its names.
     try fixture.rename("t", to: "aside")
     try comb("t", depth: 100)
     try fixture.removeTree("aside")
@@ -142,13 +145,13 @@ import Testing
     #expect(count == 100)
   }
 
-  @Test func sharesThePathOfWhatIsAbove() throws {
+  @Test func sharesThePathOfItsAncestors() throws {
     let pool = HeldFolders(limit: 1)
     let entry = DirectoryEntry(nameOffset: 0, kind: .directory, inode: 1)
     let names = NameArena(name: "name".utf8)
     var directory = DirectoryPath(operand: "operand")
     var expected = "operand/"
-    // Let go of without a recursion as deep as the tree.
+    // It is released without a recursion as deep as the tree.
     for _ in 0..<200_000 {
       directory = directory.subdirectory(of: entry, names: names, device: 1).anchored(in: pool)
       #expect(directory.tail.count < 2 * FolderAnchor.pathLength)

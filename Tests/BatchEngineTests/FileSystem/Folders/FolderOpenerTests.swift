@@ -15,7 +15,7 @@ import Testing
     try LinuxCalls().status(of: descriptor).identity
   }
 
-  /// The error number that opening ends in, 0 for none.
+  /// The error number with which opening fails, or 0.
   private func failure(_ path: PathBytes, followingLast: Bool = false) -> Int32 {
     do throws(BatchError) {
       _ = try opener.open(path, followingLast: followingLast)
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  @Test func followsTheLastLinkOnlyWhenTold() throws {
+  @Test func followsTheLastLinkOnlyWhenAsked() throws {
     try fixture.folder("folder")
     try fixture.symbolicLink("link", to: "folder")
     #expect(failure(fixture.path("folder")) == 0)
@@ -34,7 +34,7 @@ import Testing
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test func tellsWhyAFolderCannotBeOpened() throws {
+  @Test func throwsTheReasonWhenAFolderCannotBeOpened() throws {
     try fixture.file("file", "")
     #expect(failure(fixture.path("file")) == ENOTDIR)
     #expect(failure(fixture.path("none")) == ENOENT)
@@ -42,7 +42,7 @@ import Testing
       failure(PathBytes(fixture.root.bytes + [0x2f] + [UInt8](repeating: 0x61, count: 300))) == ENAMETOOLONG)
   }
 
-  @Test func opensPathsLongerThanTheKernelTakes() throws {
+  @Test func opensPathsLongerThanTheKernelAccepts() throws {
     let name = PathBytes([UInt8](repeating: 0x64, count: 200))
     try fixture.chain(of: name, depth: 40, leaf: "leaf")
     var path = fixture.root
@@ -55,11 +55,11 @@ import Testing
     #expect(failure(path.appending("leaf".utf8)) == ENOTDIR)
   }
 
-  @Test func refusesANameThatNoCallTakes() throws {
+  @Test func refusesANameThatIsTooLongForAnyCall() throws {
     #expect(failure(PathBytes([UInt8](repeating: 0x61, count: 5000))) == ENAMETOOLONG)
   }
 
-  @Test func closesWhatItPassedWhenALaterStepFails() throws {
+  @Test func closesTheFoldersOnTheWayWhenALaterStepFails() throws {
     let name = PathBytes([UInt8](repeating: 0x64, count: 200))
     try fixture.chain(of: name, depth: 40, leaf: "leaf")
     var path = fixture.root
@@ -76,7 +76,7 @@ import Testing
 
   // MARK: Below an operand
 
-  /// The path of `names` below the fixture as an operand.
+  /// The path of `names` below the fixture, which is the operand.
   private func directory(_ names: String...) -> DirectoryPath {
     names.reduce(DirectoryPath(operand: fixture.root)) { directory, name in
       let entry = DirectoryEntry(nameOffset: 0, kind: .directory, inode: 0)
@@ -163,7 +163,7 @@ import Testing
       let folder = try opener.folder(path[..<length], below: root, shown: "")
       #expect(fixture.openDescriptors == 4 && folder.identity != root.identity)
     }
-    // The first way has five hops, the second begins at the last folder that is held.
+    // The first way has five steps; the second one begins at the last folder that is kept open.
     #expect(calls.count(of: .openBeneath, PathBytes(name)) == 6)
     opener.forget(Array(name.utf8)[...], below: root)
     #expect(fixture.openDescriptors == 1)

@@ -3,7 +3,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct TemporaryNameTests {
-  @Test("names are short, hidden and never the same")
+  @Test("names are short, hidden and unique")
   func unique() {
     let names = (0..<1_000).map { _ in TemporaryName().bytes }
     #expect(Set(names).count == names.count)
@@ -11,7 +11,8 @@ import Testing
   }
 
   @Test(
-    "a name is recognised with the boot it was made in", arguments: [0, 1, 0xdead_beef, .max] as [UInt32])
+    "a temporary name is recognised and gives the boot in which it was made",
+    arguments: [0, 1, 0xdead_beef, .max] as [UInt32])
   func recognised(boot: UInt32) throws {
     let name = TemporaryName(boot: boot)
     let again = try #require(TemporaryName(name.bytes))
@@ -20,7 +21,7 @@ import Testing
   }
 
   @Test(
-    "names of others are not recognised",
+    "names that other programs made are not recognised",
     arguments: [
       "", ".batchproc-.tmp", "o.tar.tmp", ".batchproc-0000000-00000000000000000000000000000000.tmp",
       "batchproc-00000000-00000000000000000000000000000000.tmp",

@@ -8,12 +8,12 @@ private let gitExecutable = ["/usr/bin/git", "/usr/local/bin/git"].first {
   FileManager.default.isExecutableFile(atPath: $0)
 }
 
-/// `.gitignore` files mean what git says they mean: the same trees and patterns are judged by both.
+/// Compares the filter with git: both judge the same trees with the same `.gitignore` patterns.
 @Suite(.enabled(if: gitExecutable != nil, "git is not installed"))
 struct GitAgreementTests {
   private static let names = ["a", "b", "ab", "ba", "abc", "a.o", ".h", "a b", "[x]", "!a", "#a", "-", "A"]
 
-  /// Three levels of folders with every name in each; no folder has the name of a file.
+  /// Three levels of folders, each with every name; no folder has the name of a file.
   private static let tree: [(path: String, isDirectory: Bool)] = {
     var entries: [(path: String, isDirectory: Bool)] = []
     func fill(_ prefix: String, _ depth: Int) {
@@ -40,13 +40,13 @@ struct GitAgreementTests {
         line += pieces[Int.random(in: pieces.indices, using: &random)]
       }
       if Int.random(in: 0..<6, using: &random) == 0 { line += "/" }
-      // git before 2.52 takes `a**/b` for `a` and a whole-name `**`, against its manual.
+      // git before 2.52 treats `a**/b` like `a` and a whole-name `**`, which contradicts its manual.
       let hasStarsInName = line.contains(/^[!\/]?[^*?\[\\]*[^*?\[\\\/]\*\*/)
       if !hasStarsInName { return line }
     }
   }
 
-  @Test("random pattern files are judged as `git check-ignore` judges them")
+  @Test("random pattern files give the result of `git check-ignore`")
   func randomPatterns() throws {
     let folder = try TreeFixture()
     try run(["init", "-q", "--template="], in: folder)
@@ -68,7 +68,7 @@ struct GitAgreementTests {
     }
   }
 
-  /// What a walk with our filter leaves out.
+  /// The paths that a walk with our filter leaves out.
   private func ignored(by filter: PathFilter, files: [String: String]) -> Set<String> {
     var result: Set<String> = []
     var scopes: [String: IgnoreScope] = [:]
@@ -82,7 +82,7 @@ struct GitAgreementTests {
           relativePath: bytes.span, nameStart: nameStart, isDirectory: entry.isDirectory, scope: scope)
           == .take
       else {
-        // Folders come before what is in them: without a scope everything below is left out too.
+        // A folder comes before its entries. Without a scope, everything below it is left out too.
         result.insert(entry.path)
         continue
       }
@@ -106,7 +106,7 @@ struct GitAgreementTests {
       of: ["git", "-c", "core.excludesFile=/dev/null", "-c", "core.ignoreCase=false"] + arguments,
       input: Array(input.utf8), environment: ["GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"],
       in: folder)
-    // check-ignore says 1 when nothing is ignored.
+    // `git check-ignore` ends with 1 when no path is ignored.
     try #require([0, 1].contains(git.status), "\(git.errorText)")
     return git.output
   }

@@ -17,7 +17,7 @@ import Testing
     #expect(lines(" #a\n", taking: " #a"))
   }
 
-  @Test("spaces at the end do not count unless a backslash stands before them")
+  @Test("spaces at the end are removed unless a backslash precedes them")
   func trailingSpaces() {
     #expect(lines("a  \n", taking: "a"))
     #expect(lines("a\\  \n", taking: "a "))
@@ -25,7 +25,7 @@ import Testing
     #expect(lines(" a", taking: " a"))
   }
 
-  @Test("a byte order mark, carriage returns and a last line without its end are understood")
+  @Test("a byte order mark, carriage returns and a last line without a line end are accepted")
   func foreignEditors() {
     #expect(lines("\u{feff}a\r\nb", taking: "a"))
     #expect(lines("\u{feff}a\r\nb", taking: "b"))
@@ -39,7 +39,7 @@ import Testing
     #expect(error.path == "/nonexistent/patterns")
   }
 
-  @Test("a file without end is refused instead of read")
+  @Test("an endless file is refused")
   func endless() throws {
     let error = try #require(throws: BatchError.self) { try IgnoreFile.load("/dev/zero") }
     #expect(error.code == .malformed)

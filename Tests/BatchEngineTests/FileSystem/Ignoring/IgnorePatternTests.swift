@@ -58,7 +58,7 @@ import Testing
     #expect(IgnorePattern(Array(pattern.utf8)) == nil)
   }
 
-  @Test("names are bytes: those that are not UTF-8 match, and `?` takes one byte")
+  @Test("names are bytes: names that are not UTF-8 match, and `?` matches one byte")
   func bytes() throws {
     let any = try #require(IgnorePattern([0x61, 0x3f]))
     #expect(matches(any, [0x61, 0xff]))
@@ -78,7 +78,7 @@ import Testing
       !matches(String(repeating: "**/*a*/", count: 50) + "b", String(repeating: "aaa/", count: 1_000) + "c"))
   }
 
-  @Test("any bytes at all make a pattern or none, never a trap")
+  @Test("random bytes are parsed or refused without a trap")
   func anyBytes() {
     var random = SeededNumbers(seed: 7)
     let alphabet = Array("ab/*?[]!^-\\: #\r".utf8) + [0, 0xff]
@@ -86,7 +86,7 @@ import Testing
       let line = random.bytes(0...8, of: alphabet)
       let path = random.bytes(1...6, of: Array("ab-".utf8) + [0xff])
       guard let pattern = IgnorePattern(line: line[...]) else { continue }
-      // A copy of the pattern must agree with itself whatever stands in front of the path.
+      // The same pattern must give the same result for any prefix of the path.
       let shifted = Array("zz/".utf8) + path
       #expect(
         pattern.matches(path: shifted.span, nameStart: 3, base: 3, isDirectory: true)

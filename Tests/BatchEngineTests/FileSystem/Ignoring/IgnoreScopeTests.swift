@@ -34,7 +34,7 @@ import Testing
     #expect(root.entering("x".utf8, gitignore: Array("# nothing\n".utf8)) === root)
   }
 
-  @Test("files in very many nested folders all count, and are let go of without deep recursion")
+  @Test("files in very many nested folders all count, and are released without a deep recursion")
   func deepNesting() {
     var scope = IgnoreScope()
     for depth in 0..<50_000 {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import BatchEngine
 
-/// Which files are leased or synced before they are read, and which ones are settled then.
+/// Which files are leased or synced before they are read, and whether they then count as settled.
 @Suite struct ChangeSettlingTests {
-  /// Counts leases and syncs, and says of which type the file system is and what they come to.
+  /// Counts leases and syncs; returns the given file system type, lease result and sync result.
   private final class SyncCalls: FileSystemCalls {
     private let kernel = LinuxCalls()
     private let type: Int?
@@ -82,7 +82,9 @@ import Testing
     settling.isSettled(status, of: status.kind == .regular ? 0 : nil)
   }
 
-  @Test("a file that changed within a minute is synced, and settled when its change is two seconds old")
+  @Test(
+    "a file that changed within the last minute is synced, and settled two seconds after its change"
+  )
   func ages() {
     let calls = SyncCalls(type: Self.ext4)
     let settling = settling(calls)
@@ -98,7 +100,8 @@ import Testing
   }
 
   @Test(
-    "a directory or a link has no content: it is settled after two seconds", arguments: [S_IFDIR, S_IFLNK])
+    "a directory or a link has no content and is settled two seconds after its change",
+    arguments: [S_IFDIR, S_IFLNK])
   func others(kind: UInt32) {
     let calls = SyncCalls(type: Self.ext4)
     #expect(isSettled(status(age: 2, kind: kind), settling(calls)))
@@ -106,7 +109,7 @@ import Testing
     #expect(calls.files.withLock { $0 } == 0)
   }
 
-  @Test("after 64 files each file system is synced once, and what changed later is not settled")
+  @Test("after 64 files each file system is synced once, and files that change after that are not settled")
   func many() {
     let calls = SyncCalls(type: Self.ext4)
     let clock = Mutex(Self.now)
@@ -117,7 +120,7 @@ import Testing
     for device in [7, 8, 7, 8] as [UInt64] { #expect(isSettled(status(age: 2, device: device), settling)) }
     #expect(calls.files.withLock { $0 } == ChangeSettling.mostFiles)
     #expect(calls.fileSystems.withLock { $0 } == 2)
-    // Twenty seconds later: of the time when all was synced, and after it.
+    // Twenty seconds later: a change at the time of the sync, and changes after it.
     clock.withLock { $0 += 20 }
     #expect(isSettled(status(age: 2), settling))
     #expect(!isSettled(status(age: 1), settling))
@@ -127,7 +130,7 @@ import Testing
     #expect(calls.fileSystems.withLock { $0 } == 2)
   }
 
-  @Test("where a sync does not clean pages, or fails, a file is settled after a minute", arguments: [1, 100])
+  @Test("a file that cannot be synced is settled a minute after its change", arguments: [1, 100])
   func unsyncable(count: Int) {
     for calls in [
       SyncCalls(type: Self.tmpfs), SyncCalls(type: nil), SyncCalls(type: Self.ext4, fails: true),
@@ -143,7 +146,7 @@ import Testing
   }
 
   @Test(
-    "a file that no program can write to is settled without a sync, however many there are",
+    "a file that no program has open for writing is settled without a sync, for any number of files",
     arguments: [ext4, 0x5846_5342, 0x9123_683E, 0xF2F5_2010])
   func leased(type: Int) {
     let calls = SyncCalls(type: type, lease: 0)
@@ -156,7 +159,7 @@ import Testing
   }
 
   @Test(
-    "a file whose lease is refused is synced: a program may write to it, or the kernel grants none",
+    "a file whose lease is refused is synced",
     arguments: [EAGAIN, EACCES, EINVAL, ENOTTY])
   func refused(number: Int32) {
     let calls = SyncCalls(type: Self.ext4, lease: -number)
@@ -170,11 +173,11 @@ import Testing
   }
 
   @Test(
-    "no lease is asked for where it says nothing of mapped pages",
+    "no lease is requested on a file system where a lease does not exclude mapped pages",
     arguments: [tmpfs, 0x794C_7630, 0x6969, 0x6573_5546, 0xFF53_4D42, 0x4D44])
   func unleasable(type: Int) {
     let calls = SyncCalls(type: type, lease: 0)
-    // FAT is on a device of the machine, so that a sync helps.
+    // FAT lies on a local device, so a sync settles its files.
     #expect(isSettled(status(age: 59), settling(calls)) == (type == 0x4D44))
     #expect(calls.leases.withLock { $0 } == 0)
   }

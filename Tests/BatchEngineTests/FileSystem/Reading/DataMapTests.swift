@@ -25,7 +25,7 @@ import Testing
     #expect(found.last?.upperBound == size && (found.first?.lowerBound ?? 0) > 0)
   }
 
-  @Test func knowsAFileThatIsAHole() throws {
+  @Test func recognisesAFileThatIsOneHole() throws {
     try fixture.file("f", "")
     try fixture.truncate("f", to: 1 << 20)
     #expect(map("f", size: 1 << 20) == [])
@@ -39,7 +39,7 @@ import Testing
     #expect(DataMap.read(-1, size: 5) == nil)
   }
 
-  @Test("holes are counted up to a limit, and only where the file takes less room than its size")
+  @Test("holes are counted up to a limit, and only if the file takes less space than its size")
   func limit() throws {
     try fixture.file("f", "start")
     try fixture.truncate("f", to: 1 << 20)

@@ -11,7 +11,7 @@ import Testing
 
   init() throws { fixture = try TreeFixture() }
 
-  /// The record of a file that the walk would give.
+  /// The record of a file that a walk would give, changed by `change`.
   private func record(_ name: PathBytes, change: (inout stat) -> Void = { _ in }) -> FileRecord {
     var raw = stat()
     _ = fixture.path(name).withCString { lstat($0, &raw) }
@@ -44,8 +44,8 @@ import Testing
     Int(FileReader.overlapThreshold) + 1, 9 * OverlappedReader.bufferSize,
   ]
 
-  /// Data at the start, in the middle and at the end, or at none of them.
-  @Test("holes are handed over as zeros, and not read", arguments: [0, 1, 2, 3, 4, 5, 6, 7])
+  /// The parts of the file that hold data.
+  @Test("holes are passed on as zeros, and are not read", arguments: [0, 1, 2, 3, 4, 5, 6, 7])
   func holes(parts: Int) throws {
     let size = 40 << 20
     var expected = [UInt8](repeating: 0, count: size)
@@ -53,7 +53,7 @@ import Testing
     try fixture.truncate("file", to: size)
     let descriptor = fixture.path("file").withCString { open($0, O_WRONLY) }
     var data = 0
-    // The second part is one that two threads read.
+    // Two threads read the second part.
     for (part, range) in [0..<5000, (11 << 20)..<(20 << 20), (size - 3)..<size].enumerated()
     where parts & (1 << part) != 0 {
       let bytes = TreeFixture.content(range.count)
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(arguments: [10, FileReader.bufferSize + 10, Int(FileReader.overlapThreshold)])
-  func readsOnAfterShortReads(size: Int) throws {
+  func continuesAfterShortReads(size: Int) throws {
     try fixture.file("file", size: size)
     calls.on(.read, "file", .short(size / 7 + 1))
     #expect(try read(record("file")).content == TreeFixture.content(size))
@@ -109,7 +109,7 @@ import Testing
   @Test func costsFourCallsForASmallFile() throws {
     for name in ["a", "b", "c"] { try fixture.file(PathBytes(name), "text") }
     let reader = FileReader(calls: calls)
-    // The folder is opened once for its files.
+    // The folder is opened once for all its files.
     let directory = record("a").directory
     for name in ["a", "b", "c"] {
       let file = record(PathBytes(name))
@@ -127,7 +127,7 @@ import Testing
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test(arguments: [0, 3, 1 << 20]) func readsWhatIsThereWhenTheWalkSawAnotherSize(size: Int) throws {
+  @Test(arguments: [0, 3, 1 << 20]) func readsTheWholeFileWhenTheWalkSawAnotherSize(size: Int) throws {
     try fixture.file("file", size: 500)
     let result = try read(record("file") { $0.st_size = off_t(size) })
     #expect(result.content == TreeFixture.content(500))
@@ -135,12 +135,12 @@ import Testing
     #expect(result.outcome.status.size == 500)
   }
 
-  @Test(arguments: [-1, -2, Int.min]) func readsAFileWhoseSizeMakesNoSense(size: Int) throws {
+  @Test(arguments: [-1, -2, Int.min]) func readsAFileWhoseSizeIsImpossible(size: Int) throws {
     try fixture.file("file", size: 500)
     #expect(try read(record("file") { $0.st_size = off_t(size) }).content == TreeFixture.content(500))
   }
 
-  @Test func readsFilesThatSayTheyAreEmpty() throws {
+  @Test func readsFilesThatReportASizeOfZero() throws {
     var raw = stat()
     #expect(stat("/proc/version", &raw) == 0)
     let record = FileRecord(
@@ -150,19 +150,19 @@ import Testing
     #expect(try read(record).content.starts(with: Array("Linux".utf8)))
   }
 
-  @Test func readsFilesThatSayTheyAreLonger() throws {
+  @Test func readsFilesThatReportAGreaterSize() throws {
     try fixture.file("file", size: 500)
-    // The files of /sys say 4096 each time they are asked.
+    // The files of /sys report a size of 4096.
     calls.on(.status, "file", .status { $0.st_size = 4096 })
     let result = try read(record("file") { $0.st_size = 4096 })
     #expect(result.content == TreeFixture.content(500))
     #expect(result.outcome.isStable)
   }
 
-  @Test func takesNoNoticeOfTheTimesOfFilesThatTheKernelMakesUp() throws {
+  @Test func ignoresTheTimesOfFilesThatTheKernelGenerates() throws {
     var raw = stat()
     #expect(stat("/proc/version", &raw) == 0)
-    // The kernel gives a file of /sys a new time when somebody asks for its attributes.
+    // The kernel gives a file of /sys a new time each time its attributes are read.
     let looks = Atomic<Int>(0)
     calls.on(.status, "version", .status { $0.st_mtim.tv_sec += looks.add(1, ordering: .relaxed).newValue })
     let made = FileRecord(
@@ -184,7 +184,7 @@ import Testing
     #expect(result.outcome.status.modified.seconds == 77)
   }
 
-  @Test func doesNotMindALinkOrAModeThatChanged() throws {
+  @Test func acceptsAChangeOfLinksOrMode() throws {
     try fixture.file("file", "text")
     let listed = record("file")
     try fixture.hardLink("twin", to: "file")
@@ -192,7 +192,7 @@ import Testing
     #expect(calls.count(of: .open, "file") == 1)
   }
 
-  @Test(arguments: [ENOENT, ENOTDIR]) func tellsThatAFileIsGone(number: Int32) throws {
+  @Test(arguments: [ENOENT, ENOTDIR]) func reportsThatAFileIsGone(number: Int32) throws {
     try fixture.file("file", "text")
     calls.on(.open, "file", .fail(number))
     #expect { _ = try read(record("file")) } throws: {
@@ -201,7 +201,7 @@ import Testing
     }
   }
 
-  @Test func tellsThatItsFolderIsGone() throws {
+  @Test func reportsThatItsFolderIsGone() throws {
     try fixture.file("folder/file", "text")
     let folder = DirectoryPath(operand: fixture.path("folder")).identified(
       as: FileIdentity(device: 1, inode: 1))
@@ -237,7 +237,7 @@ import Testing
     }
     reader.closeFolder()
     #expect(fixture.openDescriptors == 0)
-    // The reader is as good as new.
+    // The reader can be used again.
     #expect(try read(record("file"), with: reader).content == TreeFixture.content(size))
   }
 }

@@ -47,7 +47,7 @@ import Testing
       let file = Descriptor(owning: number)
       var count = 0
       try OverlappedReader(calls: calls).read(file, limit: .max) { (bytes) throws(BatchError) in
-        // The first piece is in use: only another thread can read the second one now.
+        // The first piece is in use, so only another thread can read the second one now.
         if count == 0 { second.pass() }
         count += bytes.count
       }
@@ -56,7 +56,7 @@ import Testing
     #expect(count == 4 * Self.piece)
   }
 
-  @Test(arguments: 1...4) func tellsAFaultAfterWhatCameBefore(turn: Int) throws {
+  @Test(arguments: 1...4) func reportsAFaultAfterTheDataBeforeIt(turn: Int) throws {
     try fixture.file("file", size: 3 * Self.piece)
     calls.on(.read, "file", turns: turn...turn, .fail(EIO))
     var count = 0

@@ -6,7 +6,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct PacedCallsTests {
-  @Test("reads take as long as the rate says, by the clock that is given")
+  @Test("reads take as long as the rate requires, by the given clock")
   func pace() throws {
     let t = try TreeFixture()
     let path = try t.file("f", [UInt8](repeating: 1, count: 100_000))
@@ -37,7 +37,7 @@ import Testing
     let calls = PacedCalls(LinuxCalls(), bytesPerSecond: 1, cancellation: cancellation) {
       0
     } sleep: { _ in
-      Issue.record("slept")
+      Issue.record("a cancelled run slept")
     }
     var byte: [UInt8] = [0]
     let file = open("/dev/zero", O_RDONLY)

@@ -57,7 +57,7 @@ import Testing
     #expect(try Self.content(file) == TreeFixture.content(1000))
   }
 
-  @Test func waitsForDataOfAPipeThatDoesNotBlock() async throws {
+  @Test func waitsForDataOfANonBlockingPipe() async throws {
     let ends = try Self.makePipe()
     defer { close(ends.read) }
     _ = fcntl(ends.read, F_SETFL, O_NONBLOCK)
@@ -80,7 +80,7 @@ import Testing
     await #expect(throws: BatchError(.cancelled, "stop")) { try await reading.value }
   }
 
-  @Test func tellsWhatTheKernelSays() {
+  @Test func throwsTheErrorOfTheKernel() {
     #expect { try Self.content(1 << 30) } throws: { ($0 as? BatchError)?.errno == EBADF }
   }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BatchEngine
 
-/// A file is obeyed when it and its folder are the user's or root's, and nobody else may write to them.
+/// A file is trusted if it and its folder belong to the user or root, and no other user may write to them.
 @Suite struct TrustedFileTests {
   private let t: TreeFixture
   private let file: TrustedFile
@@ -26,14 +26,14 @@ import Testing
     }
   }
 
-  @Test func readsWhatIsItsUsers() throws {
+  @Test func readsAFileOfItsUser() throws {
     #expect(try file.read(t.path("d/config"), isPersonal: false) == Array("text".utf8))
     #expect(try file.read(t.path("d/none"), isPersonal: false) == nil)
     #expect(try file.read(t.path("d/config/none"), isPersonal: false) == nil)
   }
 
   @Test(arguments: [0o620, 0o602, 0o666] as [UInt32])
-  func refusesWhatOthersMayWrite(mode: UInt32) throws {
+  func refusesAFileThatOthersMayWrite(mode: UInt32) throws {
     try t.setMode("d/config", mode)
     #expect(refusal("d/config")?.path == t.path("d/config"))
     try t.setMode("d/config", 0o600)
@@ -42,10 +42,10 @@ import Testing
     #expect(refusal("d/config")?.message == "is refused, since other users may write to it")
   }
 
-  @Test func refusesWhatIsAnotherUsers() throws {
+  @Test func refusesAFileOfAnotherUser() throws {
     let other = TrustedFile(user: geteuid() &+ 1, calls: LinuxCalls())
     if geteuid() == 0 {
-      // Of root, whom everybody trusts.
+      // The file belongs to root, which each user trusts.
       #expect(refusal("d/config", by: other) == nil)
       _ = t.path("d/config").withCString { chown($0, 4321, 4321) }
       #expect(refusal("d/config")?.message == "is refused, since it belongs to another user")
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  @Test func looksAtTheFolderOfALinkAndAtThatOfItsTarget() throws {
+  @Test func checksTheFolderOfALinkAndTheFolderOfItsTarget() throws {
     try t.folder("links")
     try t.symbolicLink("links/config", to: "../d/config")
     #expect(refusal("links/config") == nil)
@@ -66,7 +66,7 @@ import Testing
     #expect(refusal("links/config")?.path == t.path("links"))
   }
 
-  @Test func refusesWhatIsNoTextOfModestSize() throws {
+  @Test func refusesAFileThatIsLargeOrIsNoText() throws {
     try t.fifo("d/fifo")
     try t.file("d/large", size: 1 << 20 + 1)
     #expect(refusal("d/fifo")?.message == "is not a regular file")

@@ -17,13 +17,13 @@ import Testing
   }
 
   @Test(arguments: [("file", "", "."), ("a/file", "a/", "a"), ("/file", "/", "/"), ("a//file", "a//", "a")])
-  func standsBeforeAFileOperand(operand: String, prefix: String, open: String) {
+  func isTheFolderOfAFileOperand(operand: String, prefix: String, open: String) {
     let directory = DirectoryPath(ofFileOperand: PathBytes(operand))
     #expect(directory.prefix == PathBytes(prefix))
     #expect(directory.openPath == PathBytes(open))
   }
 
-  @Test func tellsTheOperandFromWhatIsBelow() {
+  @Test func distinguishesTheOperandFromPathsBelowIt() {
     let names = NameArena(name: [0xff, 0x62])
     let entry = DirectoryEntry(nameOffset: 0, kind: .directory, inode: 7)
     let directory = DirectoryPath(operand: "t//").subdirectory(of: entry, names: names, device: 3)

@@ -9,7 +9,7 @@ import Testing
   private func exclude(_ glob: String) -> Rule { .exclude(Array(glob.utf8)) }
   private func include(_ glob: String) -> Rule { .include(Array(glob.utf8)) }
 
-  /// The decision about a path whose last character tells its kind: `dir/` or `file`.
+  /// The decision about a path; a slash at its end means a folder: `dir/` or `file`.
   private func decision(_ filter: PathFilter, _ path: String, scope: IgnoreScope? = nil)
     -> PathFilter.Decision
   {
@@ -28,7 +28,7 @@ import Testing
     #expect(decision(filter, ".git/") == .take)
   }
 
-  @Test("--exclude skips what matches and takes the rest")
+  @Test("--exclude skips matching paths and takes all others")
   func excludes() throws {
     let filter = try PathFilter(rules: [exclude("*.o"), exclude("/build/")])
     #expect(decision(filter, "x/a.o") == .skip)
@@ -38,7 +38,7 @@ import Testing
     #expect(decision(filter, "x/a.c") == .take)
   }
 
-  /// Below an operand, with `W` for the names of the working folder.
+  /// `W` in a path stands for the path of the working folder.
   @Test(
     "a rule with a slash is matched below the operand, from the working folder and from the root",
     arguments: [
@@ -67,7 +67,7 @@ import Testing
     #expect(filter.unmatchedRules.isEmpty == isSkipped)
   }
 
-  @Test("of several operands each has its own rules, in their order")
+  @Test("each of several operands is matched with its own rules, in their order")
   func operands() throws {
     let filter = try PathFilter(rules: [exclude("a/x"), include("b/x"), exclude("b/*")])
     for _ in 0..<2 {
@@ -78,7 +78,7 @@ import Testing
     #expect(filter.unmatchedRules.isEmpty)
   }
 
-  @Test("a rule that matched counts also where a later one decided")
+  @Test("a rule that matched is not reported as unmatched when a later rule decided")
   func unmatched() throws {
     let folder = try TreeFixture()
     let file = try folder.file("patterns", "# objects\n*.o\n*.none  \n!keep.o\n")
@@ -127,14 +127,14 @@ import Testing
     #expect(decision(anchored, "x/src/a") == .skip)
   }
 
-  @Test("a `!` turns an --exclude round")
+  @Test("a `!` reverses an --exclude")
   func negatedExclude() throws {
     let filter = try PathFilter(rules: [exclude("*"), exclude("!a")])
     #expect(decision(filter, "a") == .take)
     #expect(decision(filter, "b") == .skip)
   }
 
-  @Test("--exclude-from stands where it was given")
+  @Test("--exclude-from is applied at its place among the rules")
   func excludeFrom() throws {
     let folder = try TreeFixture()
     let file = try folder.file("patterns", "# objects\n*.o\n!keep.o\n")
@@ -154,7 +154,7 @@ import Testing
     }
   }
 
-  @Test("rules of the command line are stronger than .gitignore files")
+  @Test("rules of the command line override .gitignore files")
   func overGitignore() throws {
     let scope = IgnoreScope().entering("".utf8, gitignore: Array("*.log\n!a.txt\n".utf8))
     let filter = try PathFilter(rules: [exclude("a.txt"), include("keep.log")])
@@ -163,7 +163,7 @@ import Testing
     #expect(decision(filter, "a.txt", scope: scope) == .skip)
   }
 
-  @Test(".git is skipped where .gitignore files count, unless asked for")
+  @Test(".git is skipped when .gitignore files count, unless it is included")
   func gitFolder() throws {
     let plain = try PathFilter(rules: [])
     #expect(decision(plain, "x/.git/", scope: IgnoreScope()) == .skip)
@@ -172,7 +172,7 @@ import Testing
     #expect(decision(try PathFilter(rules: [include(".git/")]), ".git/", scope: IgnoreScope()) == .take)
   }
 
-  @Test("a cache tag is known by its first 43 bytes")
+  @Test("a cache tag is recognised by its first 43 bytes")
   func cacheTag() {
     let signature = Array("Signature: 8a477f597d28d172789f06886806bc55".utf8)
     #expect(PathFilter.cacheTagLength == 43)

@@ -9,7 +9,7 @@ struct PathListTests {
 
   init() throws { t = try TreeFixture() }
 
-  /// The paths, and why the run was cancelled.
+  /// The paths that are read, and the error that cancelled the run.
   private func read(_ name: PathBytes, isNULEnded: Bool = false) -> (paths: [PathBytes], error: BatchError?) {
     let run = RunContext()
     let paths = Array(
@@ -22,7 +22,7 @@ struct PathListTests {
     }
   }
 
-  @Test("has a path on each line, or before each NUL, also where a buffer ends within one")
+  @Test("has one path per line, or one before each NUL, also when a buffer ends within a path")
   func paths() throws {
     let long = PathBytes([UInt8](repeating: UInt8(ascii: "x"), count: 4000))
     let expected = (0..<100).map { PathBytes("\($0)/").appending(long.bytes) }
@@ -37,7 +37,7 @@ struct PathListTests {
     #expect(read("list", isNULEnded: true).paths == [PathBytes("a\n"), "", "b"])
   }
 
-  @Test("ends the run where it holds what is no path, and where it cannot be read")
+  @Test("ends the run when it contains an invalid path or cannot be read")
   func errors() throws {
     try t.file("list", Array("a\n".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 2 << 20))
     let long = read("list")

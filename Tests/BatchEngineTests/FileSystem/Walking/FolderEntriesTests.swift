@@ -30,7 +30,7 @@ import Testing
     #expect(try read().names == names)
   }
 
-  @Test func tellsKinds() throws {
+  @Test func distinguishesKinds() throws {
     try fixture.file("a", "")
     try fixture.folder("b")
     try fixture.fifo("c")
@@ -47,14 +47,14 @@ import Testing
     #expect(listing.error == nil)
   }
 
-  @Test func joinsTheAnswersOfManyCalls() throws {
+  @Test func joinsTheResultsOfManyCalls() throws {
     try fixture.emptyFiles((0..<300).map { "file\($0)" })
     calls.on(.readEntries, nil, .short(1024))
     let names = try read().names
     #expect(names == (0..<300).map { Array("file\($0)".utf8) }.sorted { $0.lexicographicallyPrecedes($1) })
   }
 
-  @Test func keepsWhatCameBeforeAnError() throws {
+  @Test func keepsTheEntriesBeforeAnError() throws {
     try fixture.emptyFiles((0..<300).map { "file\($0)" })
     calls.on(.readEntries, nil, .short(1024))
     calls.on(.readEntries, nil, turns: 3...3, .fail(EIO))

@@ -19,7 +19,7 @@ import Testing
     _ name: PathBytes, options: WalkOptions = WalkOptions(), pace: Duration = .zero
   ) throws -> FolderTask {
     let scanner = FolderScanner(calls: calls, options: options, descriptors: DescriptorBudget(capacity: 64))
-    // Only what was listed in another folder has an identity to be compared with.
+    // Only a folder that was listed in another one has an identity to compare with.
     let root = scanner.scan(DirectoryPath(operand: fixture.root))
     let entry = try #require(
       root.subdirectories.first { root.names.withName(at: $0.nameOffset) { $0.elementsEqual(name.bytes) } })
@@ -29,10 +29,10 @@ import Testing
       pace: ScanPace(pace))
   }
 
-  /// How many folders a task has scanned, each one once.
+  /// How many folders a task has scanned.
   private func count(_ folder: ScannedFolder) -> Int { folder.scanned.reduce(1) { $0 + count($1) } }
 
-  @Test func scansWhatWasOffered() async throws {
+  @Test func scansOfferedFolders() async throws {
     let readAhead = FolderReadAhead(width: 1)
     let scanned = Gate()
     calls.on(.readEntries, "folder", turns: 2...2, .after { scanned.open() })
@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "Folders that take little time are scanned along with the one that they lie in, as many as are worth a turn"
+    "Folders that take little time are scanned with the folder that contains them, up to a limit for one turn"
   )
   func scansWhatIsBelow() throws {
     for number in 0..<150 { try fixture.file(PathBytes("deep/a\(number / 10)/b\(number % 10)/file"), "") }
@@ -56,7 +56,7 @@ import Testing
       task.runAhead()
       #expect(count(task.value()) == expected)
     }
-    // Folders of many files are fewer.
+    // Of folders with many files, fewer are scanned in one turn.
     for number in 0..<300 { try fixture.file(PathBytes("many/file\(number)"), "") }
     try fixture.folder("many/below")
     for (pace, expected) in [(Duration.microseconds(700), 1), (.microseconds(400), 2)] {
@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test("Nothing is scanned below a folder that the walk may pass over, and nothing where links are followed")
+  @Test("No folder is scanned ahead below one that the filter may exclude, or when links are followed")
   func leavesTheRestToTheWalk() throws {
     try fixture.file("deep/a/b/file", "")
     var raw = stat()
@@ -94,7 +94,7 @@ import Testing
     #expect(!readAhead.offer(try task("folder")))
   }
 
-  @Test func scansAFolderOnceWhoeverAsks() async throws {
+  @Test func scansAFolderOnceWhenTheLaneAndTheWalkAsk() async throws {
     let task = try task("folder")
     let counts = Recorder<Int>()
     let line = Rendezvous(6)
@@ -106,7 +106,7 @@ import Testing
     #expect(calls.count(of: .open, "folder") == 1)
   }
 
-  @Test func scansAsManyAtOnceAsItIsWide() async throws {
+  @Test func scansAsManyFoldersAtOnceAsItsWidth() async throws {
     for number in 0..<3 { try fixture.folder(PathBytes("wide\(number)")) }
     let everybody = Rendezvous(3)
     for number in 0..<3 {
@@ -148,7 +148,7 @@ import Testing
     let others = (0..<2000).map { _ in WeakTask() }
     try await onThread { [self] in
       busy.pass()
-      // The walk comes by before the lane does: it scans these itself and has no more use for them.
+      // The walk reaches these folders before the lane does; it scans them itself and then drops them.
       for other in others {
         let task = try task("other")
         other.task.withLock { $0.task = task }
@@ -162,7 +162,7 @@ import Testing
     _ = try await onThread { first.value().items.count }
   }
 
-  @Test func beginsNothingMoreWhenTheWalkIsGivenUp() async throws {
+  @Test func beginsNoScanAfterTheWalkIsGivenUp() async throws {
     let (busy, free) = (Gate(), Gate())
     calls.on(
       .readEntries, "folder", turns: 1...1,

@@ -20,7 +20,7 @@ import Testing
     scanner(change).scan(DirectoryPath(operand: fixture.root))
   }
 
-  /// A folder below the root, as the walk meets it.
+  /// The path of a folder below the root, as a walk makes it.
   private func subdirectory(_ name: String, inode: UInt64? = nil) -> DirectoryPath {
     var raw = stat()
     _ = fixture.path(PathBytes(name)).withCString { lstat($0, &raw) }
@@ -29,7 +29,7 @@ import Testing
       of: entry, names: NameArena(name: name.utf8), device: UInt64(raw.st_dev))
   }
 
-  /// What was found, as "name size" for files and "event name" for problems.
+  /// The items found, as "name size" for files and "event name" for problems.
   private static func texts(_ items: [WalkItem]) -> [String] {
     items.map { item in
       switch item {
@@ -47,7 +47,7 @@ import Testing
     }
   }
 
-  /// One of each kind.
+  /// Makes one entry of each kind.
   private func makeKinds() throws {
     try fixture.file("a-file", "text")
     try fixture.folder("b-folder")
@@ -74,7 +74,7 @@ import Testing
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test func followsLinksWhenTold() throws {
+  @Test func followsLinksWhenAsked() throws {
     try makeKinds()
     let folder = scan { $0.followsLinks = true }
     #expect(
@@ -138,7 +138,7 @@ import Testing
     #expect(Self.texts(scan().items) == ["vanished gone 2", "unreadable refused 13", "there 0"])
   }
 
-  @Test func keepsWhatCameBeforeAnError() throws {
+  @Test func keepsTheEntriesBeforeAnError() throws {
     try fixture.emptyFiles((0..<300).map { "file\($0)" })
     calls.on(.readEntries, nil, .short(1024))
     calls.on(.readEntries, nil, turns: 3...3, .fail(EIO))
@@ -155,20 +155,20 @@ import Testing
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test(arguments: [ENOENT, ENOTDIR]) func tellsThatAFolderVanished(number: Int32) throws {
+  @Test(arguments: [ENOENT, ENOTDIR]) func reportsThatAFolderVanished(number: Int32) throws {
     try fixture.folder("folder")
     calls.on(.open, "folder", .fail(number))
     #expect(Self.texts(scanner().scan(subdirectory("folder")).items) == ["vanished folder \(number)"])
   }
 
-  @Test func tellsThatAFolderVanishedWhileItWasListed() throws {
+  @Test func reportsThatAFolderVanishedWhileItWasListed() throws {
     try fixture.folder("folder")
-    // What the kernel says of an open folder that was removed.
+    // The kernel's error for an open folder that was removed.
     calls.on(.readEntries, "folder", .fail(ENOENT))
     #expect(Self.texts(scanner().scan(subdirectory("folder")).items) == ["vanished folder \(ENOENT)"])
   }
 
-  @Test func tellsThatAnOperandIsMissing() throws {
+  @Test func reportsThatAnOperandIsMissing() throws {
     let folder = scanner().scan(DirectoryPath(operand: fixture.path("none")))
     #expect(Self.texts(folder.items) == ["missing none \(ENOENT)"])
   }
@@ -182,8 +182,8 @@ import Testing
 
   // MARK: The folder that was listed
 
-  @Test func acceptsAnotherInodeWhereNoLinkIsOnTheWay() throws {
-    // What a mount point looks like: the folder above lists the inode that the mount covers.
+  @Test func acceptsAnotherInodeWhenNoLinkIsOnTheWay() throws {
+    // A mount point looks like this: the folder above lists the inode that the mount covers.
     try fixture.file("mounted/file", "text")
     let folder = scanner().scan(subdirectory("mounted", inode: 1))
     #expect(Self.texts(folder.items) == ["file 4"])
@@ -218,7 +218,7 @@ import Testing
   // MARK: Blocks
 
   @Test(arguments: [FolderScanner.blockSize - 1, FolderScanner.blockSize, FolderScanner.blockSize + 1])
-  func looksAtTheFirstBlockOfFiles(count: Int) throws {
+  func findsTheFirstBlockOfFiles(count: Int) throws {
     try fixture.emptyFiles((0..<count).map { "f\($0)" })
     try fixture.folder("a-folder")
     let folder = scan()

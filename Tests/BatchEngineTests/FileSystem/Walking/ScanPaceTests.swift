@@ -3,7 +3,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct ScanPaceTests {
-  @Test("the average begins where it is told to, and follows what is noted")
+  @Test("the average begins at the given value and follows the noted times")
   func follows() {
     let pace = ScanPace(.microseconds(200))
     #expect(pace.recent == .microseconds(200))
@@ -15,7 +15,7 @@ import Testing
     #expect(pace.recent > .microseconds(300))
   }
 
-  @Test("what no clock should say is bounded")
+  @Test("times that no correct clock gives are limited")
   func bounds() {
     let pace = ScanPace(.zero)
     pace.note(.seconds(Int64.max))

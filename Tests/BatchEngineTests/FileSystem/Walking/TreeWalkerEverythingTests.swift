@@ -28,7 +28,7 @@ import Testing
     return found
   }
 
-  @Test(arguments: [0, 4]) func yieldsFoldersBeforeWhatIsInThem(readAhead: Int) throws {
+  @Test(arguments: [0, 4]) func yieldsAFolderBeforeItsEntries(readAhead: Int) throws {
     try fixture.file("b/file", "")
     try fixture.folder("a/empty")
     try fixture.file("z", "")
@@ -47,7 +47,7 @@ import Testing
     #expect(walk() == [" directory", "a symbolicLink", "b regular", "c fifo", "special d", "e symbolicLink"])
   }
 
-  @Test func takesOperandsAsTheyAre() throws {
+  @Test func yieldsOperandsOfAllKinds() throws {
     try fixture.file("d/file", "")
     try fixture.symbolicLink("link", to: "d")
     try fixture.fifo("p")
@@ -55,7 +55,7 @@ import Testing
     #expect(walk(operands) == ["link symbolicLink", "link/ directory", "link/file regular", "p fifo"])
   }
 
-  @Test func followsLinksWhereThatIsAsked() throws {
+  @Test func followsLinksWhenAsked() throws {
     try fixture.file("d/file", "12")
     try fixture.symbolicLink("nowhere", to: "gone")
     try fixture.symbolicLink("to-file", to: "d/file")
@@ -68,7 +68,7 @@ import Testing
       ])
   }
 
-  @Test func leavesOutWhatIsExcluded() throws {
+  @Test func leavesOutExcludedEntries() throws {
     try fixture.file("a/x.tmp", "")
     try fixture.file("cache/x", "")
     try fixture.fifo("p.tmp")
@@ -76,7 +76,7 @@ import Testing
     #expect(walk { $0.filter = filter } == [" directory", "a/ directory"])
   }
 
-  @Test func showsNothingOfItToOthers() throws {
+  @Test func yieldsOnlyFilesByDefault() throws {
     try fixture.fifo("a/p")
     try fixture.file("a/f", "")
     #expect(walk { $0.takesEverything = false } == ["a/f regular", "special a/p"])

@@ -21,7 +21,7 @@ import Testing
     )
   }
 
-  /// What a walk yields: paths of files, and problems as "event path errno", relative to the fixture.
+  /// The results of a walk: paths of files, and problems as "event path errno", relative to the fixture.
   private func walk(
     _ operands: [PathBytes]? = nil, descriptors: Int = 64, _ change: (inout WalkOptions) -> Void = { _ in }
   ) -> [String] {
@@ -122,11 +122,11 @@ import Testing
       ])
   }
 
-  @Test func takesOperandsThatAreNoPaths() throws {
+  @Test func takesOperandsThatAreInvalidPaths() throws {
     #expect(walk(["-", "", "a\u{0}b"]) == ["standard input", "missing  0", "missing a\u{0}b 0"])
   }
 
-  @Test func asksForAnOperandWhenItGetsThere() throws {
+  @Test func readsAnOperandOnlyWhenItGetsThere() throws {
     try fixture.file("a/1", "")
     try fixture.file("b/2", "")
     let asked = Mutex(0)
@@ -171,7 +171,7 @@ import Testing
   // MARK: Depth
 
   @Test func goesBelowTheLongestPathWithTwoDescriptors() throws {
-    // Twice as many bytes as levels, which are more than a path may have.
+    // The path has twice as many bytes as levels, which is more than PATH_MAX.
     let depth = 2500
     try fixture.chain(of: "n", depth: depth, leaf: "leaf")
     let found = walk(descriptors: 2) {
@@ -200,14 +200,14 @@ import Testing
 
   // MARK: Faults
 
-  @Test func goesOnBehindAFolderThatVanished() throws {
+  @Test func continuesAfterAFolderThatVanished() throws {
     for name in ["a", "b", "c"] { try fixture.file(PathBytes("\(name)/file"), "") }
     calls.on(.open, "b", .before { [fixture] in try? fixture.removeTree("b") })
     #expect(walk() == ["a/file", "vanished b 2", "c/file"])
     #expect(fixture.openDescriptors == 0)
   }
 
-  @Test func goesOnBehindAFolderThatCannotBeListed() throws {
+  @Test func continuesAfterAFolderThatCannotBeListed() throws {
     for name in ["a", "b", "c"] { try fixture.file(PathBytes("\(name)/file"), "") }
     calls.on(.readEntries, "b", turns: 2...2, .fail(EIO))
     #expect(walk() == ["a/file", "b/file", "unreadable b \(EIO)", "c/file"])

@@ -10,7 +10,7 @@ struct FolderMakerTests {
 
   init() throws { fixture = try TreeFixture() }
 
-  @Test("makes what is missing and leaves what is there")
+  @Test("makes the missing folders and leaves existing ones as they are")
   func makes() throws {
     for _ in 0..<2 {
       try FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b//c/"))
@@ -18,7 +18,7 @@ struct FolderMakerTests {
     }
   }
 
-  @Test("tells whether it made a folder, and not those above it alone")
+  @Test("returns whether it made the last folder")
   func tells() throws {
     #expect(try FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b")))
     #expect(try !FolderMaker(calls: LinuxCalls()).make(fixture.path("a/b")))
@@ -28,7 +28,7 @@ struct FolderMakerTests {
   }
 
   @Test(
-    "brings the names of new folders to the disk where it is asked to, and nothing where there is nothing new"
+    "syncs the parents of new folders when asked to, and nothing when no folder is new"
   )
   func syncs() throws {
     let calls = FaultyCalls()
@@ -54,7 +54,7 @@ struct FolderMakerTests {
     #expect(fixture.status("real/below")?.kind == .directory)
   }
 
-  @Test("names the folder that something is in the way of")
+  @Test("names the entry that is in the way")
   func inTheWay() throws {
     try fixture.file("a/file", "x")
     let error = #expect(throws: BatchError.self) {

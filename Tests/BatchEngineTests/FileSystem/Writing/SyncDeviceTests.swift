@@ -10,7 +10,7 @@ import Testing
 
   init() throws { folder = try TreeFixture() }
 
-  @Test("is a character device by its own name, and no name that leads to one")
+  @Test("is a character device that is given by its own name, and not by a link to it")
   func names() throws {
     #expect(SyncDevice.isOne("/dev/null"))
     let link = folder.path("link")
@@ -23,7 +23,7 @@ import Testing
     }
   }
 
-  @Test("is a pipe by the descriptor that it is open as, and no file that is open")
+  @Test("is a pipe that is given by its open descriptor, and not a regular file that is open")
   func descriptors() throws {
     var ends: [Int32] = [-1, -1]
     try #require(pipe(&ends) == 0)
@@ -45,7 +45,7 @@ import Testing
     #expect(!SyncDevice.isOne(PathBytes("/proc/self/fd/\(file.raw)")))
   }
 
-  @Test("names itself when it takes nothing")
+  @Test("is named in the error when it takes no data")
   func full() throws {
     let device = try #require(
       try SyncDevice("/dev/full", cancellation: Cancellation(), terminalFilter: nil))

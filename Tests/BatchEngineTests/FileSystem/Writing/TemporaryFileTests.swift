@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A temporary file")
 final class TemporaryFileTests {
-  /// Opens folders below a fixture again.
+  /// Opens the folders of a fixture again after they were closed.
   private final class Opener: StagedFolder.Opener {
     let root: PathBytes
     init(_ root: PathBytes) { self.root = root }
@@ -56,7 +56,7 @@ final class TemporaryFileTests {
     return file
   }
 
-  @Test("has its name when it is complete")
+  @Test("gets its final name when it is complete")
   func published() throws {
     #expect(try make("one", as: "new") == 0)
     area = nil
@@ -64,7 +64,7 @@ final class TemporaryFileTests {
     #expect(fixture.names() == ["new"])
   }
 
-  @Test("without a name leaves nothing behind, and takes no name that is taken")
+  @Test("without a temporary name leaves nothing behind, and does not replace an existing file")
   func withoutName() throws {
     for turn in 0..<2 {
       var file = try unnamed()
@@ -74,7 +74,7 @@ final class TemporaryFileTests {
     #expect(fixture.names() == ["new"])
   }
 
-  @Test("gets a temporary name where its name was taken meanwhile and may be replaced")
+  @Test("gets a temporary name when the final name was taken meanwhile and may be replaced")
   func takenMeanwhile() throws {
     try fixture.file("new", "old")
     var file = try unnamed()
@@ -85,7 +85,7 @@ final class TemporaryFileTests {
     #expect(fixture.names() == ["new"])
   }
 
-  @Test("leaves nothing behind when its area goes, also in folders below that were closed")
+  @Test("is removed with its staging area, also in folders below that were closed")
   func dropped() throws {
     try fixture.folder("a")
     try fixture.folder("a/b")
@@ -100,7 +100,7 @@ final class TemporaryFileTests {
     #expect(fixture.names() == ["a"] && fixture.names(in: "a/b").isEmpty)
   }
 
-  @Test("is removed when it goes before it was staged")
+  @Test("is removed when it is dropped before it is staged")
   func letGo() throws {
     do {
       let file = try TemporaryFile(in: root, area: try #require(area))
@@ -110,7 +110,7 @@ final class TemporaryFileTests {
     #expect(fixture.names().isEmpty)
   }
 
-  @Test("is removed by a signal, after which none is made")
+  @Test("is removed by a signal, after which no other can be made")
   func signal() throws {
     _ = try stage("x")
     outer.removeAll()
@@ -121,7 +121,7 @@ final class TemporaryFileTests {
     #expect(fixture.names().isEmpty)
   }
 
-  @Test("that is made while a signal comes is removed by the one that makes it")
+  @Test("is removed by its own thread when it is made during a signal")
   func signalWhileMade() throws {
     let outer = outer
     let area = StagingArea(within: outer, patience: .seconds(0))
@@ -131,7 +131,7 @@ final class TemporaryFileTests {
     #expect(fixture.names().isEmpty)
   }
 
-  @Test("leaves what exists, and replaces it when told to")
+  @Test("keeps an existing file, and replaces it when asked to")
   func replacing() throws {
     try fixture.file("f", "old")
     #expect(try make("x", as: "f") == EEXIST)
@@ -162,14 +162,14 @@ final class TemporaryFileTests {
     #expect(fixture.names().isEmpty)
   }
 
-  @Test("is given its name by other calls where renameat2 is missing", arguments: [ENOSYS, EINVAL])
+  @Test("gets its name by other calls when renameat2 is missing", arguments: [ENOSYS, EINVAL])
   func oldKernel(number: Int32) throws {
     try fixture.file("taken", "old")
     for (turn, expected) in [("free", Int32(0)), ("taken", EEXIST)] {
       calls.on(.change(.rename), PathBytes(turn), turns: 1...1, .fail(number))
       #expect(try make("x", as: PathBytes(turn)) == expected)
     }
-    // As on FAT, where links are missing as well.
+    // On FAT, hard links are missing as well.
     for (turn, expected) in [("other", Int32(0)), ("taken", EEXIST)] {
       calls.on(.change(.rename), PathBytes(turn), turns: turn == "taken" ? 2...2 : 1...1, .fail(number))
       calls.on(.change(.link), PathBytes(turn), .fail(EPERM))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import batchproc
 
-/// What files, variables, profiles and the command line say, one above the other.
+/// How files, variables, profiles and the command line override each other.
 @Suite struct ConfigurationTests {
   private func configuration(_ texts: String...) throws(UsageError) -> Configuration {
     var files: [ConfigurationFile] = []
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func laysEachSourceAboveTheOneBefore() throws {
+  @Test func eachSourceOverridesTheOneBefore() throws {
     let files = try configuration("stride = 1\n[hash]\nstride = 2", "stride = 3\n[hash]\nstride = 4")
     #expect(try parsed(["hash", "x"], files).count(.stride) == 4)
     #expect(try parsed(["check", "x"], files).count(.stride) == 3)
@@ -45,7 +45,7 @@ import Testing
     #expect(try parsed(["hash", "x"], section).count(.stride) == 3)
   }
 
-  @Test func letsAProfileHoldAWholeJob() throws {
+  @Test func aProfileMayHoldAWholeJob() throws {
     let files = try configuration(
       """
       stride = 1
@@ -65,7 +65,7 @@ import Testing
     #expect(other.count(.stride) == 7)
   }
 
-  @Test func replacesAllValuesOfAnOptionThatIsGivenSeveralTimes() throws {
+  @Test func replacesAllValuesOfARepeatableOption() throws {
     let files = try configuration("exclude = a\nexclude = b\ninclude = c", "[hash]\nexclude = d\nexclude = e")
     let line = try parsed(["hash", "x"], files)
     #expect(
@@ -74,7 +74,7 @@ import Testing
       try parsed(["hash", "--exclude", "f", "x"], files).given.map(\.value) == [.bytes("c"), .bytes("f")])
   }
 
-  @Test func readsValuesAsTheyStand() throws {
+  @Test func readsValuesUnchanged() throws {
     let files = try configuration(
       "# exclude = z\n; exclude = z\n\n exclude\t=  a = b # c \r\nexclude=\"  d \"\nexclude = \"\nno-fsync\nqos=utility"
     )
@@ -110,17 +110,17 @@ import Testing
     (" = 2", "/0.conf:1: Expected 'key = value' or '[section]' in place of '= 2'."),
     ("\0", "/0.conf:1: A line with a NUL byte."),
   ])
-  func namesWhatIsWrong(text: String, message: String) {
+  func namesTheMistake(text: String, message: String) {
     #expect(refusal(text) == message)
   }
 
-  @Test func takesAValueForTheCommandsThatHaveIt() throws {
+  @Test func appliesAValueToTheCommandsThatHaveIt() throws {
     let files = try configuration("format = zst")
     #expect(try parsed(["compress", "x"], files).choices(.format) == ["zst"])
     #expect(throws: UsageError.self) { try parsed(["hash", "x"], files) }
   }
 
-  @Test func readsNothingWhereHelpIsAskedFor() throws {
+  @Test func readsNothingWhenHelpIsRequested() throws {
     let parser = CommandLineParser(
       configuration: { () throws(UsageError) in throw UsageError("read", in: nil) }, environment: { _ in nil }
     )
@@ -130,18 +130,18 @@ import Testing
     #expect(throws: UsageError.self) { try parser.parse(["hash", "x"]) }
   }
 
-  @Test func refusesWhatRemovesFilesInTheEnvironment() throws {
+  @Test func refusesOptionsThatRemoveFilesInTheEnvironment() throws {
     #expect(throws: UsageError.self) {
       try parsed(["hash", "x"], .empty, ["BATCHPROC_FORCE": "true"])
     }
     #expect(try parsed(["hash", "--force", "x"], .empty, ["BATCHPROC_FORCE": "true"]).flag(.force))
   }
 
-  @Test func leavesTheVariablesOfHooksAlone() throws {
+  @Test func ignoresTheVariablesOfHooks() throws {
     #expect(try parsed(["check", "x"], .empty, ["BATCHPROC_STATUS": "3"]).given.isEmpty)
   }
 
-  /// No two options of a command share a variable or a key.
+  /// No two options of a command have the same variable or key.
   @Test(arguments: CommandTable.standard.commands)
   func givesEachOptionItsVariable(command: CommandSpec) {
     let variables = command.settableOptions.map(\.variable)

@@ -1,11 +1,11 @@
-// Compresses on request, several trees at once. Each line of standard input is a request:
+// Compresses several trees at once on request. Each line of standard input is a request:
 //
-//   compress NAME PATH...   begins a job of that name
-//   cancel NAME             ends it; outputs that are complete stay
+//   compress NAME PATH...   begins a job with this name
+//   cancel NAME             ends the job; complete outputs are kept
 //
-// Each line of standard output is an event: progress and results of jobs, and requests that are not understood. At the end of
-// the input the program waits for its jobs; at INT it cancels them, and waits until they have ended. Its operand is how many
-// bytes each job may read in a second.
+// Each line of standard output is an event: the progress or the result of a job, or a refused request. At the end
+// of the input the program waits for its jobs; at INT it cancels them and waits until they have ended. The
+// optional operand limits how many bytes each job reads per second.
 import BatchCore
 import BatchEngine
 import Dispatch
@@ -18,7 +18,7 @@ enum Event: Sendable {
   case ended(String)
 }
 
-/// Writes one line at once, whichever task it comes from.
+/// Writes one line in one call, so that lines of different tasks do not mix.
 func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 
 func show(_ progress: Batch.Progress, of name: String) async {
@@ -32,7 +32,7 @@ func compress(_ name: String, _ paths: [PathBytes]) async {
   async let shown: Void = show(progress, of: name)
   var options = Batch.CompressOptions()
   options.format = .zst
-  // Several jobs share the machine.
+  // Several jobs share the descriptors of the process.
   options.settings.openFiles = 64
   options.settings.bytesPerSecond = CommandLine.arguments.dropFirst().first.flatMap { Int64($0) }
   do throws(BatchError) {
@@ -52,7 +52,7 @@ func compress(_ name: String, _ paths: [PathBytes]) async {
 }
 
 let (events, source) = AsyncStream.makeStream(of: Event.self)
-// To wait for a line takes a thread of its own, and none of those that tasks run on.
+// A separate thread waits for lines, so that no thread of the tasks is blocked.
 Thread.detachNewThread {
   while let line = readLine() { source.yield(.request(line)) }
   source.yield(.endOfRequests)

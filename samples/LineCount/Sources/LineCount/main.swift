@@ -1,11 +1,11 @@
-// Counts the lines of every file below the operands, in parallel, and prints them in tree order.
+// Counts the lines of each file below the operands, in parallel, and prints the counts in tree order.
 import BatchEngine
 
 struct LineCount: BatchJob {
   func makeWorker(in context: WorkerContext) -> Worker { Worker() }
   func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
 
-  /// One for each lane: reads files.
+  /// Each lane has one worker, which reads files.
   final class Worker: BatchWorker {
     func process(
       _ item: WalkItem, in context: WorkerContext, into rows: inout [String]
@@ -25,7 +25,7 @@ struct LineCount: BatchJob {
     }
   }
 
-  /// One for the run: takes the rows in the order of the tree.
+  /// A run has one collector, which receives the rows in tree order.
   final class Collector: BatchCollector {
     private var files = 0
 

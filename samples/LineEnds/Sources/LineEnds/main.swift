@@ -1,4 +1,5 @@
-// Writes FILE.unix beside every file below the operands, with the line ends of Unix; each appears when it is complete.
+// Writes FILE.unix next to each file below the operands, with Unix line ends. An output gets its name when it
+// is complete.
 import BatchEngine
 import BatchOutputs
 
@@ -33,7 +34,7 @@ struct LineEnds: BatchJob {
 
     func collect(_ rows: [Row]) throws(BatchError) {
       for row in rows {
-        // Stops between two files, so that no output is half written.
+        // Ends a cancelled run here, between two files, so that each output is complete.
         try context.checkCancellation()
         do throws(BatchError) {
           try context.withDescriptors(2) { () throws(BatchError) in

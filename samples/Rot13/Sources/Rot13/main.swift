@@ -1,4 +1,5 @@
-// Writes FILE.rot13 beside every file below the operands, with each letter 13 places further; each appears when it is complete.
+// Writes FILE.rot13 next to each file below the operands, with each letter moved by 13 places. An output gets
+// its name when it is complete.
 import BatchCore
 import BatchEngine
 
