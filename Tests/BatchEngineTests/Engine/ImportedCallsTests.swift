@@ -25,7 +25,7 @@ import Testing
     "Glibc.memcpy", "Glibc.memset", "Glibc.mktime", "Glibc.newlocale", "Glibc.poll", "Glibc.recv",
     "Glibc.regcomp",
     "Glibc.regerror", "Glibc.regexec", "Glibc.regfree", "Glibc.send", "Glibc.setrlimit", "Glibc.socketpair",
-    "Glibc.strlen",
+    "Glibc.strftime", "Glibc.strlen",
     "Glibc.sysconf", "Glibc.time", "Glibc.timegm", "Glibc.tolower", "Glibc.toupper", "Glibc.uname",
     "Glibc.uselocale",
     "Glibc.pause", "Glibc.usleep", "Glibc.waitpid",
