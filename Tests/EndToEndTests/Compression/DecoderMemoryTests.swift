@@ -43,4 +43,42 @@ struct DecoderMemoryTests {
     }
     #expect(try t.batchproc("test", "-q", "--max-memory", "512M", "a.xz", "b.lzma", "c.zst").status == 0)
   }
+
+  @Test(
+    "report a wrong size in a header as damage, and need no memory for that size",
+    arguments: [1 << 20, 1 << 33, 1 << 45, UInt64.max - 9])
+  func claims(size: UInt64) throws {
+    let run = try t.shell(
+      """
+      mkdir w; python3 - <<'END'
+      import os, struct
+      def frame(size):
+          body = os.urandom(100000)
+          return struct.pack('<IBBQ', 0xFD2FB528, 0xC0, 0x50, size) + struct.pack('<I', len(body) << 3 | 1)[:3] + body
+      whole = b''.join(frame(100000) for _ in range(90))
+      open('w/behind.zst', 'wb').write(whole + frame(\(size)))
+      open('w/before.zst', 'wb').write(frame(\(size)) + whole)
+      open('w/between.zst', 'wb').write(whole + frame(\(size)) + frame(\(size)) + whole)
+      open('w/whole.zst', 'wb').write(whole)
+      END
+      ulimit -v 4000000; $BP test w; echo $?; $BP decompress -q w; ls w | grep -v zst
+      """)
+    #expect(run.text == "4\nwhole\n", "\(run.errorText.prefix(300))")
+    #expect(run.messages.count == 6)
+    #expect(run.messages.allSatisfy { $0.hasSuffix(".zst: corrupt compressed data") }, "\(run.messages)")
+  }
+
+  @Test("need little memory for hundreds of thousands of frames")
+  func manyFrames() throws {
+    let run = try t.shell(
+      """
+      mkdir w; python3 -c "
+      import struct
+      open('w/x.zst', 'wb').write((struct.pack('<II', 0x184D2A50, 24) + bytes(24)) * 290000)"
+      seq 9 | zstd -q >>w/x.zst; /usr/bin/time -f %M $BP test -q w
+      """)
+    #expect(run.status == 0, "\(run.errorText)")
+    let kibibytes = Int(run.errorText.split(separator: "\n").last ?? "") ?? .max
+    #expect(kibibytes < 100_000, "\(kibibytes) KiB")
+  }
 }
