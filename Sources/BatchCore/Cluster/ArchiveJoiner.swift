@@ -106,7 +106,7 @@ package final class ArchiveJoiner {
         let whole = ArchiveFrame(
           bytes: try frame.file.read(frame.content), plainSize: frame.plainSize)
         guard whole.check == frame.check else { throw Self.invalidFrame }
-        let (rest, left) = try SegmentRewriter(options).removing(unusable, from: whole, members)
+        let (rest, left) = try SegmentRewriter(options: options).removing(unusable, from: whole, members)
         guard let rest else { return numbers.append(nil) }
         (made, kept) = (rest, left)
       }

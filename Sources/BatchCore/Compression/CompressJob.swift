@@ -68,7 +68,6 @@ package struct CompressJob: BatchJob {
     private let proof: OutputProof<DecodedContent>
     private var content: [UInt8] = []
     private var compressed: [UInt8] = []
-    /// The attributes of the source.
     private var attributes: [ExtendedAttribute] = []
     /// The place of the last source and its output; closed between chunks.
     private var place: OutputPlace?
@@ -89,8 +88,8 @@ package struct CompressJob: BatchJob {
       _ item: CompressItem, in context: WorkerContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
-      case .file(let record, let target, let decision):
-        if let row = try compress(record, target, decision, context) {
+      case .file(let record, let target):
+        if let row = try compress(record, target, context) {
           rows.append(row)
         } else if let source = LinkedSource.of(record) {
           rows.append(.failed(source))
@@ -157,13 +156,12 @@ package struct CompressJob: BatchJob {
 
     /// - Returns: nil when it failed, which has been reported.
     private func compress(
-      _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: WorkerContext
+      _ record: FileRecord, _ target: PathBytes, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       if options.writesToStream {
         guard !options.isDryRun else { return context.plan(record, target: record.path) }
         return try compressToStream(record, context)
       }
-      if let rows = context.settled(record, decision) { return rows.first }
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }

@@ -43,7 +43,6 @@ package struct DecompressJob: BatchJob {
     private let decoder: FileDecoder
     private let content: ContentWriter
     private let proof: OutputProof<DecodedContent>
-    /// The attributes of the source.
     private var attributes: [ExtendedAttribute] = []
     /// The place of the last source and its output; closed between chunks.
     private var place: OutputPlace?

@@ -116,7 +116,6 @@ package final class TransformCollector: BatchCollector {
 
   // MARK: Streams
 
-  /// Ends the compressed stream of standard input.
   private func endStream() throws(BatchError) {
     guard let sizes = try stream?.finish() else { return }
     context.counters.addDone()

@@ -10,11 +10,6 @@ package final class AgeFile: Sendable {
   package typealias Reading =
     @Sendable (UInt64, UnsafeMutableRawBufferPointer) throws(BatchError) -> Int
 
-  private struct Chunk {
-    let number: UInt64
-    let bytes: [UInt8]
-  }
-
   /// The last used chunks, for many small reads near each other.
   private static let mostKept = 4
   /// Chunks that one thread reads and decrypts at a time.
@@ -24,7 +19,7 @@ package final class AgeFile: Sendable {
   private let key: PayloadKey
   private let reading: Reading
   private let width: Int
-  private let kept = Mutex<[Chunk]>([])
+  private let kept = Mutex<[(number: UInt64, bytes: [UInt8])]>([])
 
   /// Reads the header of a file, and decrypts its last chunk.
   ///
@@ -169,11 +164,10 @@ package final class AgeFile: Sendable {
     try withMutableBytes(of: &bytes) { (room) throws(BatchError) in
       try openRun(from: number, count: 1, into: room)
     }
-    let chunk = Chunk(number: number, bytes: bytes)
-    kept.withLock { kept in
+    kept.withLock { [bytes] kept in
       // The last chunk contains the end of an index, which is read again, so it is kept.
       if kept.count >= Self.mostKept { kept.remove(at: 1) }
-      kept.append(chunk)
+      kept.append((number, bytes))
     }
     return bytes
   }

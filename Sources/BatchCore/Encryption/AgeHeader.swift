@@ -51,7 +51,6 @@ struct AgeHeader {
 }
 
 extension AgeHeader {
-  /// Creates a header for the stanzas.
   init(_ stanzas: [Stanza], fileKey: SecretBytes) throws(BatchError) {
     var bytes = Self.version + [Self.newline]
     for stanza in stanzas { stanza.append(to: &bytes) }

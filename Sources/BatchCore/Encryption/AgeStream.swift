@@ -31,7 +31,6 @@ package final class AgeStream {
     return AgeKeys.areNeeded(for: sealed) || isArmored
   }
 
-  /// Whether an encrypted stream is armored.
   var isArmored: Bool {
     sealed.drop { [0x20, 0x09, 0x0D, 0x0A].contains($0) }.starts(with: ArmorDecoder.header)
   }

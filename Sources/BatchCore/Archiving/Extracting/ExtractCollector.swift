@@ -42,24 +42,18 @@ package final class ExtractCollector: BatchCollector {
 
   package func collect(_ output: ExtractedChunk) throws(BatchError) {
     defer { lane.closeFolder() }
-    if context.cancellation.isCancelled { return try collectMade(output) }
+    // After a stop only files that already have their names are collected. Files with temporary names are removed with the rows,
+    // because an earlier member may be damaged.
+    let isStopped = context.cancellation.isCancelled
     for row in output.rows {
+      if isStopped { guard case .made = row else { continue } }
       if extraction.archive.isCutShort {
         discard(row)
       } else {
         try add(row)
       }
     }
-    if extraction.archive.isCutShort { context.end() }
-  }
-
-  /// Collects the files that already have their names. Files with temporary names are removed with the rows, because an earlier member may
-  /// be damaged.
-  private func collectMade(_ output: ExtractedChunk) throws(BatchError) {
-    for row in output.rows {
-      guard case .made = row else { continue }
-      if extraction.archive.isCutShort { discard(row) } else { try add(row) }
-    }
+    if extraction.archive.isCutShort, !isStopped { context.end() }
   }
 
   /// Removes files that were created after the end of the extraction. Files with temporary names are removed with the rows.
@@ -234,23 +228,18 @@ package final class ExtractCollector: BatchCollector {
   }
 
   private func make(_ order: ExtractionOrder, _ bytes: [UInt8]) throws(BatchError) -> ExtractionResult {
-    switch order.entry.kind {
-    case .directory:
-      try lane.makeFolder(order)
-      return .deferred(DeferredStep(.folder, order))
-    case .symbolicLink: return .deferred(DeferredStep(.symbolicLink, order))
-    case .hardLink where order.entry.size == 0: return .deferred(DeferredStep(.hardLink, order))
-    case .fifo, .characterDevice, .blockDevice: return try lane.makeNode(order, by: context.commits)
-    case .file, .hardLink:
-      let made = try lane.make(order) { write throws(BatchError) in
-        guard !bytes.isEmpty else { return }
-        try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
-      }
-      switch made {
-      case .undoable(let file): return .made(file.losses)
-      case .staged(let file): return try lane.publish(file, as: order, by: context.commits)
-      case nil: return .kept
-      }
+    if let step = try lane.deferredStep(for: order) { return .deferred(step) }
+    guard order.entry.kind == .file || order.entry.kind == .hardLink else {
+      return try lane.makeNode(order, by: context.commits)
+    }
+    let made = try lane.make(order) { write throws(BatchError) in
+      guard !bytes.isEmpty else { return }
+      try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
+    }
+    switch made {
+    case .undoable(let file): return .made(file.losses)
+    case .staged(let file): return try lane.publish(file, as: order, by: context.commits)
+    case nil: return .kept
     }
   }
 

@@ -24,7 +24,6 @@ package struct ExtractReader: BatchReader {
     members = open.index == nil ? try open.reader(limits: options.limits) : nil
   }
 
-  /// The path of the archive.
   var name: PathBytes { archive.file.path }
 
   /// The members and bytes to extract; nil without an index, or if only some members are selected.

@@ -88,26 +88,20 @@ package final class ExtractWorker: BatchWorker {
   ) throws(BatchError) {
     do throws(BatchError) {
       guard order.wait == .nothing else {
-        output.rows.append(.waiting(order, try content(of: order, fill)))
-        return
+        return output.rows.append(.waiting(order, try content(of: order, fill)))
       }
-      switch order.entry.kind {
-      case .directory:
-        try lane.makeFolder(order)
-        output.rows.append(.deferred(DeferredStep(.folder, order)))
-      case .symbolicLink: output.rows.append(.deferred(DeferredStep(.symbolicLink, order)))
-      case .hardLink where order.entry.size == 0:
-        output.rows.append(.deferred(DeferredStep(.hardLink, order)))
-      case .file, .hardLink:
-        switch try lane.make(order, fill) {
-        case .undoable(let file): output.rows.append(.made(file))
-        case .staged(let file): output.rows.append(.file(order, file))
-        case nil: output.rows.append(.kept(order))
-        }
-      case .fifo, .characterDevice, .blockDevice: output.rows.append(.waiting(order, .bytes([])))
+      if let step = try lane.deferredStep(for: order) { return output.rows.append(.deferred(step)) }
+      guard order.entry.kind == .file || order.entry.kind == .hardLink else {
+        return output.rows.append(.waiting(order, .bytes([])))
+      }
+      switch try lane.make(order, fill) {
+      case .undoable(let file): output.rows.append(.made(file))
+      case .staged(let file): output.rows.append(.file(order, file))
+      case nil: output.rows.append(.kept(order))
       }
     } catch {
-      try rethrow(error)
+      // A cancellation ends the run; other errors of one member do not.
+      if error.code == .cancelled { throw error }
       lose(order, error.at(order.entry.path), into: &output)
     }
   }
@@ -135,11 +129,6 @@ package final class ExtractWorker: BatchWorker {
   private func lose(_ order: ExtractionOrder, _ error: BatchError, into output: inout Output) {
     output.rows.append(.failed(order.wait == .nothing ? order.place : nil, error))
     if order.wait != .nothing { output.rows.append(.waiting(order, .lost)) }
-  }
-
-  /// A cancellation ends the run; other errors of one member do not.
-  private func rethrow(_ error: BatchError) throws(BatchError) {
-    if error.code == .cancelled { throw error }
   }
 
   // MARK: Segments

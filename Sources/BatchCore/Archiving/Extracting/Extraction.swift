@@ -24,8 +24,6 @@ package struct Extraction: Sendable {
   package internal(set) var failure: BatchError?
   private var reported: EntryMetadata.Losses = []
 
-  init() {}
-
   mutating func add(_ note: Note) {
     switch note {
     case .remarks(let texts): archive.remarks += texts

@@ -52,13 +52,9 @@ extension MemberWriter {
 
   /// Whether something exists at the place: a folder if `isFolder` is true, otherwise anything else.
   func hasSomething(at place: RelativePath, isFolder: Bool) -> Bool {
-    do throws(BatchError) {
-      guard let parent = try folder.openIfThere(place.parent),
-        let status = try parent.look(at: place.name.isEmpty ? "." : place.name)
-      else { return false }
-      return (status.kind == .directory) == isFolder
-    } catch {
-      return false
-    }
+    guard let parent = try? folder.openIfThere(place.parent),
+      let status = try? parent.look(at: place.name.isEmpty ? "." : place.name)
+    else { return false }
+    return (status.kind == .directory) == isFolder
   }
 }

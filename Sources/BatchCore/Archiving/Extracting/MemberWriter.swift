@@ -37,10 +37,8 @@ final class MemberWriter {
     self.cancellation = cancellation
   }
 
-  /// Closes the current folder.
   func closeFolder() { current = nil }
 
-  /// Opens the folder of a place.
   func parent(of place: RelativePath) throws(BatchError) -> OpenFolder {
     if let current, current.path == place.parent { return current.folder }
     closeFolder()
@@ -54,7 +52,6 @@ final class MemberWriter {
 
   /// How to treat an existing file with the name of a member.
   enum Standing {
-    /// No file has the name.
     case free
     case replaced
     /// The existing file is as new, or equal.
@@ -87,7 +84,18 @@ final class MemberWriter {
 
   // MARK: Folders and files
 
-  /// Creates the folder that a member describes; it gets its metadata after its contents.
+  /// The step that creates a link, or describes a folder after its contents; creates the folder. Nil for other members.
+  func deferredStep(for order: ExtractionOrder) throws(BatchError) -> DeferredStep? {
+    switch order.entry.kind {
+    case .directory:
+      try makeFolder(order)
+      return DeferredStep(.folder, order)
+    case .symbolicLink: return DeferredStep(.symbolicLink, order)
+    case .hardLink where order.entry.size == 0: return DeferredStep(.hardLink, order)
+    case .file, .hardLink, .fifo, .characterDevice, .blockDevice: return nil
+    }
+  }
+
   func makeFolder(_ order: ExtractionOrder) throws(BatchError) {
     // Two folders are open on the way to a deep one, and the lane has descriptors for two.
     if order.place.bytes.count > FolderOpener.hopLength { closeFolder() }
@@ -265,7 +273,6 @@ final class MemberWriter {
     return GrowingFile(file: file, path: path, content: try expectedContent(of: order, reusing: false))
   }
 
-  /// Ends a file whose content is complete.
   func end(_ file: consuming GrowingFile, _ order: ExtractionOrder) throws(BatchError) -> StagedFile {
     var growing = file
     try checkSize(order, end: growing.end)

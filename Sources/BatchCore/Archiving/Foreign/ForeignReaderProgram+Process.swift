@@ -68,7 +68,7 @@ extension ForeignReaderProgram {
     else { return false }
     var options = BatchOptions()
     options.memory = Int(clamping: memory)
-    let process = Process(
+    var process = Process(
       path: arguments[1], run: RunContext(options: options), isStream: settings[2] == "stream",
       end: end == .max ? nil : end, requiresMembers: settings[3] == "members")
     while let request = process.request() {
@@ -98,21 +98,13 @@ extension ForeignReaderProgram {
   }
 
   /// The state of the process.
-  private final class Process {
-    private let path: PathBytes
-    private let run: RunContext
-    private let isStream: Bool
-    private let end: UInt64?
-    private let requiresMembers: Bool
-    private var reader: ArchiveReader?
-
-    init(path: PathBytes, run: RunContext, isStream: Bool, end: UInt64?, requiresMembers: Bool) {
-      self.path = path
-      self.run = run
-      self.isStream = isStream
-      self.end = end
-      self.requiresMembers = requiresMembers
-    }
+  private struct Process {
+    let path: PathBytes
+    let run: RunContext
+    let isStream: Bool
+    let end: UInt64?
+    let requiresMembers: Bool
+    var reader: ArchiveReader?
 
     func request() -> Request? {
       var byte: UInt8 = 0
@@ -132,7 +124,7 @@ extension ForeignReaderProgram {
       return true
     }
 
-    func answer(to request: Request) -> ReaderMessage {
+    mutating func answer(to request: Request) -> ReaderMessage {
       do throws(BatchError) {
         guard let reader else { return try open() }
         switch request {
@@ -155,7 +147,7 @@ extension ForeignReaderProgram {
       }
     }
 
-    private func open() throws(BatchError) -> ReaderMessage {
+    private mutating func open() throws(BatchError) -> ReaderMessage {
       let failed = clinux_end_with_peer(STDOUT_FILENO)
       guard failed == 0 else { throw .syscall("start a thread", errno: failed) }
       try ForeignReaderProgram.limit(RLIMIT_CORE, to: 0)

@@ -25,10 +25,6 @@ struct SevenZipCounts {
     }
   }
 
-  private init(rest: ArraySlice<UInt8>) {
-    self.rest = rest
-  }
-
   // Identifiers of properties.
   private static let end: UInt8 = 0
   private static let archiveProperties: UInt8 = 2

@@ -14,7 +14,6 @@ final class ZipMembers {
   private let end: ZipEnd
   private let places: [Place]
   private let directory: FileWindow
-  /// A window for the local headers.
   private let headers: FileWindow
   private var number = 0
   /// How many entries the directory has.

@@ -18,7 +18,6 @@ struct IndexExtent: Sendable {
   private static let step: UInt64 = 1 << 20
 
   private let pieces: [Piece]
-  /// The end offset of each piece.
   private let ends: [UInt64]
 
   var count: UInt64 { ends.last ?? 0 }
@@ -32,7 +31,6 @@ struct IndexExtent: Sendable {
     self.init(bytes[...])
   }
 
-  /// Consecutive pieces in memory.
   init(_ pieces: [[UInt8]]) {
     self.init(pieces: pieces.map { .memory($0[...]) })
   }

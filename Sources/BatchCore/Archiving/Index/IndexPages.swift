@@ -4,9 +4,7 @@ import CZstd
 /// The pages of an index: some are kept decoded, the others are decoded on demand.
 struct IndexPages: Sendable {
   struct Entry: Sendable {
-    /// The range of the stored page.
     let stored: Range<UInt64>
-    /// The decoded size in bytes.
     let plainSize: UInt64
     let members: Range<Int>
     /// How many members of the pages before it have a digest.
@@ -119,5 +117,21 @@ struct IndexCursor {
     let place = UInt64(index.count) * size + UInt64(before) * UInt64(IndexSlice.digestSize)
     let digests = try checks.bytes(place..<(place + UInt64(count) * UInt64(IndexSlice.digestSize)))
     return IndexSlice.Checks(headers: headers, digests: digests, numbers: counts)
+  }
+}
+
+extension MemberIndex {
+  /// Calls `body` with each member and its number.
+  ///
+  /// - Throws: the reason, when the run is to stop; the error of reading.
+  func forEachMember(
+    _ cancellation: Cancellation, _ body: (Int, ArchivedMember) -> Void
+  ) throws(BatchError) {
+    var cursor = IndexCursor(self)
+    for group in groups {
+      try cancellation.check()
+      let members = try cursor.slice(group.members)
+      for number in group.members { body(number, members[number]) }
+    }
   }
 }

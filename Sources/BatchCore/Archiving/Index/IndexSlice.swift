@@ -22,7 +22,6 @@ package struct IndexSlice: Sendable {
   /// Which members of the whole index are superseded.
   var marks = SupersededMembers()
 
-  /// The member with a number in the slice.
   subscript(number: Int) -> ArchivedMember {
     let (page, index) = place(of: number)
     let row = page.row(index)
@@ -48,7 +47,6 @@ package struct IndexSlice: Sendable {
     return page.flags(index)
   }
 
-  /// Calls `body` with each member in order.
   func forEach<Failure: Error>(_ body: (ListedMember) throws(Failure) -> Void) throws(Failure) {
     for number in numbers { try body(ListedMember(member: self[number], mark: marks.mark(of: number))) }
   }

@@ -76,7 +76,6 @@ final class MemberIndexBuilder {
     }
   }
 
-  /// The digest of consecutive pieces.
   static func digest(of pieces: [[UInt8]]) throws(BatchError) -> Digest {
     let digest = try DigestStream(.sha256)
     for piece in pieces {

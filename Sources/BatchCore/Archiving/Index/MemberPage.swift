@@ -28,7 +28,6 @@ struct MemberPage: Sendable {
   private static let headSize = 4
 
   let count: Int
-  /// How many of the members have a digest.
   let digestCount: Int
   private let bytes: [UInt8]
   /// The start of each path in the bytes, and the end of the last one.
@@ -87,7 +86,6 @@ struct MemberPage: Sendable {
   /// The CRC-32 of the whole page.
   var check: UInt32 { bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) } }
 
-  /// How many members before this one have a digest.
   func digestCount(before index: Int) -> Int {
     let start = Self.place(of: 5, count)
     return bytes[start..<(start + index)].count { $0 & MemberFlags.digest.rawValue != 0 }

@@ -17,7 +17,6 @@ package struct SupersededMembers {
   private var superseded: Set<Int>?
   private var last: [Int: UInt32] = [:]
   private var number = 0
-  /// How many were found.
   private(set) var count = 0
 
   /// For an archive that is read once.
@@ -29,34 +28,21 @@ package struct SupersededMembers {
     count = superseded.count
   }
 
-  /// The members of an index.
   init(_ index: MemberIndex, _ cancellation: Cancellation) throws(BatchError) {
     var names = RepeatedNames(upTo: index.count)
-    try Self.forEachPlace(in: index, cancellation) { names.add($1) }
+    try index.forEachMember(cancellation) { names.add(Self.place(of: $1.path)) }
     let repeated = names.takeAll()
     var found: Set<Int> = []
     if !repeated.isEmpty {
       var last: [Int: Int] = [:]
-      try Self.forEachPlace(in: index, cancellation) { number, place in
-        guard repeated.contains(place.hashValue),
-          let earlier = last.updateValue(number, forKey: place.hashValue)
-        else { return }
+      try index.forEachMember(cancellation) { number, member in
+        let hash = Self.place(of: member.path).hashValue
+        guard repeated.contains(hash), let earlier = last.updateValue(number, forKey: hash) else { return }
         found.insert(earlier)
       }
     }
     superseded = found
     count = found.count
-  }
-
-  private static func forEachPlace(
-    in index: MemberIndex, _ cancellation: Cancellation, _ body: (Int, [UInt8]) -> Void
-  ) throws(BatchError) {
-    var cursor = IndexCursor(index)
-    for group in index.groups {
-      try cancellation.check()
-      let members = try cursor.slice(group.members)
-      for number in group.members { body(number, place(of: members[number].path)) }
-    }
   }
 
   /// Takes the next member.
@@ -73,7 +59,6 @@ package struct SupersededMembers {
   /// Counts a member that cannot be read.
   mutating func skip() { number += 1 }
 
-  /// Whether a member of an index is superseded.
   func mark(of number: Int) -> Mark { superseded?.contains(number) == true ? .superseded : .none }
 
   /// One sentence about all superseded members; nil when no member is superseded.

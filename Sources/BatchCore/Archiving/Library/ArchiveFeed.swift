@@ -56,7 +56,6 @@ final class ArchiveFeed {
     if offset > keptStart { kept.removeFirst(Int(min(offset - keptStart, UInt64(kept.count)))) }
   }
 
-  /// Ends what ``keep(from:)`` began.
   func stopKeeping() {
     mark = nil
   }

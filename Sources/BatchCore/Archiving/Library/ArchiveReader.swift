@@ -30,7 +30,6 @@ final class ArchiveReader: MemberReader {
   var compressionFact: String?
   /// The format claimed by the name of the archive, and the recognised compression.
   let claim: (name: NameClaim?, compression: CompressionFormat?)
-  /// Whether an index shows that there are members.
   let requiresMembers: Bool
   /// The size that counts for folders, in bytes.
   private var folderBytes: UInt64 = 0
@@ -52,7 +51,6 @@ final class ArchiveReader: MemberReader {
   private var contentEnd: UInt64 = 0
   private var records = PaxRecords()
   private var isEncrypted = false
-  /// Whether ``headerCheck`` is needed.
   private let checksHeaders: Bool
   /// The checksum of the headers of the last tar member, if needed.
   private(set) var headerCheck: HeaderChecksum?
@@ -136,7 +134,6 @@ final class ArchiveReader: MemberReader {
   /// Where the headers of the last member begin in the content.
   var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
 
-  /// Whether the archive is a tar.
   var isTar: Bool { base == ARCHIVE_FORMAT_TAR }
 
   /// The next member; nil after the last one, if the archive ends as its format demands.

@@ -42,7 +42,6 @@ struct LibraryMessage {
     return .damage
   }
 
-  /// The error to report.
   var error: BatchError {
     switch meaning {
     case .noMemory: .noCodecMemory

@@ -179,7 +179,6 @@ private struct RecordedFlags {
     return member.flags
   }
 
-  /// Skips a member that cannot be read.
   mutating func skip() throws(BatchError) { _ = try next() }
 
   private mutating func next() throws(BatchError) -> ArchivedMember? {

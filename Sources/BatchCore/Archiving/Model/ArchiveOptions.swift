@@ -21,7 +21,6 @@ package struct ArchiveOptions: Sendable {
   /// - Throws: as ``ArchiveFormat/memoryOfLane(level:)``.
   package func memoryOfLane() throws(BatchError) -> Int { try format.memoryOfLane(level: level) }
 
-  /// The time that a member gets.
   func time(of status: FileStatus) -> FileStatus.Time {
     var time = status.modified
     // Headers have no -0: times in the last second before 1970 lose their fraction.

@@ -24,7 +24,6 @@ package struct ArchivedMember: Sendable, Hashable {
   /// The target of a link; an index does not store it.
   var linkTarget: PathBytes?
 
-  /// Whether the entry in the archive agrees.
   func agrees(with entry: ArchiveEntry) -> Bool {
     path == entry.path && kind == entry.kind && modified == entry.modified && size == entry.size
   }
@@ -58,7 +57,6 @@ extension ArchiveEntry.Kind {
     }
   }
 
-  /// The kind of file for this kind of member.
   var fileKind: FileStatus.Kind {
     switch self {
     case .file, .hardLink: .regular

@@ -32,7 +32,6 @@ struct GlobMatches: Sendable {
     }
   }
 
-  /// Records which patterns a path matched.
   mutating func note(_ numbers: [Int]) { matched.formUnion(numbers) }
 
   /// Checks whether an unmatched path, or one of its folders, ends like a pattern.

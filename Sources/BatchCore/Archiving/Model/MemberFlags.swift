@@ -15,7 +15,6 @@ package struct MemberFlags: OptionSet, Sendable, Hashable {
   /// A part of the file could not be read, or disappeared before it was read: it is missing or replaced by zeros.
   package static let incomplete = MemberFlags(rawValue: 4)
 
-  /// The flags for the outcome of reading a file.
   init(_ outcome: ReadOutcome) {
     self = outcome.isStable ? [] : outcome.becameShorter ? [.changed, .incomplete] : .changed
   }
@@ -30,7 +29,6 @@ package struct MemberFlags: OptionSet, Sendable, Hashable {
     if !isStable || failure?.code == .changed { insert(.changed) }
   }
 
-  /// The flags in version 3 of the index.
   static let ofVersion3: MemberFlags = [.digest]
   static let all: MemberFlags = [.digest, .changed, .incomplete]
 }

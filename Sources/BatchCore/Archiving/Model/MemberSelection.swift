@@ -13,7 +13,6 @@ package struct MemberSelection: Sendable {
 
   private init() { (globs, strip, filter, names) = ([], 0, nil, nil) }
 
-  /// - Parameter names: the names of the selected members.
   init(names: MemberNames, strip: Int = 0) {
     (globs, filter) = ([], nil)
     self.strip = strip
@@ -69,7 +68,6 @@ package struct MemberSelection: Sendable {
     }
   }
 
-  /// How many patterns there are.
   var count: Int { names == nil ? globs.count : 1 }
 
   /// The numbers of the patterns that match a path or one of its folders.
@@ -111,8 +109,6 @@ struct MemberNames: Sendable {
   private var digests: [UInt8] = []
   /// The places of members that get another name.
   private var renamed: [UInt128: RelativePath] = [:]
-
-  init() {}
 
   var count: Int { places.count }
 

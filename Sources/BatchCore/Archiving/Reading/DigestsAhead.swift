@@ -53,7 +53,6 @@ final class DigestsAhead {
     return digest
   }
 
-  /// Computes the next digests.
   private func compute() throws(BatchError) {
     var count = 0
     for content in contents {

@@ -35,7 +35,8 @@ final class FrameLoader {
       return bytes
     }
     var count = 0
-    if let whole = decoder.decode(wholeFrame: bytes, into: output, largest: Int(frame.plainSize)) {
+    let room = UnsafeMutableRawBufferPointer(rebasing: output.room[..<Int(frame.plainSize)])
+    if let whole = decoder.decode(wholeFrame: bytes, into: room) {
       count = whole
     } else {
       decoder.reset()

@@ -74,7 +74,6 @@ final class SegmentContent: ArchiveContent {
     return digits.reduce(0) { $0 << 3 | UInt64($1 & 7) }
   }
 
-  /// Whether the rest from an offset on is zeros.
   func isZero(from offset: UInt64) throws(BatchError) -> Bool {
     // Blocks before the current frame were already found to be zero.
     var skipped = Int(min(max(offset, start) - start, UInt64(current.count)))

@@ -29,8 +29,6 @@ package struct Verification: Sendable {
   private var differences: [Difference.Class: Int] = [:]
   private var known: Set<String> = []
 
-  init() {}
-
   /// How many members have this difference from the folder.
   package func count(of kind: Difference.Class) -> Int { differences[kind] ?? 0 }
 

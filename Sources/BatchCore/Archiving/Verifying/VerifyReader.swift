@@ -20,7 +20,6 @@ package struct VerifyReader: BatchReader {
       /// A path in the folder that the archive does not contain.
       case new(PathBytes)
       case problem(Problem)
-      /// A note about the archive itself.
       case note(Verification.Note)
     }
 

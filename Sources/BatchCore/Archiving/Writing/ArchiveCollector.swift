@@ -73,7 +73,7 @@ package final class ArchiveCollector: BatchCollector {
       return try tell(members)
     }
     for index in unusable { context.report(.dangling(members[index].path)) }
-    let (rest, kept) = try SegmentRewriter(options).removing(unusable, from: frame, members)
+    let (rest, kept) = try SegmentRewriter(options: options).removing(unusable, from: frame, members)
     if let rest { try archive.append(rest, kept) }
     try tell(kept)
   }

@@ -35,7 +35,6 @@ final class FrameBuffers: Sendable {
     return buffer
   }
 
-  /// - Parameter limit: how many buffers are kept.
   func give(_ buffer: [UInt8], keeping limit: Int) {
     free.withLock { free in
       if free.count < limit { free.append(buffer) }

@@ -2,11 +2,7 @@ import BatchEngine
 
 /// Makes a segment again without some of its members: links to a file that is not in the archive.
 struct SegmentRewriter {
-  private let options: ArchiveOptions
-
-  init(_ options: ArchiveOptions) {
-    self.options = options
-  }
+  let options: ArchiveOptions
 
   /// - Parameter unusable: the positions of the members to leave out, in order.
   /// - Returns: the segment and the remaining members; no frame if none remain.

@@ -59,7 +59,6 @@ final class SerialArchive {
     case refused(BatchError)
   }
 
-  /// Adds a member with its content.
   func append(_ member: SerialMember) throws(BatchError) -> Outcome {
     let isNameable = isNameable(member.entry)
     guard isNameable, begin(member) else {

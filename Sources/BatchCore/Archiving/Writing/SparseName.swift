@@ -15,7 +15,8 @@ enum SparseName {
   static func complete(_ name: PathBytes, in bytes: inout [UInt8], from start: Int) {
     let content = start + blockSize
     guard content <= bytes.count, bytes[start + 156] == UInt8(ascii: "x"),
-      let size = octal(bytes[(start + 124)..<(start + 135)]), size <= bytes.count - content
+      let size = Int(String(decoding: bytes[(start + 124)..<(start + 135)], as: UTF8.self), radix: 8),
+      size <= bytes.count - content
     else { return }
     var records: [UInt8] = []
     var rest = bytes[content..<(content + size)]
@@ -51,9 +52,5 @@ enum SparseName {
     // The length includes its own digits.
     while String(length).utf8.count + body.count != length { length = String(length).utf8.count + body.count }
     return Array(String(length).utf8) + body
-  }
-
-  private static func octal(_ digits: ArraySlice<UInt8>) -> Int? {
-    Int(String(decoding: digits, as: UTF8.self), radix: 8)
   }
 }

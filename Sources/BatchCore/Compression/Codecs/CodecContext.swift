@@ -48,7 +48,6 @@ extension [UInt8] {
     }
   }
 
-  /// Appends a number in little-endian order.
   mutating func appendLittleEndian(_ value: some FixedWidthInteger) {
     Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
   }
@@ -62,7 +61,6 @@ extension UnsafeRawBufferPointer {
 }
 
 extension ArraySlice<UInt8> {
-  /// As for a buffer.
   func little<Number: FixedWidthInteger>(at place: Int) -> Number {
     withUnsafeBytes { $0.little(at: place) }
   }

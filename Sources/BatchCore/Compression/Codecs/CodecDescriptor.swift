@@ -3,13 +3,12 @@ import BatchEngine
 /// Describes a codec: everything that the rest of the library needs to know about one compression format.
 ///
 /// A codec is a folder with its decoder, its compressor and its descriptor, and one case of ``CompressionFormat``. Requirements
-/// that only some formats need have defaults, which describe a format that is only read.
+/// that only some formats need have defaults, which describe a format that is only read. Those without a comment are
+/// described at the property of ``CompressionFormat`` with the same name.
 protocol CodecDescriptor {
   // MARK: Names
 
-  /// The stock program of the format.
   static var toolName: String { get }
-  /// How help texts name the format.
   static var title: String { get }
   /// Further suffixes of compressed files, without the dot.
   static var otherSuffixes: [String] { get }
@@ -45,24 +44,17 @@ protocol CodecDescriptor {
   /// - Returns: nil when the file has no parts, does not record their sizes, or is damaged.
   /// - Throws: the error of `read`.
   static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts?
-  /// A decoder for the bytes of one part.
   static func makeDecoder(
     of part: CompressedPart, _ options: DecoderOptions
   ) throws(BatchError) -> any FrameDecoder
 
   // MARK: Writing
 
-  /// What the format is written for.
   static var use: CodecUse { get }
-  /// The available levels, fastest first, with the numbers of the stock tool.
   static var levels: ClosedRange<Int> { get }
-  /// The default level, that of the stock tool.
   static var defaultLevel: Int { get }
-  /// The level for `fastest`.
   static var fastestLevel: Int { get }
-  /// The level for `best`.
   static var bestLevel: Int { get }
-  /// A remark about the levels for help texts.
   static var levelRemark: String? { get }
   /// How many bytes of a large file are compressed as one block.
   static func blockSize(level: Int) throws(BatchError) -> Int

@@ -22,7 +22,6 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// Files in the format that xz(1) calls "LZMA alone".
   case lzma
 
-  /// The descriptor of the format.
   var codec: any CodecDescriptor.Type {
     switch self {
     case .gz: GzipCodec.self

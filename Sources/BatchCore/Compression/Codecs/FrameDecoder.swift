@@ -36,18 +36,12 @@ protocol FrameDecoder: AnyObject {
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(FrameFailure) -> FrameStep
 
-  /// Decodes a file of one frame that is completely in memory, if that is faster than in steps.
+  /// Decodes one frame that is completely in memory, if that is faster than in steps.
   ///
-  /// - Parameter largest: files with more bytes of content are decoded in steps.
-  /// - Returns: how many bytes of content are in the buffer; nil if the file must be decoded in steps, which also report
+  /// - Parameter room: provides memory for a number of bytes; nil if they are too many.
+  /// - Returns: how many bytes of content are in the memory; nil if the frame must be decoded in steps, which also report
   ///   damage.
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int?
-
-  /// Decodes one frame that is completely in memory and whose content fits into `room`, if that takes less memory than in
-  /// steps.
-  ///
-  /// - Returns: as ``decode(wholeFile:into:largest:)``.
-  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int?
+  func decode(wholeFrame: UnsafeRawBufferPointer, room: (Int) -> UnsafeMutableRawBufferPointer?) -> Int?
 }
 
 extension FrameDecoder {
@@ -57,15 +51,14 @@ extension FrameDecoder {
   var mayEnd: Bool { false }
 
   func hurry(_ isHasty: Bool) -> Bool { false }
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? { nil }
-  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? { nil }
+  func decode(wholeFrame: UnsafeRawBufferPointer, room: (Int) -> UnsafeMutableRawBufferPointer?) -> Int? {
+    nil
+  }
 }
 
 /// The result of one step of a ``FrameDecoder``.
 struct FrameStep {
-  /// Bytes of input that were used up.
   var consumed = 0
-  /// Bytes of output that were written.
   var produced = 0
   /// Whether the frame is complete and its checksums are correct.
   var isEnd = false

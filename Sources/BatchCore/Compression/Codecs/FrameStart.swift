@@ -6,7 +6,6 @@ struct FrameStart {
   private var count = 0
   private var flags: UInt8?
 
-  /// Adds the next bytes of the frame.
   mutating func pass(_ bytes: UnsafeRawBufferPointer) {
     guard flags == nil else { return }
     for byte in bytes {

@@ -22,7 +22,6 @@ final class FileDecoder {
     self.width = width
   }
 
-  /// The outcome of decoding a file.
   enum Outcome {
     case decoded(CompressionFormat, isStable: Bool, checkGap: CheckGap?)
     /// The format is nil if the content has no known format.
@@ -149,11 +148,7 @@ final class FileDecoder {
   func unsupportedFormat(of record: FileRecord, in context: WorkerContext) -> UnsupportedFormat? {
     var start = [UInt8](
       repeating: 0, count: Int(min(Int64(CompressionFormat.detectionLength), max(0, record.status.size))))
-    do throws(BatchError) {
-      try Self.fill(&start, from: 0, of: record, in: context)
-    } catch {
-      return nil
-    }
+    guard (try? Self.fill(&start, from: 0, of: record, in: context)) != nil else { return nil }
     if let format = UnsupportedFormat.detect(start) { return format }
     return CompressionFormat.detect(start) == nil ? UnsupportedFormat.claimed(by: record.path) : nil
   }

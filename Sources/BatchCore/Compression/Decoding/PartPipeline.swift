@@ -7,7 +7,6 @@ import Synchronization
 /// The receiving thread decodes too, so that exactly the requested number of threads works. No thread waits for memory: a
 /// helper ends, and another one is started when there is memory again.
 final class PartPipeline: Sendable {
-  /// The content of a part.
   struct Content: Sendable {
     /// A reused buffer; only the first `count` bytes are valid.
     var bytes: [UInt8]

@@ -89,7 +89,8 @@ package final class StreamDecoder {
   /// - Returns: nil when the file must be decoded in steps. Valid until the next call.
   func content(ofWhole file: UnsafeRawBufferPointer) throws(DecodingError) -> UnsafeRawBufferPointer? {
     guard options.maximumOutput == nil,
-      let count = decoder.decode(wholeFile: file, into: buffer, largest: Self.largestWhole)
+      let count = decoder.decode(
+        wholeFrame: file, room: { $0 <= Self.largestWhole && buffer.reserve($0) ? buffer.room : nil })
     else { return nil }
     compressedCount = UInt64(file.count)
     frameCount = 1
@@ -97,19 +98,12 @@ package final class StreamDecoder {
     return UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
   }
 
-  /// Decodes a frame that is completely in memory, if the library has a faster way for that.
+  /// Decodes a frame that is completely in memory and whose content fits into `room`, if the library has a faster way for that;
+  /// only ``checkGap`` is recorded.
   ///
-  /// - Returns: how many bytes of content are in the buffer; nil when the frame must be decoded in steps, which also report
-  ///   damage.
-  func decode(wholeFrame: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
-    decoder.decode(wholeFile: wholeFrame, into: buffer, largest: largest)
-  }
-
-  /// The same for a frame whose content fits into `room`; only ``checkGap`` is recorded.
-  ///
-  /// - Returns: how many bytes of content are in `room`; nil as above.
+  /// - Returns: how many bytes of content are in `room`; nil when the frame must be decoded in steps, which also report damage.
   func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? {
-    let count = decoder.decode(wholeFrame: wholeFrame, into: room)
+    let count = decoder.decode(wholeFrame: wholeFrame, room: { $0 <= room.count ? room : nil })
     if count != nil { checkGap = decoder.checkGap }
     return count
   }
@@ -131,7 +125,6 @@ package final class StreamDecoder {
 
   /// The outcome of one ``step(_:)``.
   struct Step {
-    /// How many bytes of the input were taken.
     let consumed: Int
     /// Valid until the next call.
     let content: UnsafeRawBufferPointer

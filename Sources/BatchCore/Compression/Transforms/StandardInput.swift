@@ -56,7 +56,6 @@ final class StreamOutput {
   /// Whether blocks were written without their end.
   var isOpen: Bool { joiner != nil }
 
-  /// Writes a complete compressed file.
   func append(_ file: [UInt8]) throws(BatchError) {
     try stream.write(file)
   }

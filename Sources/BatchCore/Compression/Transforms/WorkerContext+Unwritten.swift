@@ -5,11 +5,10 @@ import BatchOutputs
 extension WorkerContext {
   /// Counts or reports a source whose output is not written.
   ///
-  /// - Parameter decision: nil if it is not known yet.
   /// - Returns: its row, or no row if it was refused; nil if the output is written.
-  func settled(_ record: FileRecord, _ decision: OutputDecision?, isCopy: Bool = false) -> [TransformRow]? {
+  func settled(_ record: FileRecord, _ decision: OutputDecision, isCopy: Bool = false) -> [TransformRow]? {
     switch decision {
-    case .write, .rewrite, nil: return nil
+    case .write, .rewrite: return nil
     case .upToDate(let output):
       skip(.upToDate)
       let source = LinkedSource.of(record, output: output, isCopy: isCopy)

@@ -7,9 +7,7 @@ final class ContainedFolder: Sendable {
   private static let slash = UInt8(ascii: "/")
 
   let path: PathBytes
-  /// The target folder.
   let root: OpenFolder
-  /// The temporary files below it.
   let area: StagingArea
   let opener: FolderOpener
   /// In a dry run: whether the target folder is missing. Then its parent is open instead.
@@ -106,19 +104,13 @@ final class ContainedFolder: Sendable {
 
   /// Whether a path below the target is a folder, with only folders on the way.
   func isFolder(_ folder: ArraySlice<UInt8>) -> Bool {
-    if !folder.isEmpty, made.withLock({ $0.contains(folder) }) { return true }
-    do throws(BatchError) {
-      _ = try open(folder, creating: false)
-      return true
-    } catch {
-      return false
-    }
+    let isMade = !folder.isEmpty && made.withLock { $0.contains(folder) }
+    return isMade || (try? open(folder, creating: false)) != nil
   }
 
   /// The folders that this run created. Read after all lanes have ended.
   var madeFolders: MadeFolders { made.withLock { $0 } }
 
-  /// Whether this run created a folder.
   func hasMade(_ place: RelativePath) -> Bool { made.withLock { $0.contains(place.bytes[...]) } }
 
   /// Removes the record of a created folder, after the folder was removed.

@@ -5,7 +5,6 @@ import BatchEngine
 /// Each is opened in its parent, by name and not through a link. Some folders on the way stay open; a closed one is opened
 /// again as `..` of its subfolder, and must be the same inode. So each folder needs a bounded number of calls at any depth.
 struct FolderDescent {
-  /// A folder on the way.
   private struct Level {
     let node: FolderTree.Node
     /// The subfolders that have not been visited yet.
@@ -14,7 +13,6 @@ struct FolderDescent {
     let place: Result<FolderAnchor, BatchError>
   }
 
-  /// A folder that is being visited.
   struct Visit {
     let node: FolderTree.Node
     /// The folder opened for reading, or why it cannot be opened.

@@ -71,7 +71,6 @@ struct FolderTree: Sendable {
   /// The folders along the path that was inserted last, and the offsets where they end.
   var wayOfLast: [(end: Int, node: Node)] { way }
 
-  /// The folder with a path; nil if unknown.
   func find(_ path: ArraySlice<UInt8>) -> Node? {
     var node = Self.root
     var start = path.startIndex

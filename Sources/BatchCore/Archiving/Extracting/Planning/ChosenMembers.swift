@@ -18,35 +18,23 @@ struct ChosenMembers {
     guard findsSuperseded || !planner.takesEverything else { return }
     if !planner.takesEverything { chosen = [Bool](repeating: false, count: archive.index.count) }
     var names = RepeatedNames(upTo: findsSuperseded ? archive.index.count : 0)
-    var cursor = IndexCursor(archive.index)
-    for group in archive.index.groups {
-      try archive.file.cancellation.check()
-      let members = try cursor.slice(group.members)
-      for number in group.members {
-        let member = members[number]
-        if !chosen.isEmpty {
-          chosen[number] = planner.chooses(member.path, isDirectory: member.kind == .directory)
-        }
-        guard findsSuperseded, isChosen(number), let place = planner.selection.place(of: member.path) else {
-          continue
-        }
-        names.add(place.bytes)
+    try archive.index.forEachMember(archive.file.cancellation) { number, member in
+      if !chosen.isEmpty {
+        chosen[number] = planner.chooses(member.path, isDirectory: member.kind == .directory)
       }
+      guard findsSuperseded, isChosen(number), let place = planner.selection.place(of: member.path) else {
+        return
+      }
+      names.add(place.bytes)
     }
     let repeated = names.takeAll()
     guard !repeated.isEmpty else { return }
     var candidates: [Candidate] = []
-    cursor = IndexCursor(archive.index)
-    for group in archive.index.groups {
-      try archive.file.cancellation.check()
-      let members = try cursor.slice(group.members)
-      for number in group.members where isChosen(number) {
-        let member = members[number]
-        guard let place = planner.selection.place(of: member.path) else { continue }
-        let isRepeated = repeated.contains(place.bytes.hashValue)
-        if isRepeated || member.kind == .hardLink {
-          candidates.append((number, member.kind, isRepeated ? place.bytes : nil))
-        }
+    try archive.index.forEachMember(archive.file.cancellation) { number, member in
+      guard isChosen(number), let place = planner.selection.place(of: member.path) else { return }
+      let isRepeated = repeated.contains(place.bytes.hashValue)
+      if isRepeated || member.kind == .hardLink {
+        candidates.append((number, member.kind, isRepeated ? place.bytes : nil))
       }
     }
     findSuperseded(among: candidates)

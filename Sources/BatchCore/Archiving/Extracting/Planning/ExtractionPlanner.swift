@@ -25,13 +25,11 @@ final class ExtractionPlanner {
   /// The size that counts for the folders of members, in bytes.
   var bytesOfFolders: UInt64 { UInt64(claims.folderCount) * Self.bytesOfFolder }
 
-  /// The patterns that no member matched.
   var unmatched: [UnmatchedGlob] { matches.unmatched }
 
   /// Whether no pattern chooses among the members.
   var takesEverything: Bool { selection.takesEverything }
 
-  /// Whether a member is selected.
   func chooses(_ path: PathBytes, isDirectory: Bool) -> Bool {
     guard !takesEverything else { return true }
     // A path that leads out is refused later, and only if it was selected.

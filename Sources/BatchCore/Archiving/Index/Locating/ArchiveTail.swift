@@ -25,7 +25,6 @@ struct ArchiveTail {
   static let gzipLocatorSize = 64
 
   let format: ArchiveFormat
-  /// The stored index.
   let index: IndexExtent
   /// Where the tail begins in the archive.
   let offset: UInt64

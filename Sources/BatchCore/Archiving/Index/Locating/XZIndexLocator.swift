@@ -17,13 +17,8 @@ struct XZIndexLocator: IndexLocator {
   let memory: UInt64
   let right: ReadingRight
 
-  private struct Stream {
-    let start: UInt64
-    let plainSize: UInt64
-  }
-
   func locate() throws(BatchError) -> IndexPlace? {
-    guard let stream = try lastStream(), try holdsIndex(stream) else { return nil }
+    guard let stream = try lastStream(), try holdsIndex(at: stream.start) else { return nil }
     let length = size - stream.start
     let (needed, isHuge) = length.addingReportingOverflow(stream.plainSize)
     guard !isHuge, needed <= memory else { throw StoredIndex.tooLarge }
@@ -39,7 +34,7 @@ struct XZIndexLocator: IndexLocator {
   }
 
   /// The last stream of the file, if it has a single block; nil also if its end is damaged.
-  private func lastStream() throws(BatchError) -> Stream? {
+  private func lastStream() throws(BatchError) -> (start: UInt64, plainSize: UInt64)? {
     guard size >= 2 * Self.headerSize else { return nil }
     let footer = try file.bytes(at: size - Self.headerSize, count: Int(Self.headerSize))
     var flags = lzma_stream_flags()
@@ -57,22 +52,22 @@ struct XZIndexLocator: IndexLocator {
     defer { lzma_index_end(index, nil) }
     let length = lzma_index_stream_size(index)
     guard lzma_index_block_count(index) == 1, length <= size else { return nil }
-    return Stream(start: size - length, plainSize: lzma_index_uncompressed_size(index))
+    return (size - length, lzma_index_uncompressed_size(index))
   }
 
-  /// Whether a stream contains an index: its content begins like one.
-  private func holdsIndex(_ stream: Stream) throws(BatchError) -> Bool {
-    let bytes = try file.bytes(at: stream.start, count: Int(min(Self.startSize, size - stream.start)))
+  /// Whether the stream at an offset contains an index: its content begins like one.
+  private func holdsIndex(at start: UInt64) throws(BatchError) -> Bool {
+    let bytes = try file.bytes(at: start, count: Int(min(Self.startSize, size - start)))
     let decoder = try CompressionFormat.xz.makeDecoder(file.decoding, by: right)
-    var start = [UInt8]()
+    var content = [UInt8]()
     bytes.withUnsafeBytes { raw in
       // From a damaged stream, as much as can be decoded.
       try? decoder.decode(raw) { (piece) throws(BatchError) in
-        start.append(contentsOf: piece.prefix(4 - min(4, start.count)))
+        content.append(contentsOf: piece.prefix(4 - min(4, content.count)))
       }
     }
     var magic = [UInt8]()
     magic.appendLittleEndian(ZstdCodec.magic)
-    return zip(start, magic).count(where: ==) >= Self.fewestEqual
+    return zip(content, magic).count(where: ==) >= Self.fewestEqual
   }
 }

@@ -12,11 +12,8 @@ struct ZstdIndexLocator: IndexLocator {
   /// Memory for the search and the index, in bytes.
   let memory: UInt64
 
-  private struct SeekTable {
-    /// Compressed and plain size of each frame.
-    let entries: [(compressed: UInt64, plain: UInt64)]
-    let start: UInt64
-  }
+  /// Compressed and plain size of each frame, and where the table begins.
+  private typealias SeekTable = (entries: [(compressed: UInt64, plain: UInt64)], start: UInt64)
 
   func locate() throws(BatchError) -> IndexPlace? {
     let frames = SkippableIndex(file: file, size: size, memory: memory)
@@ -57,7 +54,7 @@ struct ZstdIndexLocator: IndexLocator {
       entries.append((UInt64(compressed), UInt64(plain)))
       end += UInt64(compressed)
     }
-    return end == start ? SeekTable(entries: entries, start: start) : nil
+    return end == start ? (entries, start) : nil
   }
 
   /// The last frames without content, which contain the index.

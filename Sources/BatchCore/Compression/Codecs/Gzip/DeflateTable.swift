@@ -8,7 +8,6 @@ final class DeflateTable {
     case toLiterals
     /// The distance of a match.
     case toDistance
-    /// The end of the block was reached.
     case end
     /// A code longer than the table's index; none of its bits were skipped.
     case long

@@ -123,21 +123,17 @@ final class GzipFrameDecoder: FrameDecoder {
       produced: Int(outputSize - stream.pointee.avail_out), isEnd: result == Z_STREAM_END)
   }
 
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
+  func decode(wholeFrame: UnsafeRawBufferPointer, room: (Int) -> UnsafeMutableRawBufferPointer?) -> Int? {
     // libdeflate ignores the CRC-16 of a header, which this flag announces.
-    guard wholeFile.count >= 18, wholeFile[3] & 2 == 0 else { return nil }
-    let size = Int(
-      wholeFile.loadUnaligned(fromByteOffset: wholeFile.count - Self.trailerSize / 2, as: UInt32.self)
-        .littleEndian)
+    guard wholeFrame.count >= 18, wholeFrame[3] & 2 == 0 else { return nil }
+    let size = Int(wholeFrame.little(at: wholeFrame.count - Self.trailerSize / 2) as UInt32)
     // DEFLATE expands one byte to at most 1,032; a larger length is not that of a valid file.
-    guard size <= largest, size / 1032 <= wholeFile.count, buffer.reserve(size) else {
-      return nil
-    }
+    guard size / 1032 <= wholeFrame.count, let room = room(size) else { return nil }
     var consumed = 0
     var produced = 0
     let result = libdeflate_gzip_decompress_ex(
-      whole, wholeFile.baseAddress, wholeFile.count, buffer.room.baseAddress, size, &consumed, &produced)
-    return result == LIBDEFLATE_SUCCESS && consumed == wholeFile.count ? produced : nil
+      whole, wholeFrame.baseAddress, wholeFrame.count, room.baseAddress, size, &consumed, &produced)
+    return result == LIBDEFLATE_SUCCESS && consumed == wholeFrame.count ? produced : nil
   }
 
   /// Whether the data could be decoded but its CRC-32 or length is wrong. zlib reports this only by its message.

@@ -68,7 +68,6 @@ final class InflateStream {
 
     deinit { state.deallocate() }
 
-    /// Resets the state for a new stream.
     func begin() { library.begin(state) }
 
     func step(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Step {

@@ -29,7 +29,6 @@ struct XZLayout {
   /// Whether no byte has followed the check of a block yet.
   private(set) var isBehindCheck = false
 
-  /// Adds the next bytes of the stream.
   mutating func pass(_ bytes: UnsafeRawBufferPointer) {
     var position = 0
     while position < bytes.count, part != .other {
@@ -48,7 +47,6 @@ struct XZLayout {
     }
   }
 
-  /// Moves to the next part.
   private mutating func goOn() {
     switch part {
     case .streamHeader:

@@ -68,24 +68,14 @@ final class ZstdFrameDecoder: FrameDecoder {
     return FrameStep(consumed: source.pos, produced: target.pos, isEnd: result == 0)
   }
 
-  func decode(wholeFile: UnsafeRawBufferPointer, into buffer: ScratchBuffer, largest: Int) -> Int? {
+  func decode(wholeFrame: UnsafeRawBufferPointer, room: (Int) -> UnsafeMutableRawBufferPointer?) -> Int? {
     // The two largest values mean that the size is unknown, or that this is not a frame.
-    let size = ZSTD_getFrameContentSize(wholeFile.baseAddress, wholeFile.count)
-    guard size <= UInt64(largest),
-      ZSTD_findFrameCompressedSize(wholeFile.baseAddress, wholeFile.count) == wholeFile.count,
-      buffer.reserve(Int(size))
+    guard let size = Int(exactly: ZSTD_getFrameContentSize(wholeFrame.baseAddress, wholeFrame.count)),
+      ZSTD_findFrameCompressedSize(wholeFrame.baseAddress, wholeFrame.count) == wholeFrame.count,
+      let room = room(size)
     else { return nil }
     let count = ZSTD_decompressDCtx(
-      context, buffer.room.baseAddress, Int(size), wholeFile.baseAddress, wholeFile.count)
-    return ZSTD_isError(count) == 0 ? count : nil
-  }
-
-  func decode(wholeFrame: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int? {
-    guard ZSTD_findFrameCompressedSize(wholeFrame.baseAddress, wholeFrame.count) == wholeFrame.count else {
-      return nil
-    }
-    let count = ZSTD_decompressDCtx(
-      context, room.baseAddress, room.count, wholeFrame.baseAddress, wholeFrame.count)
+      context, room.baseAddress, size, wholeFrame.baseAddress, wholeFrame.count)
     start = FrameStart()
     start.pass(UnsafeRawBufferPointer(rebasing: wholeFrame.prefix(5)))
     return ZSTD_isError(count) == 0 ? count : nil
