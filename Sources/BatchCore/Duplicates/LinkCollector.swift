@@ -1,5 +1,4 @@
 import BatchEngine
-import BatchOutputs
 
 /// A way to link a copy; belongs to the collector.
 protocol CopyLinking: AnyObject {
