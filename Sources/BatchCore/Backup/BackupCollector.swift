@@ -1,5 +1,4 @@
 import BatchEngine
-import BatchOutputs
 
 /// Assembles the archive, and writes a manifest row for each path: unchanged paths keep their rows, others get the digests of
 /// their members.

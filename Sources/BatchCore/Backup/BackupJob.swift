@@ -1,5 +1,4 @@
 import BatchEngine
-import BatchOutputs
 import Synchronization
 
 /// The decisions about a backup before it begins.

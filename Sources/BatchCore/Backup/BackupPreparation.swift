@@ -201,12 +201,10 @@ package struct BackupPreparation: Sendable {
   ) throws(BatchError) {
     for source in sources {
       guard let before = last.footer.sources.first(where: { $0.path == source.path }) else { continue }
-      let remedy = Remedy.mountOrAllowEmpty
       guard before.fileSystem == source.fileSystem else {
         throw BatchError(
           .invalid, "the source is on another file system than when the snapshot before was made",
-          path: source.path,
-          remedy: remedy)
+          path: source.path, remedy: .mountOrAllowEmpty)
       }
       guard before.files > 0, let names = try? calls.names(in: source.path) else { continue }
       // A new file system contains only these.
@@ -214,8 +212,7 @@ package struct BackupPreparation: Sendable {
       guard names.contains(where: { !none.contains($0) }) else {
         throw BatchError(
           .invalid, "the source is empty, and the snapshot before has \(before.files) files of it",
-          path: source.path,
-          remedy: remedy)
+          path: source.path, remedy: .mountOrAllowEmpty)
       }
     }
   }

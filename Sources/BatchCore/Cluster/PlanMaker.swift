@@ -1,6 +1,5 @@
 import BatchEngine
 import BatchOutputs
-import Synchronization
 
 /// Writes a plan during a walk: one file of entries, in which each shard is a range.
 ///

@@ -57,7 +57,6 @@ package struct ShardResults {
     }
   }
 
-  /// The outcomes of the shards, in their order.
   package var outcomes: [ShardOutcome?] { verified.map { $0?.outcome } }
 
   /// Opens the valid results, one after the other.

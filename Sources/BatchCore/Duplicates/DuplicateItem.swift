@@ -2,14 +2,11 @@ import BatchEngine
 
 /// One step of a search for files with equal content. Small, because each file passes through several queues.
 package enum DuplicateItem: Sendable {
-  /// A file that the walk found.
   case found(Candidate)
   indirect case other(WalkItem)
-  /// The walk has ended.
   case walked
   /// The first and the last block of a file must be read.
   case ends(Candidate)
-  /// A file must be read as a whole.
   case whole(Candidate)
 
   /// A file that may have the same content as others.

@@ -1,5 +1,4 @@
 import BatchEngine
-import BatchOutputs
 
 /// A way to link a copy; belongs to the collector.
 protocol CopyLinking: AnyObject {
@@ -66,8 +65,7 @@ package final class LinkCollector: BatchCollector {
       tally.left += 1
     } else {
       tally.linked += 1
-      let (sum, isHuge) = tally.bytes.addingReportingOverflow(size)
-      tally.bytes = isHuge ? .max : sum
+      tally.bytes += min(size, .max - tally.bytes)
     }
     try report(LinkOutcome(copy: copy.path, kept: kept.path, size: size, result: result))
   }

@@ -27,7 +27,6 @@ package struct ConcurrencySweep: Sendable {
       return sorted.count % 2 == 1 ? middle : (middle + sorted[sorted.count / 2 - 1]) / 2
     }
 
-    /// The duration of the fastest run.
     package var least: Double { seconds.min() ?? .infinity }
 
     /// The spread of the runs, as a fraction of the median; nil before there are three.

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 import BatchOutputs
-import Dispatch
 import Synchronization
 import func Glibc._exit
 import var Glibc.SIGHUP

@@ -3,7 +3,6 @@ struct ChartScale: Sendable, Equatable {
   /// What an axis counts.
   enum Unit: Sendable {
     case bytes
-    /// A count of things.
     case count
     case seconds
   }

@@ -60,10 +60,7 @@ extension SetFacts {
     name = set.name
     damaged = content.damaged
     archives = content.archives.count
-    archiveBytes = content.archives.values.reduce(0) { sum, size in
-      let (total, isTooLarge) = sum.addingReportingOverflow(size)
-      return isTooLarge ? .max : total
-    }
+    archiveBytes = content.archives.values.reduce(0) { $0 + min($1, .max - $0) }
     lastDrill = set.lastDrill?.seconds
     self.suspects = suspects.count
     rows = content.snapshots.map { snapshot in

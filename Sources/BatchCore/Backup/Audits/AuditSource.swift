@@ -1,5 +1,4 @@
 import BatchEngine
-import BatchOutputs
 
 /// One step of an audit.
 package enum AuditItem: Sendable {

@@ -1,5 +1,4 @@
 import BatchEngine
-import BatchOutputs
 
 /// Records the paths below a folder, with the digests of its files.
 struct FolderRecordJob: BatchJob {

@@ -37,8 +37,7 @@ package final class Drill {
 
     mutating func add(_ entry: SnapshotEntry) {
       files += 1
-      let (sum, isTooLarge) = bytes.addingReportingOverflow(entry.size)
-      bytes = isTooLarge ? .max : sum
+      bytes += min(entry.size, .max - bytes)
     }
 
     mutating func remove(_ other: Amount) {

@@ -51,7 +51,6 @@ enum LocalClock {
     return "\(text(ofWall: seconds + offset)) \(text(ofOffset: offset))"
   }
 
-  /// A date and a time with seconds.
   static func text(ofWall wall: Int64) -> String { LocalTime.text(ofUTC: wall, "%Y-%m-%d %H:%M:%S") }
 
   /// The offset as text: `+05:45`.

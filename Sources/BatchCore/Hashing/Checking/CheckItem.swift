@@ -8,7 +8,6 @@ package enum CheckItem: Sendable {
   case standardInput(ManifestEntry)
   /// The file of an entry, which cannot be examined.
   case unavailable(ManifestEntry, BatchError)
-  /// A row that is not valid.
   case malformed(BatchError)
   /// A line that is not a row.
   case text(BatchError)

@@ -18,7 +18,6 @@ package struct CheckedChunk: ChunkOutput, Sendable {
     case different(PathBytes)
     /// A missing file that the options ignore.
     case ignored
-    /// A row that is not valid.
     case malformed
     /// A line of a manifest that is not a row: the reason, with its number and the manifest's path.
     case text(BatchError)

@@ -5,7 +5,6 @@ struct Setting: Sendable {
   /// Where a value was set.
   enum Source: Sendable, Hashable {
     case file(SettingPlace)
-    /// An environment variable.
     case variable(String)
     case profile(String, SettingPlace)
 

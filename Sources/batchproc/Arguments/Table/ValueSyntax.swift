@@ -21,9 +21,7 @@ enum ValueSyntax: Sendable, Hashable {
   case duration
   /// A number of seconds with an optional unit, or a moment.
   case age
-  /// A time of the day.
   case clock
-  /// A span of the calendar.
   case span
   /// A number of percent.
   case share

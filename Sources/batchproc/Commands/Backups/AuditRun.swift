@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import BatchOutputs
 
 /// Compares two of a folder, a manifest, a snapshot and an archive.
 struct AuditRun {

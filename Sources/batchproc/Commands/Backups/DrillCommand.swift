@@ -94,8 +94,7 @@ struct DrillCommand: Command {
       tally.isWithoutRoom
       ? [] : try compare(portion, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
     tally.files += portion.entries.count
-    let (bytes, isTooLarge) = tally.bytes.addingReportingOverflow(Int64(clamping: portion.amount.bytes))
-    tally.bytes = isTooLarge ? .max : bytes
+    tally.bytes += min(Int64(clamping: portion.amount.bytes), .max - tally.bytes)
     tally.damaged += damaged.count
     tally.undrilled += undrilled.count
     if isAgainstLive, !tally.isWithoutRoom {

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 import BatchOutputs
-import Synchronization
 
 /// `batchproc compress` and `batchproc decompress`.
 struct TransformCommand: Command {

@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 import BatchOutputs
-import Dispatch
 
 struct HashCommand: Command {
   private let options: HashOptions

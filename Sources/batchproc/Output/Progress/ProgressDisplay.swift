@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 import class Foundation.Operation
-import Dispatch
 import Synchronization
 
 /// Shows the progress of a run: a line at the bottom of a terminal, or occasional lines.

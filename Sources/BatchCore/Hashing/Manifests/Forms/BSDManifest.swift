@@ -24,17 +24,13 @@ enum BSDManifest {
   static func parse(
     _ text: ArraySlice<UInt8>
   ) throws(MalformedLine) -> (digest: Digest, name: ArraySlice<UInt8>)? {
-    let tag = text.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "(") }
-    var rest = text[tag.endIndex...]
-    if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
-    guard rest.first == UInt8(ascii: "(") else { return nil }
+    guard let (tag, rest) = Self.tag(of: text) else { return nil }
     guard let algorithm = DigestAlgorithm(tag: tag) else {
       // In the reversed form, this is a digest before a name that begins with a parenthesis.
       if tag.allSatisfy({ Hexadecimal.value(of: $0) != nil }) { return nil }
       throw MalformedLine(
         "unsupported algorithm" + (isTag(tag) ? " \(String(decoding: tag, as: UTF8.self))" : ""))
     }
-    rest = rest.dropFirst()
     guard let close = rest.lastIndex(of: UInt8(ascii: ")")) else {
       throw MalformedLine("no parenthesis after the name")
     }
@@ -48,13 +44,18 @@ enum BSDManifest {
 
   /// Whether a line looks like `ALGORITHM (name) =`, regardless of what follows; for a known algorithm the beginning is enough.
   static func hasShapeOfRow(_ text: ArraySlice<UInt8>) -> Bool {
-    let tag = text.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "(") }
-    var rest = text[tag.endIndex...]
-    if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
-    guard isTag(tag), rest.first == UInt8(ascii: "(") else { return false }
+    guard let (tag, rest) = Self.tag(of: text), isTag(tag) else { return false }
     if DigestAlgorithm(tag: tag) != nil { return true }
     guard let close = rest.lastIndex(of: UInt8(ascii: ")")) else { return false }
     return rest[(close + 1)...].drop(while: ChecksumLineParser.isBlank).first == UInt8(ascii: "=")
+  }
+
+  /// The word before the first parenthesis, and what is behind that; nil if no parenthesis follows the first word.
+  private static func tag(of text: ArraySlice<UInt8>) -> (tag: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
+    let tag = text.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "(") }
+    var rest = text[tag.endIndex...]
+    if rest.first == UInt8(ascii: " ") { rest = rest.dropFirst() }
+    return rest.popFirst() == UInt8(ascii: "(") ? (tag, rest) : nil
   }
 
   /// Whether a word could be the name of an algorithm; then it is safe to print.

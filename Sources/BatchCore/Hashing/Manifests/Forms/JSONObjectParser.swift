@@ -5,7 +5,6 @@ struct JSONObjectParser {
   enum Value {
     /// The decoded bytes of the string.
     case string([UInt8])
-    /// The text of the number.
     case number(ArraySlice<UInt8>)
     /// `true`, `false` or `null`.
     case word(ArraySlice<UInt8>)
