@@ -32,17 +32,13 @@ final class LinkLedger {
   }
 
   private let linker: OutputLinker
-  private let folders: OutputFolders
-  private let removesSource: Bool
-  private let isDryRun: Bool
+  private var options: OutputOptions { linker.options }
+  private var folders: OutputFolders { linker.folders }
   /// The first names, by the inode of the source.
   private var firsts: [FileIdentity: First] = [:]
 
   init(_ options: OutputOptions, _ folders: OutputFolders) {
     linker = OutputLinker(options: options, folders: folders)
-    self.folders = folders
-    removesSource = options.removesSource
-    isDryRun = options.isDryRun
   }
 
   /// Records the result for the first name of a file; nil when it failed, which was reported.
@@ -58,7 +54,7 @@ final class LinkLedger {
       firsts[identity] = First(outcome: nil, output: nil)
       return
     }
-    guard removesSource, source.isProved else { return }
+    guard options.removesSource, source.isProved else { return }
     firsts[identity]?.proved = source.read
     firsts[identity]?.names = [source.record]
   }
@@ -74,9 +70,9 @@ final class LinkLedger {
     case .compressedAlready, .notSmaller: return first.outcome.map { .report($0) } ?? .skip
     case nil: return .skip
     }
-    let naming = linker.options.naming
+    let naming = options.naming
     guard let output = first.output else {
-      guard isDryRun else { return .skip }
+      guard options.isDryRun else { return .skip }
       if case .refused(let error) = decision { return .refused(error) }
       return .planned((first.isCopy ? naming.copyTarget(of: name.record.path) : nil) ?? name.target)
     }
@@ -89,7 +85,7 @@ final class LinkLedger {
     }
     // An existing link to the first output is up to date. If that output is replaced, the link must be made again.
     if decision == .upToDate(output) { return .report(.upToDate) }
-    if isDryRun { return .planned(name.target) }
+    if options.isDryRun { return .planned(name.target) }
     let (linker, further) = (linker, name)
     return .link(
       StagedLink(target: further.target) { (right) throws(BatchError) in
@@ -135,8 +131,7 @@ final class LinkLedger {
       let name: [UInt8]
     }
     let names = records.map { record in
-      var place: OutputPlace?
-      let folder = try? folders.place(of: record, after: &place).source.identity
+      let folder = try? folders.place(of: record).source.identity
       return Name(folder: folder, name: Array(record.path.lastComponent))
     }
     // Several operands may reach one name by different paths.
@@ -149,8 +144,7 @@ final class LinkLedger {
     var seen = read
     for (index, record) in records.enumerated() {
       do throws(BatchError) {
-        var place: OutputPlace?
-        let folder = try folders.place(of: record, after: &place).source
+        let folder = try folders.place(of: record).source
         try folders.commits.remove(record, seen: seen, in: folder, by: right)
         if index + 1 < records.count { seen = try self.seen(records[index + 1], after: seen) }
       } catch {
@@ -161,8 +155,7 @@ final class LinkLedger {
 
   /// The current status of a file under another name, because the removal of a name changes the change time.
   private func seen(_ record: FileRecord, after seen: FileStatus) throws(BatchError) -> FileStatus {
-    var place: OutputPlace?
-    let folder = try folders.place(of: record, after: &place).source
+    let folder = try folders.place(of: record).source
     let name = PathBytes(record.path.lastComponent)
     guard let now = try folder.look(at: name), now.hasSameContent(as: seen),
       now.linkCount + 1 == seen.linkCount, now.mode == seen.mode, now.owner == seen.owner
@@ -200,8 +193,7 @@ struct OutputLinker: Sendable {
 
   /// Whether the output of a further name is already a link to the output of the first name.
   func isLinked(_ name: HardLinkItem, to output: FileIdentity) -> Bool {
-    var place: OutputPlace?
-    guard let folder = try? folders.place(of: name.record, after: &place).target else { return false }
+    guard let folder = try? folders.place(of: name.record).target else { return false }
     let status = try? folder.look(at: PathBytes(name.target.lastComponent))
     return status?.identity == output
   }

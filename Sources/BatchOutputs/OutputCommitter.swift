@@ -8,7 +8,7 @@ import Synchronization
 /// Outputs are committed in the order in which they were staged, not in tree order. A batch is committed while the lanes
 /// continue. Without syncs there are no batches: the thread that stages an output commits it. The result of an output is kept
 /// until ``outcome(of:)`` returns it.
-final class OutputCommitter: RunOutputs.Receiver {
+final class OutputCommitter: Sendable {
   private typealias ID = StagedOutput.ID
 
   private enum Staged {
@@ -25,6 +25,18 @@ final class OutputCommitter: RunOutputs.Receiver {
 
     func discard() {
       if case .file(let file, _, _, _) = self { file.discard() }
+    }
+
+    /// Gives the file its name, or makes the link.
+    ///
+    /// - Returns: the folder of the output; nil for a link whose first output does not exist.
+    func publish(_ calls: any CommitCalls, by right: CommitRight) throws(BatchError) -> OpenFolder? {
+      switch self {
+      case .file(let file, _, let folder, _):
+        try calls.publish(file, by: right)
+        return folder
+      case .link(let link): return try link.make(right)
+      }
     }
 
     /// Removes the source if the options require it. A source with several names is removed after all outputs.
@@ -78,6 +90,11 @@ final class OutputCommitter: RunOutputs.Receiver {
     outputs.begin(self)
   }
 
+  /// Adds a complete output.
+  ///
+  /// - Parameters:
+  ///   - folder: the folder of the output's final name.
+  ///   - sourceFolder: the folder through which the source was read; nil when the source stays.
   func take(
     _ output: StagedOutput, _ file: AtomicFile, in folder: OpenFolder, from sourceFolder: OpenFolder?
   ) {
@@ -110,6 +127,7 @@ final class OutputCommitter: RunOutputs.Receiver {
     state.withLock { $0.outcomes.removeValue(forKey: id) }
   }
 
+  /// Commits everything that is staged.
   func flush() {
     queue.sync { commit() }
   }
@@ -138,10 +156,7 @@ final class OutputCommitter: RunOutputs.Receiver {
   /// Commits one output without syncing.
   private func commit(alone output: Staged) -> CommitResult {
     do throws(BatchError) {
-      switch output {
-      case .file(let file, _, _, _): try calls.publish(file, by: right)
-      case .link(let link): guard try link.make(right) != nil else { return .withoutFirst }
-      }
+      guard try output.publish(calls, by: right) != nil else { return .withoutFirst }
     } catch {
       output.discard()
       return .failed(error)
@@ -234,18 +249,10 @@ final class OutputCommitter: RunOutputs.Receiver {
       entries = entries.compactMap { entry in
         var entry = entry
         do throws(BatchError) {
-          switch entry.output {
-          case .file(let file, _, let folder, _):
-            try calls.publish(file, by: right)
-            entry.folder = folder
-          case .link(let link):
-            guard let folder = try link.make(right) else {
-              outcomes.append((entry.id, .withoutFirst))
-              return nil
-            }
-            entry.folder = folder
-          }
-          return entry
+          entry.folder = try entry.output.publish(calls, by: right)
+          if entry.folder != nil { return entry }
+          outcomes.append((entry.id, .withoutFirst))
+          return nil
         } catch {
           fail(entry, error)
           return nil

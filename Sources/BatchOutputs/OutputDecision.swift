@@ -56,7 +56,7 @@ package enum OutputDecision: Sendable, Hashable {
       return .refused(
         BatchError(.invalid, "exists already and is kept", path: target, remedy: .replaceOutput))
     }
-    if output.modified.isBefore(source.status.modified) {
+    if output.modified < source.status.modified {
       // A plain copy has the name of its source.
       let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
       if case .adding = options.naming.direction, !isCopy, looksInside,
@@ -102,11 +102,5 @@ extension OutputOptions {
     var start = [UInt8](repeating: 0, count: recognition.length)
     let count = start.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }
     return count > 0 && recognition.isOutput(Array(start[..<count]))
-  }
-}
-
-extension FileStatus.Time {
-  package func isBefore(_ other: FileStatus.Time) -> Bool {
-    (seconds, nanoseconds) < (other.seconds, other.nanoseconds)
   }
 }

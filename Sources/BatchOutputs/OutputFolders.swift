@@ -59,6 +59,12 @@ package final class OutputFolders: Sendable {
     return place
   }
 
+  /// As ``place(of:after:)``, without a previous source.
+  func place(of record: FileRecord) throws(BatchError) -> OutputPlace {
+    var last: OutputPlace?
+    return try place(of: record, after: &last)
+  }
+
   /// Prepares the folder of an output before the first one is written there: creates it if outputs are mirrored, and removes
   /// temporary files of killed runs.
   ///

@@ -9,19 +9,8 @@ import Synchronization
 /// taken for an output: a thread that waits for a place may hold descriptors and memory, but a thread that holds a place waits
 /// for neither.
 package final class RunOutputs: Sendable {
-  /// Commits staged outputs. Only a collector creates one.
-  protocol Receiver: AnyObject, Sendable {
-    /// - Parameters:
-    ///   - folder: the folder of the output's final name.
-    ///   - sourceFolder: the folder through which the source was read; nil when the source stays.
-    func take(
-      _ output: StagedOutput, _ file: AtomicFile, in folder: OpenFolder, from sourceFolder: OpenFolder?)
-    /// Commits everything that is staged.
-    func flush()
-  }
-
   private struct State {
-    weak var receiver: (any Receiver)?
+    weak var committer: OutputCommitter?
     var staged = 0
     var open = 0
     var waiting = 0
@@ -44,35 +33,21 @@ package final class RunOutputs: Sendable {
     cancellation.onCancel { [weak self] in self?.release(0) }
   }
 
-  /// The outputs of a run, for a lane.
+  /// The outputs of a run.
   package static func of(
-    _ context: WorkerContext, _ options: OutputOptions, _ commits: any CommitCalls
-  ) -> RunOutputs {
-    of(context.services, options, context.folders, commits, context.cancellation)
-  }
-
-  /// The same for the collector.
-  package static func of(
-    _ context: CollectorContext, _ options: OutputOptions, _ commits: any CommitCalls
-  ) -> RunOutputs {
-    of(context.services, options, context.folders, commits, context.cancellation)
-  }
-
-  private static func of(
-    _ services: RunServices, _ options: OutputOptions, _ opener: FolderOpener, _ commits: any CommitCalls,
-    _ cancellation: Cancellation
+    _ services: RunServices, _ options: OutputOptions, _ commits: any CommitCalls
   ) -> RunOutputs {
     services.service {
       let folders = OutputFolders(
         mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
-        opener: opener, commits: commits)
-      return RunOutputs(options, folders, cancellation)
+        opener: services.folders, commits: commits)
+      return RunOutputs(options, folders, services.cancellation)
     }
   }
 
   /// Passes everything that is staged from now on to a committer.
-  func begin(_ receiver: some Receiver) {
-    state.withLock { $0.receiver = receiver }
+  func begin(_ committer: OutputCommitter) {
+    state.withLock { $0.committer = committer }
   }
 
   /// Whether a thread waits for a place.
@@ -98,7 +73,7 @@ package final class RunOutputs: Sendable {
       if isTaken { return }
       try cancellation.check()
       BlockingWait.run {
-        receiver?.flush()
+        state.withLock { $0.committer }?.flush()
         freed.wait()
       }
     }
@@ -123,14 +98,14 @@ package final class RunOutputs: Sendable {
   package func add(
     _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, at place: OutputPlace, isProved: Bool
   ) -> StagedOutput {
-    let (id, receiver) = state.withLock { state in
+    let (id, committer) = state.withLock { state in
       state.staged += 1
-      return (state.staged, state.receiver)
+      return (state.staged, state.committer)
     }
     let output = StagedOutput(
       id: id, source: source, read: read,
       identity: source.status.linkCount > 1 ? file.identity : nil, isProved: isProved)
-    receiver?.take(output, file, in: place.outputFolder, from: isProved ? place.source : nil)
+    committer?.take(output, file, in: place.outputFolder, from: isProved ? place.source : nil)
     return output
   }
 
@@ -141,6 +116,4 @@ package final class RunOutputs: Sendable {
       return state.staged
     }
   }
-
-  private var receiver: (any Receiver)? { state.withLock { $0.receiver } }
 }

@@ -48,12 +48,12 @@ package struct CompressJob: BatchJob {
       } else {
         try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
       }
-    return try Worker(format, codec, RunOutputs.of(context, options, commits), context)
+    return try Worker(format, codec, RunOutputs.of(context.services, options, commits), context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
-      RunOutputs.of(context, options, commits),
+      RunOutputs.of(context.services, options, commits),
       stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), asked: asked,
       in: context, report: report)
   }

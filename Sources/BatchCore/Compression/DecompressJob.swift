@@ -30,11 +30,12 @@ package struct DecompressJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
     try Worker(
-      FileDecoder(decoding, parts), RunOutputs.of(context, options, commits), stream: output, context)
+      FileDecoder(decoding, parts), RunOutputs.of(context.services, options, commits), stream: output, context
+    )
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
-    TransformCollector(RunOutputs.of(context, options, commits), in: context, report: report)
+    TransformCollector(RunOutputs.of(context.services, options, commits), in: context, report: report)
   }
 
   /// Decodes files.

@@ -6,8 +6,7 @@ import Glibc
 package enum AddressSpace {
   /// Whether there is a limit at all.
   package static var isLimited: Bool {
-    var limit = rlimit()
-    return getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0 && limit.rlim_cur != rlim_t.max
+    processLimit(RLIMIT_AS).map { $0.rlim_cur != rlim_t.max } ?? false
   }
 
   /// How many blocks of `byteCount` bytes can be allocated together, up to `count`.

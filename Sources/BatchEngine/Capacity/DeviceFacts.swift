@@ -30,11 +30,7 @@ package struct DeviceFacts: Sendable, Hashable {
   /// - Parameter sys: where sysfs is mounted.
   /// - Throws: the error of opening the folder.
   package init(of folder: PathBytes, sys: PathBytes = "/sys") throws(BatchError) {
-    let opened = folder.withCString {
-      Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0))
-    }
-    guard opened >= 0 else { throw .syscall("open", errno: errno, path: folder) }
-    let directory = Descriptor(owning: opened)
+    let directory = try Self.open(folder, flags: O_RDONLY | O_DIRECTORY)
     let type = UInt64(bitPattern: Int64(clinux_file_system_type(directory.raw))) & 0xffff_ffff
     let known = Self.names[type]
     fileSystem = known?.name ?? "0x" + String(type, radix: 16)
@@ -52,22 +48,20 @@ package struct DeviceFacts: Sendable, Hashable {
 
   /// The identity of the file system that holds a path; nil if it cannot be examined.
   package static func fileSystemID(of path: PathBytes) -> String? {
-    let opened = path.withCString {
-      Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, clinux_o_path | O_CLOEXEC, 0))
-    }
-    guard opened >= 0 else { return nil }
-    let descriptor = Descriptor(owning: opened)
+    guard let descriptor = try? open(path, flags: clinux_o_path) else { return nil }
     return identity(of: descriptor.raw)
   }
 
   /// Whether a path is on a rotating disk; false if unknown.
   package static func isRotational(_ path: PathBytes, sys: PathBytes = "/sys") -> Bool {
-    let opened = path.withCString {
-      Int32(truncatingIfNeeded: clinux_openat(AT_FDCWD, $0, clinux_o_path | O_CLOEXEC, 0))
-    }
-    guard opened >= 0 else { return false }
-    let descriptor = Descriptor(owning: opened)
+    guard let descriptor = try? open(path, flags: clinux_o_path) else { return false }
     return blockKind(of: descriptor.raw, sys: sys) == .rotational
+  }
+
+  private static func open(_ path: PathBytes, flags: Int32) throws(BatchError) -> Descriptor {
+    let opened = path.withCString { LinuxCalls().open($0, at: AT_FDCWD, flags: flags) }
+    guard opened >= 0 else { throw .syscall("open", errno: -opened, path: path) }
+    return Descriptor(owning: opened)
   }
 
   // The file systems of linux/magic.h that a run may meet.
@@ -84,10 +78,7 @@ package struct DeviceFacts: Sendable, Hashable {
   /// The id that the file system reports; the number of its device if it reports none.
   private static func identity(of directory: Int32) -> String {
     var number = clinux_file_system_id_of(directory)
-    if number == 0 {
-      var status = stat()
-      if fstat(directory, &status) == 0 { number = UInt64(status.st_dev) }
-    }
+    if number == 0 { number = (try? LinuxCalls().status(of: directory))?.identity.device ?? 0 }
     let digits = String(number, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits
   }

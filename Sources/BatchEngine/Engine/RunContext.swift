@@ -19,7 +19,8 @@ public final class RunContext: Sendable {
   private let observer: (any RunObserver)?
   /// Nil if the times of files are not needed.
   let fileTimes: (any FileTimeObserver)?
-  private let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
+  /// The objects that ``RunServices`` makes, by their types.
+  let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
   /// Results that the collector keeps until others arrive.
   let keptResults = Atomic<Int>(0)
@@ -117,20 +118,6 @@ public final class RunContext: Sendable {
   /// Opens folders with the calls of the run. Folders that stay open have their own share of the descriptors.
   package var folders: FolderOpener { FolderOpener(calls: calls, holding: descriptors.heldFolders) }
 
-  /// The one object of a type that the workers and the collector of the run share, such as the committer of outputs. The first
-  /// caller creates it.
-  func service<Service: AnyObject & Sendable, Failure: Error>(
-    _ make: () throws(Failure) -> Service
-  ) throws(Failure) -> Service {
-    try services.withLock { (services) throws(Failure) in
-      let key = ObjectIdentifier(Service.self)
-      if let service = services[key] as? Service { return service }
-      let service = try make()
-      services[key] = service
-      return service
-    }
-  }
-
   /// A source of the files below some operands.
   ///
   /// - Parameters:
@@ -139,10 +126,9 @@ public final class RunContext: Sendable {
   public func tree(
     _ operands: some Sequence<PathBytes>, options walk: WalkOptions = WalkOptions()
   ) -> TreeSource {
-    var walker = TreeWalker(
+    let walker = TreeWalker(
       operands: operands, options: walk, descriptors: descriptors, calls: calls, concurrency: concurrency)
-    walker.mostHoles = options.mostHoles
-    return TreeSource(walker: walker)
+    return TreeSource(walker: walker, mostHoles: options.mostHoles)
   }
 
   /// A source of items that an earlier walk yielded.
@@ -156,10 +142,9 @@ public final class RunContext: Sendable {
   /// - Parameter next: the next item, nil at the end.
   package func tree(playing next: @escaping () -> WalkItem?) -> TreeSource {
     let none: [PathBytes] = []
-    var walker = TreeWalker(
+    let walker = TreeWalker(
       operands: none, options: WalkOptions(), descriptors: descriptors, calls: calls)
-    walker.mostHoles = options.mostHoles
-    return TreeSource(walker: walker, known: next)
+    return TreeSource(walker: walker, mostHoles: options.mostHoles, known: next)
   }
 
   /// Reports a problem to the observer, without counting it.

@@ -113,7 +113,10 @@ extension AtomicFile.Metadata {
     var isListLost = false
     var hasList = false
     for attribute in attributes.listsLast {
-      let failed = Self.set(attribute, on: descriptor, calls)
+      // A file capability belongs to the program, not to its compressed form.
+      let failed =
+        Self.unkept.contains(attribute.name)
+        ? 0 : -calls.setAttribute(attribute.name, of: descriptor, to: attribute.value)
       guard failed == 0 || Self.isIgnored(failed) else { return (failed, false) }
       guard attribute.name == AccessList.accessName else { continue }
       hasList = failed == 0
@@ -141,15 +144,6 @@ extension AtomicFile.Metadata {
 
   /// Whether the group bits allow something that others may not do; only then can a named entry of a list allow it.
   package var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
-
-  /// - Returns: 0 or the error number.
-  private static func set(
-    _ attribute: ExtendedAttribute, on descriptor: Int32, _ calls: any FileSystemCalls
-  ) -> Int32 {
-    // A file capability belongs to the program, not to its compressed form.
-    if unkept.contains(attribute.name) { return 0 }
-    return -calls.setAttribute(attribute.name, of: descriptor, to: attribute.value)
-  }
 
   private static let unkept = ["security.capability", "security.selinux"].map { Array($0.utf8) }
 

@@ -67,7 +67,7 @@ package final class AtomicFile: Sendable {
   /// Appends all bytes.
   ///
   /// - Throws: `.unwritable`, also for a full disk, and then the temporary file is gone; `.invalid` when
-  ///   the file was committed, discarded, or failed before.
+  ///   the file was committed, discarded, or failed before. The same holds for the calls below.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try use { file throws(BatchError) in try file.write(bytes) }
   }
@@ -77,9 +77,7 @@ package final class AtomicFile: Sendable {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
-  /// Appends a part of another file inside the kernel, as far as the file systems support that.
-  ///
-  /// - Returns: how many bytes were appended; the caller writes the rest.
+  /// As ``TemporaryFile/append(_:of:)``; the caller writes the rest.
   package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
     try use { file throws(BatchError) in try file.append(range, of: source) }
   }
@@ -108,10 +106,7 @@ package final class AtomicFile: Sendable {
     try use { file throws(BatchError) in try file.readBack(body) }
   }
 
-  /// Another descriptor for reading the content so far at any offset. The caller closes it.
-  ///
-  /// - Parameter syncing: syncs the content and drops it from the page cache, so that reads come from the disk.
-  /// - Throws: as ``write(_:)``.
+  /// As ``TemporaryFile/openForReading(syncing:)``, for the content so far.
   package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     try use { file throws(BatchError) in try file.openForReading(syncing: syncing) }
   }
@@ -120,8 +115,6 @@ package final class AtomicFile: Sendable {
   package var identity: FileIdentity? { output.withLock { $0?.identity } }
 
   /// Bytes written so far.
-  ///
-  /// - Throws: as ``write(_:)``.
   package func size() throws(BatchError) -> Int64 { try use { file throws(BatchError) in try file.size() } }
 
   // MARK: The end
@@ -146,15 +139,13 @@ package final class AtomicFile: Sendable {
   }
 
   /// Syncs the content of a prepared file to the disk (`fsync(2)`).
-  ///
-  /// - Throws: as ``write(_:)``.
   package func sync() throws(BatchError) { try use { file throws(BatchError) in try file.sync() } }
 
   /// Renames a prepared file to its final name, without syncing.
   ///
   /// - Throws: as ``commit(_:syncing:by:)``.
   package func publish(by right: CommitRight) throws(BatchError) {
-    try last { file throws(BatchError) in try publish(&file, by: right) }
+    try use(isLast: true) { file throws(BatchError) in try publish(&file, by: right) }
   }
 
   /// Finishes the file and renames it to its final name.
@@ -167,7 +158,7 @@ package final class AtomicFile: Sendable {
   package func commit(
     _ metadata: Metadata = Metadata(), syncing: Bool = true, by right: CommitRight
   ) throws(BatchError) {
-    try last { file throws(BatchError) in
+    try use(isLast: true) { file throws(BatchError) in
       _ = try Self.finish(file, metadata)
       if syncing { try file.sync() }
       try publish(&file, by: right)
@@ -184,30 +175,18 @@ package final class AtomicFile: Sendable {
 
   // MARK: Steps
 
-  /// Uses the file; on failure it is removed.
+  /// Uses the file; on failure, and after the last use, it is removed unless it has its name.
   private func use<Result>(
-    _ body: (inout TemporaryFile) throws(BatchError) -> Result
+    isLast: Bool = false, _ body: (inout TemporaryFile) throws(BatchError) -> Result
   ) throws(BatchError) -> Result {
     try output.withLock { output throws(BatchError) in
       guard var current = output.take() else { throw closed }
       do throws(BatchError) {
         let result = try body(&current)
-        output = consume current
+        if !isLast { output = consume current }
         return result
       } catch {
         throw error.path == nil ? error.at(target) : error
-      }
-    }
-  }
-
-  /// Uses the file for the last time.
-  private func last(_ body: (inout TemporaryFile) throws(BatchError) -> Void) throws(BatchError) {
-    try output.withLock { output throws(BatchError) in
-      guard var current = output.take() else { throw closed }
-      do throws(BatchError) {
-        try body(&current)
-      } catch {
-        throw error.at(target)
       }
     }
   }

@@ -38,14 +38,7 @@ public final class OutputFile: ResultStream {
 
   /// The same for a program that writes a file outside of its runs or beside them.
   ///
-  /// - Parameters:
-  ///   - path: of the output; a character device or an open pipe is written directly.
-  ///   - isReplacing: whether an existing file is replaced.
-  ///   - isSynced: whether content and name are synced when ``finish()`` returns.
-  ///   - isPrivate: whether only its owner may read it, regardless of the umask.
-  ///   - run: its cancellation ends the wait for a slow reader.
-  ///   - filter: changes what is written to a terminal.
-  /// - Throws: when the name is taken and `isReplacing` is false, or no file can be created in the folder.
+  /// - Parameter run: its cancellation ends the wait for a slow reader.
   public convenience init(
     _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil

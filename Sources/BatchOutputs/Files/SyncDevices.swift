@@ -30,7 +30,8 @@ final class SyncDevices: Sendable {
   func note(_ folder: OpenFolder) {
     ways.withLock { ways in
       guard ways[folder.identity.device] == nil else { return }
-      let isTogether = ways.count < limit && reportsErrors && !Self.isOverlay(folder)
+      // If unknown, it counts as an overlay: each output is synced.
+      let isTogether = ways.count < limit && reportsErrors && folder.isOverlay == false
       ways[folder.identity.device] = isTogether ? .together(folder) : .each
     }
   }
@@ -62,9 +63,4 @@ final class SyncDevices: Sendable {
     guard uname(&names) == 0 else { return "" }
     return withUnsafeBytes(of: &names.release) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
   }()
-
-  private static func isOverlay(_ folder: OpenFolder) -> Bool {
-    // If unknown, it counts as an overlay: each output is synced.
-    folder.isOverlay ?? true
-  }
 }

@@ -37,7 +37,7 @@ struct LinkLedgerTests {
       run = RunContext(observer: problems)
       var options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
       change(&options)
-      outputs = RunOutputs.of(CollectorContext(run), options, calls)
+      outputs = RunOutputs.of(CollectorContext(run).services, options, calls)
       let reports = reports
       collector = TransformCollector(outputs, in: CollectorContext(run)) { reports.record($0.outcome) }
     }

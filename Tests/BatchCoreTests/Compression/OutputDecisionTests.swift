@@ -99,7 +99,7 @@ struct OutputDecisionTests {
       let moment = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
       for (otherPlace, (seconds, nanoseconds)) in moments.enumerated() {
         let other = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
-        #expect(moment.isBefore(other) == (place < otherPlace))
+        #expect((moment < other) == (place < otherPlace))
       }
     }
   }

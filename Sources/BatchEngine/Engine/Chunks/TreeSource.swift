@@ -3,9 +3,12 @@ public struct TreeSource: BatchSource {
   private var walker: TreeWalker
   /// The items to yield instead of a walk.
   private let known: (() -> WalkItem?)?
+  /// As in ``BatchOptions/mostHoles``.
+  private let mostHoles: UInt64
 
-  init(walker: TreeWalker, known: (() -> WalkItem?)? = nil) {
+  init(walker: TreeWalker, mostHoles: UInt64, known: (() -> WalkItem?)? = nil) {
     self.walker = walker
+    self.mostHoles = mostHoles
     self.known = known
   }
 
@@ -17,14 +20,32 @@ public struct TreeSource: BatchSource {
   public var filteredCount: Int { walker.filteredCount }
 
   /// The ranges of a file that have data; nil if it has no holes, or the ranges are unknown.
-  package func dataMap(of record: FileRecord) -> [Range<UInt64>]? { walker.dataMap(of: record) }
+  package func dataMap(of record: FileRecord) -> [Range<UInt64>]? {
+    try? withFile(record) { (descriptor, _) throws(BatchError) in
+      DataMap.read(descriptor, size: UInt64(clamping: record.status.size))
+    }
+  }
 
-  /// The problem of a file with more holes than the options allow; nil if it has fewer.
+  /// The problem of a file with more holes than the options allow; nil if it has fewer. The file is opened only if it may have
+  /// too many.
   ///
   /// - Parameter size: how many of its bytes are to be read; nil for all.
   package func tooManyHoles(_ record: FileRecord, among size: UInt64? = nil) -> Problem? {
-    guard walker.hasTooManyHoles(record, among: size) else { return nil }
-    return Problem(BatchError.tooManyHoles(walker.mostHoles).at(record.path))
+    let size = size ?? UInt64(clamping: record.status.size)
+    guard size - min(size, UInt64(clamping: record.status.allocated)) > mostHoles else { return nil }
+    let found = try? withFile(record) { (descriptor, now) throws(BatchError) in
+      DataMap.hasHoles(descriptor, now, above: mostHoles)
+    }
+    return found == true ? Problem(BatchError.tooManyHoles(mostHoles).at(record.path)) : nil
+  }
+
+  /// Opens a file on the thread of the walk to examine its holes; no content is read.
+  private func withFile<Result>(
+    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try walker.descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
+      try FileReader(calls: calls, by: ReadingRight()).withFile(record, body)
+    }
   }
 
   /// The calls that read the tree.

@@ -25,15 +25,10 @@ package final class LanePool: Sendable {
     /// Operations that have begun so far.
     var turns = 0
     /// Lanes that wait within their operation, and helper threads that wait while the run is suspended.
-    var held: [Held] = []
+    var held: [(turn: Int, signal: DispatchSemaphore)] = []
     var helpers: [DispatchSemaphore] = []
     /// Lanes that wait for tokens or other things that another lane holds.
     var blocked = 0
-  }
-
-  private struct Held {
-    let turn: Int
-    let signal: DispatchSemaphore
   }
 
   private let state = Mutex(State())
@@ -136,7 +131,7 @@ package final class LanePool: Sendable {
       let signal = DispatchSemaphore(value: 0)
       if let turn {
         let place = state.held.firstIndex { $0.turn > turn } ?? state.held.count
-        state.held.insert(Held(turn: turn, signal: signal), at: place)
+        state.held.insert((turn, signal), at: place)
       } else {
         state.helpers.append(signal)
       }

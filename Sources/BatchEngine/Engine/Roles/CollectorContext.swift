@@ -20,15 +20,9 @@ public struct CollectorContext: Sendable {
 
   package var cancellation: Cancellation { run.cancellation }
 
-  /// The number of operations at once.
   package var concurrency: ConcurrencyLimit { run.concurrency }
-
-  /// The system calls that examine outputs and their folders.
   package var calls: any FileSystemCalls { run.calls }
-
-  /// Opens folders with these calls.
   package var folders: FolderOpener { run.folders }
-
   /// Objects that workers and the collector share.
   package var services: RunServices { RunServices(run) }
 
@@ -76,10 +70,20 @@ package struct RunServices: Sendable {
     self.run = run
   }
 
+  package var cancellation: Cancellation { run.cancellation }
+
+  package var folders: FolderOpener { run.folders }
+
   /// The one object of a type in the run, such as the committer of outputs. The first caller creates it.
   package func service<Service: AnyObject & Sendable, Failure: Error>(
     _ make: () throws(Failure) -> Service
   ) throws(Failure) -> Service {
-    try run.service(make)
+    try run.services.withLock { (services) throws(Failure) in
+      let key = ObjectIdentifier(Service.self)
+      if let service = services[key] as? Service { return service }
+      let service = try make()
+      services[key] = service
+      return service
+    }
   }
 }

@@ -10,17 +10,11 @@ package struct SourceContext: Sendable {
   }
 
   package var options: BatchOptions { run.options }
-
   package var cancellation: Cancellation { run.cancellation }
-
+  package var calls: any FileSystemCalls { run.calls }
+  package var folders: FolderOpener { run.folders }
   /// The cancellation check for code that reads on a lane or in a reader.
   package var laneProbe: LaneProbe { LaneProbe(run.cancellation) }
-
-  /// The system calls with which the run examines files.
-  package var calls: any FileSystemCalls { run.calls }
-
-  /// Opens folders with these calls.
-  package var folders: FolderOpener { run.folders }
 
   /// The files below some operands, as ``RunContext/tree(_:options:)``.
   package func tree(_ operands: some Sequence<PathBytes>, options walk: WalkOptions) -> TreeSource {

@@ -53,16 +53,10 @@ public final class WorkerContext {
   /// The limit that ``concurrency`` reads, for code that divides a file among threads.
   package var concurrencyLimit: ConcurrencyLimit { run.concurrency }
 
-  /// The system calls that the run uses to read.
   package var calls: any FileSystemCalls { run.calls }
-
-  /// Opens folders with these calls.
   package var folders: FolderOpener { run.folders }
-
   package var options: BatchOptions { run.options }
-
   package var cancellation: Cancellation { run.cancellation }
-
   /// Objects that workers and the collector share.
   package var services: RunServices { RunServices(run) }
 
@@ -124,8 +118,9 @@ public final class WorkerContext {
     while true {
       try checkCancellation()
       var fatal: BatchError?
+      let outcome: ReadOutcome
       do throws(BatchError) {
-        let outcome = try lane.reader.read(record, into: room, settling: settling) {
+        outcome = try lane.reader.read(record, into: room, settling: settling) {
           (file: borrowing Descriptor, status) throws(BatchError) in
           do throws(BatchError) {
             try opened(file, status)
@@ -143,18 +138,6 @@ public final class WorkerContext {
             throw error
           }
         }
-        if outcome.isStable { return finished(outcome, isCounted) }
-        if attempt < policy.retries(after: .changed) {
-          attempt += 1
-          continue
-        }
-        do throws(BatchError) {
-          try beforeProblem()
-        } catch {
-          fatal = error
-          throw error
-        }
-        return changed(outcome, record, isCounted, keepsShort: keepsShort)
       } catch {
         if let fatal { throw fatal }
         let problem = Problem(error)
@@ -166,6 +149,16 @@ public final class WorkerContext {
         report(problem)
         return nil
       }
+      if outcome.isStable {
+        if isCounted { counters.addDone() }
+        return outcome
+      }
+      guard attempt >= policy.retries(after: .changed) else {
+        attempt += 1
+        continue
+      }
+      try beforeProblem()
+      return changed(outcome, record, isCounted, keepsShort: keepsShort)
     }
   }
 
@@ -235,15 +228,18 @@ public final class WorkerContext {
   ///
   /// - Returns: whether the content is used.
   package func finishChanged(_ path: PathBytes) -> Bool {
-    let error = BatchError(.changed, "changed while it was read", path: path)
+    noteChange("changed while it was read", path, isCounted: true)
+  }
+
+  private func noteChange(_ message: String, _ path: PathBytes, isCounted: Bool) -> Bool {
     let severity = policy.severity(of: .changed)
-    note(Problem(.changed, error), severity)
+    note(Problem(.changed, BatchError(.changed, message, path: path)), severity)
     if severity == .failure {
       counters.addFailed()
       return false
     }
     counters.addChanged()
-    counters.addDone()
+    if isCounted { counters.addDone() }
     return true
   }
 
@@ -321,16 +317,10 @@ public final class WorkerContext {
     problems.append((problem, severity, position: resultCount))
   }
 
-  private func finished(_ outcome: ReadOutcome, _ isCounted: Bool) -> ReadOutcome {
-    if isCounted { counters.addDone() }
-    return outcome
-  }
-
   private func changed(
     _ outcome: ReadOutcome, _ record: FileRecord, _ isCounted: Bool, keepsShort: Bool
   ) -> ReadOutcome? {
-    let severity = policy.severity(of: .changed)
-    if keepsShort, outcome.becameShorter, severity != .failure {
+    if keepsShort, outcome.becameShorter, policy.severity(of: .changed) != .failure {
       let error = BatchError(
         .changed, "became shorter while it was read; what there was of it is kept", path: record.path)
       note(Problem(.changed, error), .failure)
@@ -339,12 +329,6 @@ public final class WorkerContext {
     }
     let message =
       record.isPlanned ? "changed since it was planned, or while it was read" : "changed while it was read"
-    note(Problem(.changed, BatchError(.changed, message, path: record.path)), severity)
-    if severity == .failure {
-      counters.addFailed()
-      return nil
-    }
-    counters.addChanged()
-    return finished(outcome, isCounted)
+    return noteChange(message, record.path, isCounted: isCounted) ? outcome : nil
   }
 }

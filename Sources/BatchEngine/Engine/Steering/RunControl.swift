@@ -1,5 +1,4 @@
 import Dispatch
-import Glibc
 import Synchronization
 
 /// Controls a run by a file (`--control`), which is read again during the run.
@@ -106,12 +105,8 @@ package final class RunControl: Sendable {
 
   /// Nil when the file is missing, for example while it is being replaced.
   private func read() -> [UInt8]? {
-    // Without O_NONBLOCK a FIFO would block the timer forever.
-    let opened = path.withCString {
-      run.calls.open($0, at: AT_FDCWD, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
-    }
-    guard opened >= 0 else { return nil }
-    let file = Descriptor(owning: opened)
+    // Does not wait for the writer of a FIFO, which would block the timer forever.
+    guard let file = try? run.calls.openFile(path, followingLast: true) else { return nil }
     var bytes = [UInt8](repeating: 0, count: Self.largest)
     let count = bytes.withUnsafeMutableBytes { run.calls.read(file.raw, into: $0) }
     return count < 0 ? nil : Array(bytes[..<count])

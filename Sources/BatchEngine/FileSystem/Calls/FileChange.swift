@@ -61,9 +61,7 @@ extension FileSystemCalls {
   }
 
   package func makeFolder(_ name: PathBytes, in folder: Int32 = AT_FDCWD, permissions: UInt32) -> Int32 {
-    name.withCString { name in
-      changed(.makeFolder, .name(name)) { Int(mkdirat(folder, name, permissions)) }
-    }
+    changed(.makeFolder, name) { Int(mkdirat(folder, $0, permissions)) }
   }
 
   /// Creates a FIFO or a device.
@@ -71,59 +69,39 @@ extension FileSystemCalls {
     _ name: PathBytes, in folder: Int32, kind: FileStatus.Kind, permissions: UInt32, major: UInt32,
     minor: UInt32
   ) -> Int32 {
-    name.withCString { name in
-      changed(.makeNode, .name(name)) {
-        Int(clinux_mknodat(folder, name, kind.mode | permissions, major, minor))
-      }
-    }
+    changed(.makeNode, name) { Int(clinux_mknodat(folder, $0, kind.mode | permissions, major, minor)) }
   }
 
   package func makeSymbolicLink(_ name: PathBytes, in folder: Int32, to target: PathBytes) -> Int32 {
-    name.withCString { name in
-      target.withCString { target in
-        changed(.makeSymbolicLink, .name(name)) { Int(symlinkat(target, folder, name)) }
-      }
-    }
+    target.withCString { target in changed(.makeSymbolicLink, name) { Int(symlinkat(target, folder, $0)) } }
   }
 
   /// Creates a hard link in another folder.
   package func link(
     _ old: PathBytes, in folder: Int32, as name: PathBytes, in target: Int32
   ) -> Int32 {
-    name.withCString { name in
-      old.withCString { old in
-        changed(.link, .name(name)) { Int(linkat(folder, old, target, name, 0)) }
-      }
-    }
+    old.withCString { old in changed(.link, name) { Int(linkat(folder, old, target, $0, 0)) } }
   }
 
   /// Gives an open file a name, even if it has none yet.
   package func link(_ file: Int32, as name: PathBytes, in folder: Int32) -> Int32 {
-    name.withCString { name in
-      changed(.link, .name(name)) { Int(clinux_link_descriptor(file, folder, name)) }
-    }
+    changed(.link, name) { Int(clinux_link_descriptor(file, folder, $0)) }
   }
 
   /// Renames, and replaces the file that has the new name.
   package func rename(
     _ old: PathBytes, in folder: Int32, to name: PathBytes, in target: Int32
   ) -> Int32 {
-    name.withCString { name in
-      old.withCString { old in changed(.rename, .name(name)) { Int(renameat(folder, old, target, name)) } }
-    }
+    old.withCString { old in changed(.rename, name) { Int(renameat(folder, old, target, $0)) } }
   }
 
   /// Renames unless the new name exists (`-EEXIST`); atomically if the file system supports that.
   package func renameKeeping(
     _ old: PathBytes, in folder: Int32, to name: PathBytes, in target: Int32
   ) -> Int32 {
-    let refused = name.withCString { name in
-      old.withCString { old in
-        changed(.rename, .name(name)) {
-          Int(
-            clinux_renameat2(folder, old, target, name, UInt32(bitPattern: clinux_rename_noreplace)))
-        }
-      }
+    let flags = UInt32(bitPattern: clinux_rename_noreplace)
+    let refused = old.withCString { old in
+      changed(.rename, name) { Int(clinux_renameat2(folder, old, target, $0, flags)) }
     }
     guard Self.isUnknown(refused) else { return refused }
     // link(2) fails when the name is taken; the old name is removed afterwards.
@@ -134,16 +112,13 @@ extension FileSystemCalls {
     }
     guard Self.isUnknown(linked) || linked == -EPERM || linked == -EMLINK else { return linked }
     // Neither call is supported, for example on FAT: the name is only checked before the rename.
-    var raw = stat()
-    let isTaken = name.withCString { status(of: $0, at: target, followingLinks: false, into: &raw) } == 0
+    let isTaken = (try? status(of: name, in: target)) != nil
     return isTaken ? -EEXIST : rename(old, in: folder, to: name, in: target)
   }
 
   /// Removes the name of a file, or of an empty folder if `isFolder` is true.
   package func remove(_ name: PathBytes, in folder: Int32 = AT_FDCWD, isFolder: Bool = false) -> Int32 {
-    name.withCString { name in
-      changed(.remove, .name(name)) { Int(unlinkat(folder, name, isFolder ? AT_REMOVEDIR : 0)) }
-    }
+    changed(.remove, name) { Int(unlinkat(folder, $0, isFolder ? AT_REMOVEDIR : 0)) }
   }
 
   // MARK: Content
@@ -296,6 +271,12 @@ extension FileSystemCalls {
   package static func unlock(byte: Int64, of file: Int32) { clinux_unlock_byte(file, byte) }
 
   // MARK: Steps
+
+  private func changed(
+    _ change: FileChange, _ name: PathBytes, _ call: (UnsafePointer<CChar>) -> Int
+  ) -> Int32 {
+    name.withCString { name in changed(change, .name(name)) { call(name) } }
+  }
 
   private func changed(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int32 {
     Int32(truncatingIfNeeded: self.change(change, place) { retrying(call) })

@@ -38,7 +38,7 @@ public struct FileStatus: Sendable, Hashable {
   }
 
   /// A time as the file system stores it; seconds may be negative.
-  public struct Time: Sendable, Hashable {
+  public struct Time: Sendable, Hashable, Comparable {
     public let seconds: Int64
     /// 0 to 999,999,999.
     public let nanoseconds: Int32
@@ -46,6 +46,10 @@ public struct FileStatus: Sendable, Hashable {
     public init(seconds: Int64, nanoseconds: Int32) {
       self.seconds = seconds
       self.nanoseconds = nanoseconds
+    }
+
+    public static func < (left: Time, right: Time) -> Bool {
+      (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
     }
 
     /// The current time of the machine's clock.

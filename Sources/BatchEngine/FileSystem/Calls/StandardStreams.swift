@@ -41,9 +41,8 @@ package enum StandardStreams {
 
   /// Whether standard input is a pipe, a socket or a regular file: input that was given on purpose.
   package static var hasInput: Bool {
-    var raw = stat()
-    guard fstat(STDIN_FILENO, &raw) == 0 else { return false }
-    return [.regular, .fifo, .socket].contains(FileStatus(raw).kind)
+    let kind = (try? LinuxCalls().status(of: STDIN_FILENO))?.kind ?? .unknown
+    return [.regular, .fifo, .socket].contains(kind)
   }
 
   /// The width of standard error's terminal in columns; 80 if unknown.
@@ -54,10 +53,8 @@ package enum StandardStreams {
 
   /// The identity of standard output if it is a regular file: a run must not read its own output.
   package static var outputFile: FileIdentity? {
-    var raw = stat()
-    guard fstat(STDOUT_FILENO, &raw) == 0 else { return nil }
-    let status = FileStatus(raw)
-    return status.kind == .regular ? status.identity : nil
+    let status = try? LinuxCalls().status(of: STDOUT_FILENO)
+    return status?.kind == .regular ? status?.identity : nil
   }
 
   /// Whether standard error is the journal stream, which a service manager names as `device:inode`.
@@ -77,15 +74,13 @@ package enum StandardStreams {
 
   /// The identity of the file at a path, following links; nil if there is none.
   package static func identity(of path: PathBytes) -> FileIdentity? {
-    var raw = stat()
-    return path.withCString { stat($0, &raw) } == 0 ? FileStatus(raw).identity : nil
+    (try? path.status(followingLinks: true))?.identity
   }
 
   /// The link count of the file at a path, without following a link as the last name; 0 if there is none.
   package static func linkCount(of path: PathBytes) -> UInt64 {
-    var raw = stat()
-    return path.withCString { lstat($0, &raw) } == 0 && FileStatus(raw).kind == .regular
-      ? FileStatus(raw).linkCount : 0
+    guard let status = try? path.status(), status.kind == .regular else { return 0 }
+    return status.linkCount
   }
 
   /// The numbers of the descriptors.

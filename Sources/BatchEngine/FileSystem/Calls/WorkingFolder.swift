@@ -12,17 +12,17 @@ package enum WorkingFolder {
   }
 
   /// Its path from the root, without links; `/` if unknown.
-  package static var path: PathBytes {
-    guard let current = getcwd(nil, 0) else { return "/" }
-    defer { free(current) }
-    return PathBytes(UnsafeRawBufferPointer(start: current, count: strlen(current)))
-  }
+  package static var path: PathBytes { current ?? "/" }
 
   /// Makes a path absolute in the current working folder. Returns `-` unchanged, and any path if the folder is unknown.
   package static func absolute(_ path: PathBytes) -> PathBytes {
     guard !path.isAbsolute, path != "-" else { return path }
-    guard let current = getcwd(nil, 0) else { return path }
-    defer { free(current) }
-    return PathBytes(UnsafeRawBufferPointer(start: current, count: strlen(current))).appending(path.bytes)
+    return current?.appending(path.bytes) ?? path
+  }
+
+  private static var current: PathBytes? {
+    guard let path = getcwd(nil, 0) else { return nil }
+    defer { free(path) }
+    return PathBytes(UnsafeRawBufferPointer(start: path, count: strlen(path)))
   }
 }

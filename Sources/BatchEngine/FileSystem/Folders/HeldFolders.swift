@@ -148,15 +148,11 @@ package struct FolderPath: Equatable, Sendable {
   }
 
   package static func == (left: FolderPath, right: FolderPath) -> Bool {
-    left.bytes.count == right.bytes.count && left.compare(right, left.bytes.count) == 0
-  }
-
-  private func compare(_ other: FolderPath, _ count: Int) -> Int32 {
-    guard count > 0 else { return 0 }
-    return bytes.withUnsafeBytes { left in
-      other.bytes.withUnsafeBytes { right in
-        guard let left = left.baseAddress, let right = right.baseAddress else { return 0 }
-        return memcmp(left, right, count)
+    guard left.bytes.count == right.bytes.count else { return false }
+    return left.bytes.withUnsafeBytes { first in
+      right.bytes.withUnsafeBytes { second in
+        guard let start = first.baseAddress, let other = second.baseAddress else { return true }
+        return memcmp(start, other, first.count) == 0
       }
     }
   }

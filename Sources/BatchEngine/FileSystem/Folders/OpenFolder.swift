@@ -183,9 +183,7 @@ package final class OpenFolder: Sendable {
   /// - Returns: nil if it cannot be examined.
   func statusOfNew(_ file: Int32, permissions: UInt32) -> FileStatus? {
     if let given = newFiles.withLock({ $0.given }), given.permissions == permissions { return given.status }
-    var raw = stat()
-    guard calls.status(of: file, into: &raw) == 0 else { return nil }
-    let status = FileStatus(raw)
+    guard let status = try? calls.status(of: file) else { return nil }
     newFiles.withLock { $0.given = (permissions, status) }
     return status
   }

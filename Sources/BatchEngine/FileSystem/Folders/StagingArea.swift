@@ -6,15 +6,35 @@ import Synchronization
 ///
 /// Every area is part of ``shared``, the area of the process, which INT and TERM empty.
 package final class StagingArea: Sendable {
+  /// Where a temporary file is.
+  private enum Place: Sendable {
+    case open(OpenFolder)
+    case closed(StagedFolder)
+  }
+
+  private struct Inner {
+    weak var area: StagingArea?
+  }
+
+  private struct State {
+    var places: [TemporaryName: Place] = [:]
+    var inner: [ObjectIdentifier: Inner] = [:]
+  }
+
   /// The area of the process.
-  package static let shared = StagingArea(names: Names(patience: .seconds(1)))
+  package static let shared = StagingArea(in: nil, patience: .seconds(1))
 
-  private let names: Names
   private let parent: StagingArea?
+  private let patience: DispatchTimeInterval
+  private let state = Mutex(State())
+  /// Set with the lock held; read without the lock for each file that is committed.
+  private let closed = Atomic(false)
+  /// Entered while a file is created.
+  private let creation = DispatchGroup()
 
-  private init(names: Names, parent: StagingArea? = nil) {
-    self.names = names
+  private init(in parent: StagingArea?, patience: DispatchTimeInterval) {
     self.parent = parent
+    self.patience = patience
   }
 
   /// An area within another one.
@@ -22,30 +42,44 @@ package final class StagingArea: Sendable {
   /// - Parameter patience: how long ``removeAll()`` waits for files that are being made.
   package convenience init(within parent: StagingArea = .shared, patience: DispatchTimeInterval = .seconds(1))
   {
-    let names = Names(patience: patience)
-    parent.names.adopt(names)
-    self.init(names: names, parent: parent)
+    self.init(in: parent, patience: patience)
+    parent.state.withLock { $0.inner[ObjectIdentifier(self)] = Inner(area: self) }
+    if parent.isClosed { removeAll() }
   }
 
   deinit {
-    names.removeAll(closing: false)
-    parent?.names.abandon(names)
+    clear()
+    parent?.state.withLock { $0.inner[ObjectIdentifier(self)] = nil }
   }
 
   /// Whether ``removeAll()`` was called.
-  package var isClosed: Bool { names.isClosed }
+  package var isClosed: Bool { closed.load(ordering: .acquiring) }
 
   /// Removes every temporary file and refuses new ones: a later request fails as cancelled.
   ///
   /// Called from a thread or a dispatch source, not inside a signal handler. Waits a short time for files that are being
   /// created.
-  package func removeAll() { names.removeAll(closing: true) }
+  package func removeAll() {
+    let inner = state.withLock { state in
+      closed.store(true, ordering: .releasing)
+      return state.inner.values.compactMap(\.area)
+    }
+    _ = creation.wait(timeout: .now() + patience)
+    clear()
+    for area in inner { area.removeAll() }
+  }
 
   /// Removes the existing temporary files; new ones may follow.
-  package func clear() { names.removeAll(closing: false) }
+  package func clear() {
+    let places = state.withLock { state in
+      defer { state.places = [:] }
+      return state.places
+    }
+    Self.unlink(Array(places))
+  }
 
   /// Whether this area has a file with this name.
-  package func contains(_ name: TemporaryName) -> Bool { names.contains(name) }
+  package func contains(_ name: TemporaryName) -> Bool { state.withLock { $0.places[name] != nil } }
 
   /// Records a name and creates the file.
   ///
@@ -54,112 +88,53 @@ package final class StagingArea: Sendable {
   /// - Parameter create: returns a descriptor, or the negative error number.
   /// - Returns: what `create` returned; `-ECANCELED` when the area is closed.
   package func add(_ name: TemporaryName, in folder: OpenFolder, creating create: () -> Int) -> Int {
-    names.add(name, in: folder, creating: create)
+    let isRefused = state.withLock { state in
+      if isClosed { return true }
+      state.places[name] = .open(folder)
+      creation.enter()
+      return false
+    }
+    guard !isRefused else { return Int(-ECANCELED) }
+    defer { creation.leave() }
+    let result = create()
+    let isKept = state.withLock { state in
+      if result < 0 { state.places[name] = nil }
+      return !isClosed
+    }
+    if result >= 0, !isKept { Self.unlink([(name, .open(folder))]) }
+    return result
   }
 
   /// Records that a file and its folder were closed.
   ///
   /// - Parameter reopen: opens the folder again.
   func close(_ name: TemporaryName, reopening reopen: StagedFolder) {
-    names.set(name, .closed(reopen))
+    state.withLock { state in
+      if state.places[name] != nil { state.places[name] = .closed(reopen) }
+    }
   }
 
   /// Removes the record of a name.
   ///
   /// - Parameter unlinking: whether the file is removed too.
   package func remove(_ name: TemporaryName, unlinking: Bool) {
-    guard let place = names.take(name), unlinking else { return }
-    Names.unlink([(name, place)])
+    let place = state.withLock { $0.places.removeValue(forKey: name) }
+    if let place, unlinking { Self.unlink([(name, place)]) }
   }
 
-  /// Where a temporary file is.
-  private enum Place: Sendable {
-    case open(OpenFolder)
-    case closed(StagedFolder)
-  }
-
-  private final class Names: Sendable {
-    private struct State {
-      var places: [TemporaryName: Place] = [:]
-      var inner: [ObjectIdentifier: Names] = [:]
-    }
-
-    private let patience: DispatchTimeInterval
-    private let state = Mutex(State())
-    /// Set with the lock held; read without the lock for each file that is committed.
-    private let closed = Atomic(false)
-    /// Entered while a file is created.
-    private let creation = DispatchGroup()
-
-    init(patience: DispatchTimeInterval) {
-      self.patience = patience
-    }
-
-    var isClosed: Bool { closed.load(ordering: .acquiring) }
-
-    func contains(_ name: TemporaryName) -> Bool { state.withLock { $0.places[name] != nil } }
-
-    func adopt(_ names: Names) {
-      state.withLock { $0.inner[ObjectIdentifier(names)] = names }
-      if isClosed { names.removeAll(closing: true) }
-    }
-
-    func abandon(_ names: Names) { state.withLock { $0.inner[ObjectIdentifier(names)] = nil } }
-
-    func add(_ name: TemporaryName, in folder: OpenFolder, creating create: () -> Int) -> Int {
-      let isRefused = state.withLock { state in
-        if isClosed { return true }
-        state.places[name] = .open(folder)
-        creation.enter()
-        return false
-      }
-      guard !isRefused else { return Int(-ECANCELED) }
-      defer { creation.leave() }
-      let result = create()
-      let isKept = state.withLock { state in
-        if result < 0 { state.places[name] = nil }
-        return !isClosed
-      }
-      if result >= 0, !isKept { Names.unlink([(name, .open(folder))]) }
-      return result
-    }
-
-    func set(_ name: TemporaryName, _ place: Place) {
-      state.withLock { state in
-        if state.places[name] != nil { state.places[name] = place }
+  /// If a file cannot be removed, a later run finds and removes it as stale.
+  private static func unlink(_ files: [(key: TemporaryName, value: Place)]) {
+    // Each closed folder is opened once.
+    var closed: [StagedFolder: [TemporaryName]] = [:]
+    for (name, place) in files {
+      switch place {
+      case .open(let folder): folder.remove(PathBytes(name.bytes), by: CommitRight())
+      case .closed(let folder): closed[folder, default: []].append(name)
       }
     }
-
-    func take(_ name: TemporaryName) -> Place? { state.withLock { $0.places.removeValue(forKey: name) } }
-
-    func removeAll(closing: Bool) {
-      let inner = state.withLock { state in
-        if closing { closed.store(true, ordering: .releasing) }
-        return closing ? Array(state.inner.values) : []
-      }
-      if closing { _ = creation.wait(timeout: .now() + patience) }
-      let places = state.withLock { state in
-        defer { state.places = [:] }
-        return state.places
-      }
-      Names.unlink(Array(places))
-      for names in inner { names.removeAll(closing: true) }
-    }
-
-    /// If a file cannot be removed, a later run finds and removes it as stale.
-    static func unlink(_ files: [(key: TemporaryName, value: Place)]) {
-      // Each closed folder is opened once.
-      var closed: [StagedFolder: [TemporaryName]] = [:]
-      for (name, place) in files {
-        switch place {
-        case .open(let folder): folder.remove(PathBytes(name.bytes), by: CommitRight())
-        case .closed(let folder): closed[folder, default: []].append(name)
-        }
-      }
-      for (place, names) in closed {
-        guard let folder = try? place.open() else { continue }
-        for name in names { folder.remove(PathBytes(name.bytes), by: CommitRight()) }
-      }
+    for (place, names) in closed {
+      guard let folder = try? place.open() else { continue }
+      for name in names { folder.remove(PathBytes(name.bytes), by: CommitRight()) }
     }
   }
 }

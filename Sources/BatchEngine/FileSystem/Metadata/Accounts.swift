@@ -7,49 +7,44 @@ package enum Accounts {
 
   /// The id of a user; nil if the name is unknown.
   package static func user(_ name: UnsafePointer<CChar>) -> UInt32? {
-    lookUp { room, capacity in
-      var record = passwd()
-      var found: UnsafeMutablePointer<passwd>?
-      let result = getpwnam_r(name, &record, room, capacity, &found)
-      return (result, found == nil ? nil : record.pw_uid)
-    }
+    lookUp(passwd(), { getpwnam_r(name, $0, $1, $2, $3) }, value: { $0.pw_uid })
   }
 
   /// The id of a group; nil if the name is unknown.
   package static func group(_ name: UnsafePointer<CChar>) -> UInt32? {
-    lookUp { room, capacity in
-      var record = Glibc.group()
-      var found: UnsafeMutablePointer<Glibc.group>?
-      let result = getgrnam_r(name, &record, room, capacity, &found)
-      return (result, found == nil ? nil : record.gr_gid)
-    }
+    lookUp(Glibc.group(), { getgrnam_r(name, $0, $1, $2, $3) }, value: { $0.gr_gid })
   }
 
   /// The name of a user; nil if the id has none.
   package static func name(ofUser id: UInt32) -> [UInt8]? {
-    lookUp { room, capacity in
-      var record = passwd()
-      var found: UnsafeMutablePointer<passwd>?
-      let result = getpwuid_r(id, &record, room, capacity, &found)
-      return (result, found == nil ? nil : bytes(record.pw_name))
-    }
+    lookUp(passwd(), { getpwuid_r(id, $0, $1, $2, $3) }, value: { bytes($0.pw_name) })
   }
 
   /// The name of a group; nil if the id has none.
   package static func name(ofGroup id: UInt32) -> [UInt8]? {
-    lookUp { room, capacity in
-      var record = Glibc.group()
-      var found: UnsafeMutablePointer<Glibc.group>?
-      let result = getgrgid_r(id, &record, room, capacity, &found)
-      return (result, found == nil ? nil : bytes(record.gr_name))
-    }
+    lookUp(Glibc.group(), { getgrgid_r(id, $0, $1, $2, $3) }, value: { bytes($0.gr_name) })
   }
 
   /// Retries with a larger buffer while the record does not fit.
-  private static func lookUp<Value>(_ call: (UnsafeMutablePointer<CChar>, Int) -> (Int32, Value?)) -> Value? {
+  ///
+  /// - Parameters:
+  ///   - empty: receives the record.
+  ///   - call: gets the record, the buffer for its text, and where to store the address of a record that was found.
+  private static func lookUp<Record, Value>(
+    _ empty: Record,
+    _ call: (
+      UnsafeMutablePointer<Record>, UnsafeMutablePointer<CChar>, Int,
+      UnsafeMutablePointer<UnsafeMutablePointer<Record>?>
+    ) -> Int32,
+    value: (Record) -> Value?
+  ) -> Value? {
     for capacity in capacities {
+      var record = empty
+      var found: UnsafeMutablePointer<Record>?
       let (result, value) = withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) {
-        $0.baseAddress.map { call($0, capacity) } ?? (ENOMEM, nil)
+        guard let text = $0.baseAddress else { return (ENOMEM, nil as Value?) }
+        let result = call(&record, text, capacity, &found)
+        return (result, found == nil ? nil : value(record))
       }
       if result != ERANGE { return value }
     }

@@ -56,8 +56,8 @@ package final class ChangeSettling: Sendable {
     let now = self.now()
     let changed = status.statusChanged
     // Another change could get the same time.
-    if changed.isLater(than: now.earlier(by: Self.step)) { return false }
-    guard let descriptor, changed.isLater(than: now.earlier(by: Self.writeBack)) else { return true }
+    if changed > now.earlier(by: Self.step) { return false }
+    guard let descriptor, changed > now.earlier(by: Self.writeBack) else { return true }
     let device = status.identity.device
     let fileSystem = fileSystem(device, of: descriptor)
     guard fileSystem.isSyncable else { return false }
@@ -67,14 +67,14 @@ package final class ChangeSettling: Sendable {
         state.syncedFiles += 1
         return nil
       }
-      if let synced = state.fileSystems[device]?.synced { return !changed.isLater(than: synced) }
+      if let synced = state.fileSystems[device]?.synced { return changed <= synced }
       let moment = self.now().earlier(by: Self.step)
       guard calls.syncFileSystem(of: descriptor) == 0 else {
         state.fileSystems[device]?.isSyncable = false
         return false
       }
       state.fileSystems[device]?.synced = moment
-      return !changed.isLater(than: moment)
+      return changed <= moment
     }
     return isSynced ?? (calls.syncContent(of: descriptor) == 0)
   }
@@ -93,10 +93,6 @@ package final class ChangeSettling: Sendable {
 }
 
 extension FileStatus.Time {
-  package func isLater(than other: FileStatus.Time) -> Bool {
-    (seconds, nanoseconds) > (other.seconds, other.nanoseconds)
-  }
-
   fileprivate func earlier(by seconds: Int64) -> FileStatus.Time {
     let (earlier, isOverflow) = self.seconds.subtractingReportingOverflow(seconds)
     return FileStatus.Time(seconds: isOverflow ? .min : earlier, nanoseconds: nanoseconds)

@@ -260,15 +260,8 @@ package final class FileReader {
     // For files without a known size the limit does not apply.
     if limit >= Self.overlapThreshold, limit < .max {
       try overlapped.read(file, limit: limit, consume: consume)
-    } else {
-      try readInTurn(file, limit: limit, consume: consume)
+      return
     }
-  }
-
-  private func readInTurn(
-    _ file: borrowing Descriptor, limit: Int64,
-    consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
-  ) throws(BatchError) {
     var remaining = limit
     while remaining > 0 {
       let wanted = Int(min(remaining, Int64(buffer.count)))
@@ -282,14 +275,14 @@ package final class FileReader {
 
   // MARK: Opening
 
-  private static func flags(for record: FileRecord) -> Int32 {
-    // Without O_NONBLOCK a FIFO that replaced the file would block the lane forever.
-    O_RDONLY | O_NONBLOCK | O_NOCTTY | (record.followsLinks ? 0 : O_NOFOLLOW)
+  private func open(_ record: FileRecord) throws(BatchError) -> Descriptor {
+    try open(record, in: try descriptor(of: record.directory))
   }
 
-  private func open(_ record: FileRecord) throws(BatchError) -> Descriptor {
-    let directory = try descriptor(of: record.directory)
-    let result = record.withName { calls.open($0, at: directory, flags: Self.flags(for: record)) }
+  private func open(_ record: FileRecord, in folder: Int32) throws(BatchError) -> Descriptor {
+    // Without O_NONBLOCK a FIFO that replaced the file would block the lane forever.
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (record.followsLinks ? 0 : O_NOFOLLOW)
+    let result = record.withName { calls.open($0, at: folder, flags: flags) }
     guard result >= 0 else { throw Self.failure(of: -result, record) }
     return Descriptor(owning: result)
   }
@@ -307,9 +300,7 @@ package final class FileReader {
     _ = Glibc.close(number)
     closeFolder()
     let folder = try openFolderExactly(of: record)
-    let result = record.withName { calls.open($0, at: folder.raw, flags: Self.flags(for: record)) }
-    guard result >= 0 else { throw Self.failure(of: -result, record) }
-    return Descriptor(owning: result)
+    return try open(record, in: folder.raw)
   }
 
   private func openFolderExactly(of record: FileRecord) throws(BatchError) -> Descriptor {

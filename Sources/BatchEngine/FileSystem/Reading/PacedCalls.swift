@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 
@@ -23,7 +24,7 @@ package final class PacedCalls: FileSystemCalls {
   ///   - sleep: sleeps for this many seconds.
   init(
     _ calls: any FileSystemCalls, bytesPerSecond: Int64, cancellation: Cancellation,
-    now: @escaping @Sendable () -> Double = PacedCalls.monotonicSeconds,
+    now: @escaping @Sendable () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 },
     sleep: @escaping @Sendable (Double) -> Void = { usleep(UInt32($0 * 1_000_000)) }
   ) {
     self.calls = calls
@@ -31,12 +32,6 @@ package final class PacedCalls: FileSystemCalls {
     self.cancellation = cancellation
     self.now = now
     self.sleep = sleep
-  }
-
-  private static func monotonicSeconds() -> Double {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
   package func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {

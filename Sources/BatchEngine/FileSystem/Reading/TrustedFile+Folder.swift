@@ -69,15 +69,4 @@ extension TrustedFile {
     if !isLast, status.mode & S_ISVTX != 0, isTrusted(owner: status.owner) { return }
     if let reason = distrust(of: status) { throw Self.refusal(reason, path) }
   }
-
-  private static func refusal(_ reason: String, _ path: PathBytes) -> BatchError {
-    BatchError(.unreadable, "is refused, since \(reason)", path: path)
-  }
-
-  private func status(of path: PathBytes) throws(BatchError) -> FileStatus {
-    var raw = stat()
-    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw) }
-    guard result == 0 else { throw .syscall("read the status", errno: -result, path: path) }
-    return FileStatus(raw)
-  }
 }

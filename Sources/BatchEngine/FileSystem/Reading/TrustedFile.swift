@@ -26,11 +26,11 @@ package struct TrustedFile {
     do { status = try calls.status(of: file) } catch { throw error.at(path) }
     guard status.kind == .regular else { throw BatchError(.malformed, "is not a regular file", path: path) }
     if let reason = distrust(of: status) {
-      throw BatchError(.unreadable, "is refused, since \(reason)", path: path)
+      throw Self.refusal(reason, path)
     }
     for folder in [path.parent, try target(of: path).parent] {
-      if let reason = distrust(of: try folderStatus(folder)) {
-        throw BatchError(.unreadable, "is refused, since \(reason)", path: folder)
+      if let reason = distrust(of: try self.status(of: folder, followingLinks: true)) {
+        throw Self.refusal(reason, folder)
       }
     }
     do { return try content(of: file) } catch { throw error.at(path) }
@@ -44,20 +44,25 @@ package struct TrustedFile {
 
   func isTrusted(owner: UInt32) -> Bool { owner == 0 || owner == user }
 
-  private func folderStatus(_ path: PathBytes) throws(BatchError) -> FileStatus {
-    var raw = stat()
-    let result = path.withCString { calls.status(of: $0, at: AT_FDCWD, followingLinks: true, into: &raw) }
-    guard result == 0 else { throw .syscall("read the status", errno: -result, path: path) }
-    return FileStatus(raw)
+  func status(of path: PathBytes, followingLinks: Bool = false) throws(BatchError) -> FileStatus {
+    do throws(BatchError) {
+      return try calls.status(of: path, followingLinks: followingLinks)
+    } catch {
+      throw .syscall("read the status", errno: error.errno, path: path)
+    }
+  }
+
+  static func refusal(_ reason: String, _ path: PathBytes) -> BatchError {
+    BatchError(.unreadable, "is refused, since \(reason)", path: path)
   }
 
   /// The path with all links resolved.
   private func target(of path: PathBytes) throws(BatchError) -> PathBytes {
-    guard let resolved = path.withCString({ realpath($0, nil) }) else {
-      throw .syscall("resolve", errno: errno, path: path)
+    do throws(BatchError) {
+      return try path.resolved()
+    } catch {
+      throw .syscall("resolve", errno: error.errno, path: path)
     }
-    defer { free(resolved) }
-    return PathBytes(UnsafeRawBufferPointer(start: resolved, count: strlen(resolved)))
   }
 
   private static let limit = 1 << 20

@@ -26,9 +26,7 @@ public struct Problem: Sendable, Hashable {
     self.error = error
     self.kind = kind
   }
-}
 
-extension Problem {
   /// The class that the code of an error belongs to.
   public init(_ error: BatchError) {
     let event: Event =

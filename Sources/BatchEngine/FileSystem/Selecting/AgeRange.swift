@@ -13,14 +13,10 @@ public struct AgeRange: Sendable, Hashable {
   /// Whether no time can be within both bounds.
   public var isEmpty: Bool {
     guard let before, let after else { return false }
-    return !Self.precedes(after, before)
+    return after >= before
   }
 
   package func contains(_ time: FileStatus.Time) -> Bool {
-    (before.map { Self.precedes(time, $0) } ?? true) && (after.map { Self.precedes($0, time) } ?? true)
-  }
-
-  private static func precedes(_ first: FileStatus.Time, _ second: FileStatus.Time) -> Bool {
-    (first.seconds, first.nanoseconds) < (second.seconds, second.nanoseconds)
+    (before.map { time < $0 } ?? true) && (after.map { time > $0 } ?? true)
   }
 }

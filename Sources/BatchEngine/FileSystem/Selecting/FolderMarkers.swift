@@ -1,5 +1,3 @@
-import Glibc
-
 /// Reads the small files in a folder that decide how the rest of it is treated.
 struct FolderMarkers: Sendable {
   /// A larger file is not read as an ignore file.
@@ -25,12 +23,7 @@ struct FolderMarkers: Sendable {
   private func read(
     _ name: PathBytes, at folder: borrowing Descriptor, atMost limit: Int64, length: Int = .max
   ) -> [UInt8]? {
-    let directory = folder.raw
-    let number = name.withCString {
-      calls.open($0, at: directory, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
-    }
-    guard number >= 0 else { return nil }
-    let file = Descriptor(owning: number)
+    guard let file = try? calls.openFile(name, in: folder.raw, followingLast: false) else { return nil }
     guard let status = try? calls.status(of: file), status.kind == .regular, status.size <= limit else {
       return nil
     }

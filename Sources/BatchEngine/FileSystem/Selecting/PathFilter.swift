@@ -41,12 +41,6 @@ public struct PathFilter: Sendable {
     let number: Int
   }
 
-  /// The rules below one operand.
-  private struct OperandRules: Sendable {
-    let operand: [UInt8]
-    let rules: [CompiledRule]
-  }
-
   /// State that copies of a filter share.
   private final class Shared: Sendable {
     let given: [GivenRule]
@@ -54,7 +48,7 @@ public struct PathFilter: Sendable {
     /// The patterns of rules with slashes, by index in `rules`.
     let paths: [Int: OperandPattern]
     /// The rules for the last operand.
-    let last = Mutex<OperandRules?>(nil)
+    let last = Mutex<(operand: [UInt8], rules: [CompiledRule])?>(nil)
 
     init(_ given: [GivenRule], _ paths: [Int: OperandPattern]) {
       self.given = given
@@ -130,7 +124,7 @@ public struct PathFilter: Sendable {
     filter.rules = shared.last.withLock { last in
       if let last, operand.elementsEqual(last.operand) { return last.rules }
       let expanded = expanded(shared.paths, below: PathBytes(operand))
-      last = OperandRules(operand: Array(operand), rules: expanded)
+      last = (Array(operand), expanded)
       return expanded
     }
     return filter

@@ -25,36 +25,19 @@ final class FolderReadAhead: Sendable {
     }
   }
 
-  private enum Width {
-    case fixed(Int)
-    case following(ConcurrencyLimit)
-  }
-
   private let state = Mutex(State())
-  private let widest: Width
+  private let width: @Sendable () -> Int
 
-  /// - Parameter width: how many folders are scanned at once; 0 disables read-ahead.
-  init(width: Int) {
-    widest = .fixed(width)
-  }
-
-  /// Scans more folders at once if more operations run at once.
-  init(following concurrency: ConcurrencyLimit) {
-    widest = .following(concurrency)
-  }
-
-  private var width: Int {
-    switch widest {
-    case .fixed(let width): width
-    case .following(let concurrency): WalkOptions.readAhead(concurrency: concurrency.current)
-    }
+  /// - Parameter width: how many folders are scanned at once; 0 disables read-ahead. Read each time, because it may change.
+  init(width: @escaping @autoclosure @Sendable () -> Int) {
+    self.width = width
   }
 
   /// Accepts a folder for scanning, if there is room.
   ///
   /// - Returns: whether it was accepted; then the walk calls ``retire()`` when it has used the folder.
   func offer(_ task: FolderTask) -> Bool {
-    let width = self.width
+    let width = self.width()
     let (isTaken, lane) = state.withLock { state -> (Bool, DispatchQueue?) in
       guard state.outstanding < Self.limit, !state.isClosed, width > 0 else { return (false, nil) }
       // Folders that the walk has already used stay in the list until a queue removes them.
@@ -87,7 +70,7 @@ final class FolderReadAhead: Sendable {
 
   /// The next folder for a queue; nil makes it idle.
   private func next(for lane: DispatchQueue) -> FolderTask? {
-    let width = self.width
+    let width = self.width()
     return state.withLock { state in
       guard state.count <= width else {
         state.count -= 1

@@ -68,27 +68,28 @@ struct FolderScanner: Sendable {
     let descriptor: Descriptor
     let directory: DirectoryPath
     let status: FileStatus
+
+    init(_ descriptor: consuming Descriptor, _ listed: DirectoryPath, _ calls: any FileSystemCalls)
+      throws(BatchError)
+    {
+      status = try calls.status(of: descriptor)
+      directory = listed.identified(as: status.identity)
+      self.descriptor = descriptor
+    }
   }
 
   private func open(_ directory: DirectoryPath) throws(BatchError) -> OpenFolder {
     let opener = FolderOpener(calls: calls)
     let mayFollow = options.followsLinks || directory.depth == 0
     do throws(BatchError) {
-      let descriptor = try opener.open(directory, followingLast: mayFollow)
-      let status = try calls.status(of: descriptor)
-      if mayFollow || status.identity == directory.identity {
-        return OpenFolder(
-          descriptor: descriptor, directory: directory.identified(as: status.identity), status: status)
-      }
+      let folder = try OpenFolder(opener.open(directory, followingLast: mayFollow), directory, calls)
+      if mayFollow || folder.status.identity == directory.identity { return folder }
     } catch {
       throw classify(error, of: directory)
     }
     do throws(BatchError) {
       // Either a mount point, or a name on the way that was replaced by a link: opening name by name distinguishes them.
-      let descriptor = try opener.openBelowOperand(directory)
-      let status = try calls.status(of: descriptor)
-      return OpenFolder(
-        descriptor: descriptor, directory: directory.identified(as: status.identity), status: status)
+      return try OpenFolder(opener.openBelowOperand(directory), directory, calls)
     } catch {
       throw classify(error, of: directory)
     }

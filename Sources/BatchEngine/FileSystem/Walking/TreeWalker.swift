@@ -39,8 +39,6 @@ package struct TreeWalker {
   private var rootDevice: UInt64 = 0
   /// How many paths the options left out so far; a folder that is left out counts as one.
   package private(set) var filteredCount = 0
-  /// As in ``BatchOptions/mostHoles``.
-  var mostHoles: UInt64 = .max
 
   /// - Parameter operands: the paths to walk; `-` is standard input. The next one is requested when the walk reaches it.
   init(
@@ -49,8 +47,8 @@ package struct TreeWalker {
   ) {
     self.concurrency = concurrency
     scanner = FolderScanner(calls: calls, options: options, descriptors: descriptors)
-    readAhead =
-      options.readAhead.map { FolderReadAhead(width: $0) } ?? FolderReadAhead(following: concurrency)
+    readAhead = FolderReadAhead(
+      width: options.readAhead ?? WalkOptions.readAhead(concurrency: concurrency.current))
     pace = ScanPace(options.readAheadThreshold * 2 / concurrency.current)
     self.operands = AnyIterator(operands.makeIterator())
   }
@@ -73,33 +71,6 @@ package struct TreeWalker {
   package var calls: any FileSystemCalls { scanner.calls }
 
   package var descriptors: DescriptorBudget { scanner.descriptors }
-
-  /// The ranges of a file that have data; nil if it has no holes, or the ranges are unknown.
-  package func dataMap(of record: FileRecord) -> [Range<UInt64>]? {
-    try? withFile(record) { (descriptor, _) throws(BatchError) in
-      DataMap.read(descriptor, size: UInt64(clamping: record.status.size))
-    }
-  }
-
-  /// Opens a file on the thread of the walk to examine its holes; no content is read.
-  private func withFile<Result>(
-    _ record: FileRecord, _ body: (Int32, FileStatus) throws(BatchError) -> Result
-  ) throws(BatchError) -> Result {
-    try scanner.descriptors.withDescriptors(DescriptorBudget.tokensToRead) { () throws(BatchError) in
-      try FileReader(calls: scanner.calls, by: ReadingRight()).withFile(record, body)
-    }
-  }
-
-  /// Whether a file has more holes than the limit; the file is opened only if that is likely.
-  package func hasTooManyHoles(_ record: FileRecord, among size: UInt64?) -> Bool {
-    let size = size ?? UInt64(clamping: record.status.size)
-    let unallocated = size - min(size, UInt64(clamping: record.status.allocated))
-    guard unallocated > mostHoles else { return false }
-    let found = try? withFile(record) { (descriptor, now) throws(BatchError) in
-      DataMap.hasHoles(descriptor, now, above: mostHoles)
-    }
-    return found ?? false
-  }
 
   // MARK: Operands
 
@@ -125,13 +96,9 @@ package struct TreeWalker {
 
   /// An operand that is a symbolic link, if links are yielded as links.
   private mutating func linkOperand(_ operand: PathBytes) -> WalkItem? {
-    guard scanner.options.takesEverything, !scanner.options.followsLinks else { return nil }
-    var raw = stat()
-    let result = operand.withCString {
-      scanner.calls.status(of: $0, at: AT_FDCWD, followingLinks: false, into: &raw)
-    }
-    let status = FileStatus(raw)
-    guard result == 0, status.kind == .symbolicLink else { return nil }
+    guard scanner.options.takesEverything, !scanner.options.followsLinks,
+      let status = try? scanner.calls.status(of: operand), status.kind == .symbolicLink
+    else { return nil }
     return fileOperand(operand, status, followsLinks: false)
   }
 

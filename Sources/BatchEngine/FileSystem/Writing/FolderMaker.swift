@@ -18,16 +18,13 @@ package struct FolderMaker {
   /// - Throws: `unwritable` with the folder's path.
   @discardableResult
   package func make(_ folder: PathBytes, permissions: UInt32 = 0o777) throws(BatchError) -> Bool {
+    if let isNew = try? make(one: folder, permissions) { return isNew }
     var isNew = false
-    if make(one: folder, permissions, &isNew) == 0 { return isNew }
     var path = [UInt8]()
     for (index, name) in folder.bytes.split(separator: UInt8(ascii: "/")).enumerated() {
       if index > 0 || folder.isAbsolute { path.append(UInt8(ascii: "/")) }
       path += name
-      let failed = make(one: PathBytes(path), permissions, &isNew)
-      guard failed == 0 else {
-        throw BatchError.syscall("make the folder", errno: failed, path: PathBytes(path)).recoded(.unwritable)
-      }
+      isNew = try make(one: PathBytes(path), permissions)
     }
     return isNew
   }
@@ -36,11 +33,7 @@ package struct FolderMaker {
   ///
   /// - Throws: `unwritable` with the folder's path.
   package func makeLast(_ folder: PathBytes) throws(BatchError) {
-    var isNew = false
-    let failed = make(one: folder, 0o777, &isNew)
-    guard failed == 0 else {
-      throw BatchError.syscall("make the folder", errno: failed, path: folder).recoded(.unwritable)
-    }
+    _ = try make(one: folder, 0o777)
   }
 
   /// Refuses a folder that ``makeLast(_:)`` would refuse; creates nothing.
@@ -58,17 +51,24 @@ package struct FolderMaker {
         faccessat(AT_FDCWD, $0, W_OK | X_OK, AT_EACCESS) == 0 ? 0 : errno
       }
     }
-    guard failed == 0 else {
-      throw BatchError.syscall("make the folder", errno: failed, path: folder).recoded(.unwritable)
-    }
+    try Self.check(failed, folder)
   }
 
-  /// - Returns: 0 when the folder exists, or the error number.
-  private func make(one folder: PathBytes, _ permissions: UInt32, _ isNew: inout Bool) -> Int32 {
+  /// - Returns: whether this call created the folder; false if it exists.
+  private func make(one folder: PathBytes, _ permissions: UInt32) throws(BatchError) -> Bool {
     let failed = -calls.makeFolder(folder, permissions: permissions)
-    isNew = failed == 0
-    if isNew, isSynced { return calls.syncFolder(folder.parent) }
-    guard failed == EEXIST else { return failed }
-    return (try? calls.status(of: folder, followingLinks: true))?.kind == .directory ? 0 : ENOTDIR
+    if failed == 0, isSynced { try Self.check(calls.syncFolder(folder.parent), folder) }
+    guard failed == EEXIST else {
+      try Self.check(failed, folder)
+      return true
+    }
+    let kind = (try? calls.status(of: folder, followingLinks: true))?.kind
+    try Self.check(kind == .directory ? 0 : ENOTDIR, folder)
+    return false
+  }
+
+  private static func check(_ failed: Int32, _ folder: PathBytes) throws(BatchError) {
+    guard failed != 0 else { return }
+    throw BatchError.syscall("make the folder", errno: failed, path: folder).recoded(.unwritable)
   }
 }

@@ -97,17 +97,13 @@ package enum StaleTemporaries {
     guard status.kind == .regular, status.owner == geteuid() || geteuid() == 0 else { return false }
     guard calls.lock(file.raw) == 0 else { return false }
     let (age, overflow) = Int64(time(nil)).subtractingReportingOverflow(status.modified.seconds)
-    guard isStale(name, age: overflow ? 0 : age, isShared: mayBeShared(status)) else { return false }
+    // File systems without a block device, such as network file systems, have the major number 0.
+    let isShared = DeviceNumber(status.identity.device).major == 0
+    guard isStale(name, age: overflow ? 0 : age, isShared: isShared) else { return false }
     // While the lock is held, only the owner of the name could have renamed the file.
     guard try folder.look(at: fileName)?.identity == status.identity else { return false }
     let failed = folder.remove(fileName, by: CommitRight())
     guard failed == 0 else { throw .syscall("remove a temporary file", errno: failed, path: path) }
     return true
-  }
-
-  /// File systems without a block device, such as network file systems, have the major number 0.
-  private static func mayBeShared(_ status: FileStatus) -> Bool {
-    let device = status.identity.device
-    return (device >> 8) & 0xfff | (device >> 32) & ~0xfff == 0
   }
 }

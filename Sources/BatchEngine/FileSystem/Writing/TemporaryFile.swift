@@ -96,10 +96,9 @@ package struct TemporaryFile: ~Copyable, Sendable {
   ///
   /// - Returns: its status; nil when another run holds the lock or removed the file.
   private static func lock(_ file: Int32, _ calls: any FileSystemCalls) -> FileStatus? {
-    var raw = stat()
-    guard calls.lock(file) != -EWOULDBLOCK, calls.status(of: file, into: &raw) == 0, raw.st_nlink > 0
+    guard calls.lock(file) != -EWOULDBLOCK, let status = try? calls.status(of: file), status.linkCount > 0
     else { return nil }
-    return FileStatus(raw)
+    return status
   }
 
   // MARK: Content
@@ -112,7 +111,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
     }
   }
 
-  package var identity: FileIdentity? { status?.identity }
+  package var identity: FileIdentity? { (try? calls.status(of: raw))?.identity }
 
   /// Bytes written so far.
   ///
@@ -121,11 +120,6 @@ package struct TemporaryFile: ~Copyable, Sendable {
     var status = stat()
     try check(calls.status(of: raw, into: &status), "look at")
     return Int64(status.st_size)
-  }
-
-  private var status: FileStatus? {
-    var raw = stat()
-    return calls.status(of: self.raw, into: &raw) == 0 ? FileStatus(raw) : nil
   }
 
   /// Appends all bytes.

@@ -88,12 +88,6 @@ package struct TreeRemoval {
     return calls.setMode(of: place.raw, to: 0o700, isPlace: true) == 0
   }
 
-  private func isFolder(_ name: PathBytes, in folder: Int32) -> Bool {
-    var raw = stat()
-    return name.withCString { calls.status(of: $0, at: folder, followingLinks: false, into: &raw) } == 0
-      && FileStatus(raw).kind == .directory
-  }
-
   /// - Returns: nil when `body` was called for all entries, otherwise the error number.
   private func forEachEntry(of folder: Int32, _ body: (PathBytes) -> Void) -> Int32? {
     // A new descriptor starts at the first entry.
@@ -113,7 +107,7 @@ package struct TreeRemoval {
   /// - Parameter count: of the new names that were used so far.
   /// - Returns: whether it is a folder and was moved.
   private func move(_ name: PathBytes, from folder: Int32, to top: Int32, _ count: inout Int) -> Bool {
-    guard isFolder(name, in: folder) else { return false }
+    guard (try? calls.status(of: name, in: folder))?.kind == .directory else { return false }
     while true {
       let new = PathBytes(".moved-\(count)")
       count += 1

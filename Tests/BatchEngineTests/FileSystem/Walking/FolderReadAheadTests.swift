@@ -126,7 +126,7 @@ import Testing
       calls.on(.readEntries, PathBytes("wide\(number)"), turns: 1...1, .before { everybody.arrive() })
     }
     let concurrency = ConcurrencyLimit(1)
-    let readAhead = FolderReadAhead(following: concurrency)
+    let readAhead = FolderReadAhead(width: WalkOptions.readAhead(concurrency: concurrency.current))
     concurrency.set(6)
     let tasks = try (0..<6).map { try task(PathBytes("wide\($0)")) }
     for task in tasks { #expect(readAhead.offer(task)) }
