@@ -12,7 +12,6 @@ final class LinkLedger {
     var outcome: OutputOutcome?
     /// The inode of its output.
     var output: FileIdentity?
-    /// Whether the output is an uncompressed copy.
     var isCopy = false
     /// If the file may be removed: its names whose outputs are safe.
     var names: [FileRecord] = []

@@ -9,7 +9,6 @@ package final class LinkedSource: Sendable {
   package let output: FileIdentity?
   /// Whether the output was read back and compared.
   package let isProved: Bool
-  /// Whether the output is an uncompressed copy.
   package let isCopy: Bool
 
   private init(

@@ -9,7 +9,6 @@ import var Glibc.ENOTDIR
 /// inode. A new folder is private to its owner until ``finish()``; then group and others get no more rights than in the
 /// source's folder. An existing folder that gives them more rights is restricted first.
 final class MirroredFolders: Sendable {
-  /// One folder below the root.
   private struct Known {
     let identity: FileIdentity
     /// The final metadata of a folder that was created here.

@@ -58,7 +58,6 @@ package final class OutputCollector<Report: OutputReport> {
     waiting.append(.report(report))
   }
 
-  /// Adds a source with a staged output.
   package func add(_ report: Report, _ output: StagedOutput) { waiting.append(row(report, output)) }
 
   private func row(_ report: Report, _ output: StagedOutput) -> Waiting {
@@ -67,7 +66,6 @@ package final class OutputCollector<Report: OutputReport> {
     return .output(report, output.id, source)
   }
 
-  /// Adds a further name of a source.
   package func add(_ name: HardLinkItem, _ decision: OutputDecision) throws(BatchError) {
     if isKept(name.record.status.identity) {
       waiting.append(.nameOfKept(name, decision))

@@ -74,7 +74,6 @@ package enum OutputDecision: Sendable, Hashable {
         .invalid, "is newer than its source and stays", path: target, remedy: .replaceOutput))
   }
 
-  /// Whether the output is written.
   package var isWritten: Bool {
     switch self {
     case .write, .rewrite: true

@@ -14,7 +14,6 @@ package enum OutputOutcome: Sendable, Hashable {
   /// A dry run found that an output would be written; the size of the source, or 0 for a further name.
   case planned(target: PathBytes, size: Int64)
 
-  /// Whether the output is an uncompressed copy.
   var isCopy: Bool { if case .copied = self { true } else { false } }
 
   /// The reason under which a source without its own output counts as skipped.

@@ -33,7 +33,6 @@ package final class RunOutputs: Sendable {
     cancellation.onCancel { [weak self] in self?.release(0) }
   }
 
-  /// The outputs of a run.
   package static func of(
     _ services: RunServices, _ options: OutputOptions, _ commits: any CommitCalls
   ) -> RunOutputs {

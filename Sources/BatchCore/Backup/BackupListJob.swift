@@ -1,11 +1,11 @@
 import BatchEngine
 
 /// Lists the files that a backup would archive, and writes nothing. Files are read only if the options require that for all.
-package struct BackupListJob: BatchJob {
+package struct BackupListJob: RowJob {
   package typealias Item = BackupItem
 
   private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
-  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+  package let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - render: appends the row of a path; called on many threads at once.
@@ -36,10 +36,6 @@ package struct BackupListJob: BatchJob {
         if digest == before.digest { context.skip(.upToDate) } else { add(entry, context, &output) }
       }
     }
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
-    RowCollector(output)
   }
 
   private func add(_ entry: SnapshotEntry, _ context: WorkerContext, _ output: inout ResultRows) {

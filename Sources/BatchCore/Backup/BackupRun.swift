@@ -1,7 +1,6 @@
 import BatchEngine
 import BatchOutputs
 
-/// The options of a backup.
 package struct BackupOptions: Sendable {
   package var archive = ArchiveOptions(format: .tarZstandard)
   /// One of this many snapshots is a full one.

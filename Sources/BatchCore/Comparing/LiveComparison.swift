@@ -31,8 +31,6 @@ final class LiveComparison {
   }
 
   /// Compares the record of one path. A regular file is read if a digest is recorded and the size is equal.
-  ///
-  /// - Throws: an error that ends the run.
   func compare(_ record: RecordedPath, in context: WorkerContext) throws(BatchError) -> Outcome {
     let place: RelativePath
     let found: LiveTree.Found?
@@ -65,7 +63,6 @@ final class LiveComparison {
   /// Creates a record of the file at a place. If the file cannot be read, that is reported and the record has no digest.
   ///
   /// - Returns: nil if the path is gone or cannot be examined, which has been reported, and for a kind that no archive can contain.
-  /// - Throws: an error that ends the run.
   func record(
     at place: RelativePath, _ algorithm: DigestAlgorithm, in context: WorkerContext
   ) throws(BatchError) -> (record: RecordedPath, identity: FileIdentity, linkCount: UInt64)? {

@@ -2,7 +2,7 @@ import BatchEngine
 import BatchOutputs
 
 /// Decodes compressed files to test whether they are undamaged, and writes nothing.
-package struct TestJob: BatchJob {
+package struct TestJob: RowJob {
   package typealias Item = WalkItem
 
   /// The result for one file.
@@ -18,7 +18,7 @@ package struct TestJob: BatchJob {
 
   private let options: DecoderOptions
   private let parts = PartBudget()
-  private let output: @Sendable ([Finding]) throws(BatchError) -> Void
+  package let output: @Sendable ([Finding]) throws(BatchError) -> Void
 
   /// - Parameter output: receives the finding about each compressed file, in tree order.
   package init(
@@ -33,10 +33,6 @@ package struct TestJob: BatchJob {
     return FunctionWorker { (item, context, findings) throws(BatchError) in
       try process(item, decoder, context, &findings)
     }
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<[Finding]> {
-    RowCollector(output)
   }
 
   private func process(

@@ -1,12 +1,12 @@
 import BatchEngine
 
 /// Hashes every file of a tree: each is read once for all algorithms, and becomes one row.
-package struct HashJob: BatchJob {
+package struct HashJob: RowJob {
   package typealias Item = WalkItem
 
   private let algorithms: [DigestAlgorithm]
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
-  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+  package let output: @Sendable (ResultRows) throws(BatchError) -> Void
   private let cache: DigestCache?
 
   /// - Parameters:
@@ -32,10 +32,6 @@ package struct HashJob: BatchJob {
       DigestSet(algorithms, concurrency: context.concurrencyLimit),
       cache.map { CachedDigests($0, algorithms) },
       render)
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
-    RowCollector(output)
   }
 
   /// Reads files and renders their rows.

@@ -26,7 +26,6 @@ package struct MachineReport: Sendable {
       memoryOfLane: 0)
   }
 
-  /// The number that was saved for the device.
   package var savedNumber: Int? { device.flatMap { saved[$0.fileSystemID] } }
 
   /// Seconds to wait for a file system.

@@ -12,13 +12,11 @@ package struct AdaptiveConcurrency: Sendable {
     /// Since any fixed moment.
     package var time: Duration
     package var files: Int
-    /// Bytes that were read.
     package var bytes: Int64
     /// Processor time used by the threads of the process.
     package var processorTime: Duration
     /// Threads of operations and of the walk that wait for a device now.
     package var blocked: Int
-    /// Operations that run.
     package var running: Int
     /// Whether more operations could begin. If not, and fewer operations run than allowed, the rate does not depend on the
     /// allowed number.

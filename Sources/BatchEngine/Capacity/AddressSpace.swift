@@ -4,7 +4,6 @@ import Glibc
 ///
 /// A failed allocation traps and ends a Swift program, so the limit is checked before a run begins.
 package enum AddressSpace {
-  /// Whether there is a limit at all.
   package static var isLimited: Bool {
     processLimit(RLIMIT_AS).map { $0.rlim_cur != rlim_t.max } ?? false
   }

@@ -19,7 +19,6 @@ package struct DescriptorLimit: Sendable, Hashable {
     self.hard = hard
   }
 
-  /// The current limits.
   package static func current() -> DescriptorLimit {
     guard let limit = processLimit(RLIMIT_NOFILE) else {
       let least = UInt64(_POSIX_OPEN_MAX)

@@ -1,6 +1,5 @@
 import CLinux
 
-/// The heap of the process.
 package enum ProcessHeap {
   /// Lets all threads share one heap. Called before any other thread exists.
   ///

@@ -35,7 +35,6 @@ package final class FilesInProgress: Sendable {
     self.clock = clock
   }
 
-  /// Adds a lane and returns its position.
   func addLane() -> LanePosition {
     let lane = LanePosition(clock: clock)
     lanes.withLock {

@@ -12,7 +12,6 @@ public final class RunContext: Sendable {
   public let concurrency: ConcurrencyLimit
   package let descriptors: DescriptorBudget
   package let memory: MemoryBudget
-  /// What the lanes are processing.
   package let filesInProgress: FilesInProgress
   /// The system calls that the run uses to read.
   package let calls: any FileSystemCalls

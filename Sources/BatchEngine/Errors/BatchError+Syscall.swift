@@ -31,13 +31,11 @@ extension BatchError {
     }
   }
 
-  /// Whether the name does not exist.
   package var isNotFound: Bool { errno == ENOENT }
 
   /// Whether a file or a link was found instead of a folder, at the path or on the way to it.
   package var isNoFolder: Bool { [ENOTDIR, ELOOP, EXDEV].contains(errno) }
 
-  /// Whether the device failed (EIO).
   package var isOfDevice: Bool { errno == EIO }
 
   /// The system's message for its error number, in the C locale.

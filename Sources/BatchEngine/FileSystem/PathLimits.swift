@@ -6,7 +6,6 @@ public struct PathLimits: Sendable, Hashable {
     case levels(Int)
     case length(Int)
 
-    /// - Parameter path: of the folder.
     package func error(at path: PathBytes) -> BatchError {
       switch self {
       case .levels(let most):

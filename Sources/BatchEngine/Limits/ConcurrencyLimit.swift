@@ -63,7 +63,6 @@ public final class ConcurrencyLimit: Sendable {
 
   func note(hasMore: Bool) { more.store(hasMore, ordering: .relaxed) }
 
-  /// Whether the source has ended.
   var isExhausted: Bool { exhausted.load(ordering: .relaxed) }
 
   func note(isExhausted: Bool) {
@@ -137,7 +136,6 @@ public final class ConcurrencyLimit: Sendable {
     state.withLock { $0.listeners[registration] = nil }
   }
 
-  /// Sets the current number from the state.
   private func apply() {
     let listeners = state.withLock { state in
       // Inside the lock, so that the later of two changes wins.

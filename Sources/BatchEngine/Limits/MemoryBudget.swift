@@ -10,7 +10,6 @@ package struct MemoryBudget: Sendable {
     budget = TokenBudget(capacity: capacity / Self.pageSize)
   }
 
-  /// Whether a thread may be waiting for memory.
   var isAwaited: Bool { budget.isAwaited }
 
   /// Waits until `byteCount` bytes are free and takes them, until ``giveBack(_:)``.

@@ -53,7 +53,6 @@ package final class TokenBudget: Sendable {
   /// Whether a thread is taking tokens now, and may have to wait for them.
   var isAwaited: Bool { takers.load(ordering: .relaxed) > 0 }
 
-  /// Gives tokens back.
   package func release(_ count: Int) {
     for _ in 0..<count { tokens.signal() }
   }

@@ -124,7 +124,6 @@ public final class Counters: Sendable {
     addSkipped(.filtered, count)
   }
 
-  /// Counts a problem by its severity.
   package func count(_ problem: Problem, _ severity: Severity) {
     if severity == .failure {
       addFailed()

@@ -30,7 +30,6 @@ package enum JSONText {
     output.append(quote)
   }
 
-  /// Appends a number in decimal digits.
   package static func append(_ number: UInt64, to output: inout [UInt8]) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
       var start = digits.count

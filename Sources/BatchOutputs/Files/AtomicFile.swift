@@ -72,7 +72,6 @@ package final class AtomicFile: Sendable {
     try use { file throws(BatchError) in try file.write(bytes) }
   }
 
-  /// Appends all bytes, as the other `write` does.
   package func write(_ bytes: Span<UInt8>) throws(BatchError) {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }

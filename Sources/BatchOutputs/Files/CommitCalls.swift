@@ -5,12 +5,9 @@ import Dispatch
 package protocol CommitCalls: Sendable {
   /// How long the last commit of a stopped run may take before its outputs are reported as late.
   var patience: DispatchTimeInterval { get }
-  /// Syncs the file system of a folder to the disk.
   func syncFileSystem(through folder: OpenFolder) throws(BatchError)
-  /// Syncs one output to the disk.
   func sync(_ file: AtomicFile) throws(BatchError)
   func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError)
-  /// Syncs the names in a folder to the disk.
   func syncFolder(_ folder: OpenFolder) throws(BatchError)
   /// Removes a source through the folder in which it was read.
   ///

@@ -16,7 +16,6 @@ final class SyncDevices: Sendable {
   }
 
   private let ways = Mutex<[UInt64: Way]>([:])
-  /// How many folders may be kept open.
   private let limit: Int
   private let reportsErrors: Bool
 
@@ -36,7 +35,6 @@ final class SyncDevices: Sendable {
     }
   }
 
-  /// How outputs in a folder are synced.
   func way(for folder: OpenFolder) -> Way {
     ways.withLock { $0[folder.identity.device] } ?? .each
   }
@@ -47,7 +45,6 @@ final class SyncDevices: Sendable {
     ways.withLock { $0[folder.identity.device] = .each }
   }
 
-  /// Closes the folders that were kept open.
   func close() {
     ways.withLock { $0 = [:] }
   }

@@ -1,6 +1,5 @@
 import BatchEngine
 
-/// Builds a ``MemberPage``.
 struct MemberPageBuilder {
   private(set) var count = 0
   private var lengths: [UInt8] = []

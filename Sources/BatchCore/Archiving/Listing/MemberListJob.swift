@@ -1,11 +1,11 @@
 import BatchEngine
 
 /// Renders the members of an archive.
-package struct MemberListJob: BatchJob {
+package struct MemberListJob: RowJob {
   package typealias Item = MemberListReader.Item
 
   private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
-  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+  package let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - render: appends the row of a member; called on many threads at once.
@@ -26,10 +26,6 @@ package struct MemberListJob: BatchJob {
       case .problem(let error): context.report(Problem(.unreadable, error))
       }
     }
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
-    RowCollector(output)
   }
 
   private func append(_ member: ListedMember, _ context: WorkerContext, _ rows: inout ResultRows) {

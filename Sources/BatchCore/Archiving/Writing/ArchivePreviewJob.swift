@@ -1,14 +1,14 @@
 import BatchEngine
 
 /// Decides about each file like a run that archives, but archives nothing: files are opened, not read.
-package struct ArchivePreviewJob: BatchJob {
+package struct ArchivePreviewJob: RowJob {
   package typealias Item = ArchiveItem
   /// Appends the row of a member; called on many threads at once.
   package typealias Render = @Sendable (FileRecord, ArchiveEntry, inout [UInt8]) -> Void
 
   private let options: ArchiveOptions
   private let render: Render
-  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+  package let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - render: renders each member.
@@ -38,10 +38,6 @@ package struct ArchivePreviewJob: BatchJob {
         }
       }
     }
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
-    RowCollector(output)
   }
 
   private func add(

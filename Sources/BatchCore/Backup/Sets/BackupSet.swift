@@ -53,7 +53,6 @@ package struct BackupSet: Sendable {
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
 
-  /// The path of the archive of the snapshot with this stamp.
   package func archive(_ stamp: String, isEncrypted: Bool) -> PathBytes {
     path(SnapshotName(set: name, stamp: stamp, isEncrypted: isEncrypted).archive)
   }

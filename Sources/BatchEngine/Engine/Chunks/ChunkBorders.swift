@@ -2,7 +2,6 @@
 package struct ChunkBorders {
   private var planner: ChunkPlanner<Void>
 
-  /// - Parameter stride: the stride of the run.
   package init(_ stride: ChunkStride) {
     planner = ChunkPlanner(stride: stride)
   }

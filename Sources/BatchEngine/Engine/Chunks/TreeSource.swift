@@ -48,7 +48,6 @@ public struct TreeSource: BatchSource {
     }
   }
 
-  /// The calls that read the tree.
   package var calls: any FileSystemCalls { walker.calls }
 
   /// Opens the folders of the tree again.

@@ -1,7 +1,6 @@
 import CLinux
 import Dispatch
 import Glibc
-import Synchronization
 
 /// Turns signals into calls on one serial queue, for as long as the object lives.
 package final class SignalSources: Sendable {

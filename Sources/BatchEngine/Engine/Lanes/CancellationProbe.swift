@@ -29,7 +29,6 @@ package struct LaneProbe: Sendable {
     self.cancellation = cancellation
   }
 
-  /// - Throws: the reason, when the run is to stop.
   package func check() throws(BatchError) {
     if let lane = Lane.current, lane.gate.isCrowded { lane.pool?.pass(lane) }
     try cancellation.check()

@@ -14,7 +14,6 @@ package final class Lane {
   static var current: Lane? { DispatchQueue.getSpecific(key: key) }
 
   package let reader: FileReader
-  /// Which item the lane is processing.
   let position: LanePosition
   /// The lanes that this one belongs to, which outlive each operation; nil on the caller's thread.
   weak var pool: LanePool?

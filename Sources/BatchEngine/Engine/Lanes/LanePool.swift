@@ -50,7 +50,6 @@ package final class LanePool: Sendable {
   /// How many lanes have been made: the most operations that have run at once.
   var count: Int { state.withLock { $0.count } }
 
-  /// How many lanes are at work.
   var busy: Int { state.withLock { $0.busy } }
 
   /// How many operations wait for a lane.

@@ -4,7 +4,6 @@
 package struct SourceContext: Sendable {
   let run: RunContext
 
-  /// - Parameter run: the run of the source.
   package init(_ run: RunContext) {
     self.run = run
   }

@@ -34,7 +34,6 @@ public final class WorkerContext {
     stopwatch?.endItem((item as? any FileItem)?.path)
   }
 
-  /// Stops the time of a file.
   package func endTime(of path: @autoclosure () -> PathBytes) {
     guard stopwatch != nil else { return }
     leaveOutHeldTime()
@@ -197,7 +196,6 @@ public final class WorkerContext {
     if isCounted { counters.addBytes(buffer.count) } else { counters.addPending(buffer.count) }
   }
 
-  /// The status that an open file has now.
   package func status(of descriptor: Int32) throws(BatchError) -> FileStatus {
     try run.calls.status(of: descriptor)
   }
@@ -221,7 +219,6 @@ public final class WorkerContext {
     lane.reader.useFolder(descriptor, for: directory, of: owner)
   }
 
-  /// Closes the folder of the last file.
   package func closeFolder() { lane.reader.closeFolder() }
 
   /// Counts a file that changed while it was read, as the policy says.

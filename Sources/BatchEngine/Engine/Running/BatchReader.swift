@@ -8,7 +8,5 @@ package protocol BatchReader<Item>: SendableMetatype {
   /// Reads to the end and yields items. Called once.
   ///
   /// It must throw soon after a call of the context has thrown.
-  ///
-  /// - Throws: an error that ends the run.
   func read(in context: ReaderContext<Item>) throws(BatchError)
 }

@@ -142,7 +142,6 @@ public struct BatchRunner: Sendable {
     }
 
     private var cancellation: Cancellation { context.cancellation }
-    /// Whether the source has no more items.
     var isSourceAtEnd: Bool { sourceEnded.load(ordering: .relaxed) }
     /// Whether the next chunk is ready, or there are no more.
     private var isFeedReady: Bool { feed.isReady || context.isEnded }
@@ -256,7 +255,6 @@ public struct BatchRunner: Sendable {
       return Int64(lanes + min(lanes, max(1, Int(context.options.processors.rounded(.up)))))
     }
 
-    /// - Throws: the reason, if no further chunk may begin.
     private func goOn() throws(BatchError) {
       try cancellation.check()
       if context.isEnded { throw BatchError(.cancelled, "the collector takes no more") }

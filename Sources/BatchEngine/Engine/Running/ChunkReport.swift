@@ -25,7 +25,6 @@ struct ChunkReport<Output: ChunkOutput & Sendable>: Sendable {
 }
 
 extension OrderedSink {
-  /// Takes the report of a chunk.
   func submit<Item>(_ report: Value, of chunk: Chunk<Item>) {
     if chunk.isOrdered { submit(report, at: chunk.index) } else { submit(report) }
   }

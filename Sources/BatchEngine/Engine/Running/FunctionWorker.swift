@@ -26,3 +26,16 @@ package final class RowCollector<Output: ChunkOutput & Sendable>: BatchCollector
 
   package func collect(_ rows: Output) throws(BatchError) { try output(rows) }
 }
+
+/// A job that passes its results to a closure.
+package protocol RowJob<Rows>: BatchJob where Collector == RowCollector<Rows> {
+  associatedtype Rows: ChunkOutput, Sendable
+
+  var output: @Sendable (Rows) throws(BatchError) -> Void { get }
+}
+
+extension RowJob {
+  package func makeCollector(in context: CollectorContext) -> sending RowCollector<Rows> {
+    RowCollector(output)
+  }
+}

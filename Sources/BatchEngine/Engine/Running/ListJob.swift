@@ -1,10 +1,10 @@
 /// Names every file that a run would process, without opening any.
-package struct ListJob: BatchJob {
+package struct ListJob: RowJob {
   package typealias Item = WalkItem
 
   private let name: @Sendable (FileRecord) throws(BatchError) -> PathBytes?
   private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
-  private let output: @Sendable (ResultRows) throws(BatchError) -> Void
+  package let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - name: the name to show for a file, nil if it would be skipped; an error that it throws is reported for the file.
@@ -23,10 +23,6 @@ package struct ListJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
     FunctionWorker(process)
-  }
-
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<ResultRows> {
-    RowCollector(output)
   }
 
   private func process(_ item: WalkItem, in context: WorkerContext, into output: inout ResultRows) {

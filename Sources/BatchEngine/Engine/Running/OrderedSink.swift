@@ -33,7 +33,6 @@ final class OrderedSink<Value: Sendable>: Sendable {
   /// Results that have arrived but are not delivered yet: those after a gap, and those in the queue.
   var backlog: Int { state.withLock { $0.arrived.count } }
 
-  /// Takes the result of an index.
   func submit(_ value: Value, at index: Int) {
     let isFirst = state.withLock { state in
       state.arrived[index] = value

@@ -48,7 +48,6 @@ extension FileSystemCalls {
   /// - Parameters:
   ///   - folder: the descriptor of the folder in which the path begins.
   ///   - appending: whether writes append to the file.
-  /// - Throws: the error of the call.
   package func openToChange(
     _ path: PathBytes, in folder: Int32 = AT_FDCWD, appending: Bool = false
   ) throws(BatchError) -> Descriptor {

@@ -137,7 +137,6 @@ extension FileSystemCalls {
   /// Fills a buffer with the bytes of a file from an offset on; fewer only at its end.
   ///
   /// - Parameter path: the path of the file for messages.
-  /// - Throws: the error of the call.
   package func fill(
     _ buffer: UnsafeMutableRawBufferPointer, from file: Int32, at offset: UInt64, path: PathBytes? = nil
   ) throws(BatchError) -> Int {

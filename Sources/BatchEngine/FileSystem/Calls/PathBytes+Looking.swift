@@ -4,7 +4,6 @@ import Glibc
 /// Examines the file at a path. For paths that the user or the system named; files that a walk found are examined relative to their folder.
 extension PathBytes {
   /// - Parameter followingLinks: whether a link is followed if it is the last name.
-  /// - Throws: the error of the call.
   package func status(followingLinks: Bool = false) throws(BatchError) -> FileStatus {
     try LinuxCalls().status(of: self, followingLinks: followingLinks)
   }
@@ -21,8 +20,6 @@ extension PathBytes {
   }
 
   /// The id of the path's file system (`statfs(2)`); 0 if it has none.
-  ///
-  /// - Throws: the error of the call.
   package func fileSystemID() throws(BatchError) -> UInt64 {
     var identity: UInt64 = 0
     let failed = withCString { clinux_file_system_id($0, &identity) }

@@ -33,10 +33,8 @@ package enum StandardStreams {
     }
   }
 
-  /// Whether the process runs as root.
   package static let isRoot = geteuid() == 0
 
-  /// Whether a stream is a terminal.
   package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
   /// Whether standard input is a pipe, a socket or a regular file: input that was given on purpose.
@@ -83,7 +81,6 @@ package enum StandardStreams {
     return status.linkCount
   }
 
-  /// The numbers of the descriptors.
   package enum Stream: Int32, Sendable {
     case input = 0
     case output = 1

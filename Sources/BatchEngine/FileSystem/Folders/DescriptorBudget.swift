@@ -30,7 +30,6 @@ package struct DescriptorBudget: Sendable {
     return try budget.withTokens(count, body)
   }
 
-  /// Whether a thread may be waiting for descriptors.
   var isAwaited: Bool { budget.isAwaited }
 
   /// Waits until `count` descriptors are free and takes them, until ``giveBack(_:)``.

@@ -19,7 +19,6 @@ package final class FolderAnchor: Sendable {
   /// How many names and bytes the whole path has.
   let levels: Int
   let length: Int
-  /// The anchors that are open.
   let held: HeldFolders
   /// The folder, if it always stays open.
   let open: OpenFolder?
@@ -58,7 +57,6 @@ package final class FolderAnchor: Sendable {
   /// The anchor above; nil for the outermost one.
   var outer: FolderAnchor? { link.withLock { $0 } }
 
-  /// The key under which it is held open.
   var key: HeldFolders.Key {
     .anchor(ObjectIdentifier(self), depth: depth, outer: outer.map { ObjectIdentifier($0) })
   }

@@ -133,8 +133,6 @@ package struct FolderOpener: Sendable {
   }
 
   /// Creates a folder for its owner only, or opens the existing one.
-  ///
-  /// - Throws: the error of the call.
   package func make(
     _ name: ArraySlice<UInt8>, in folder: OpenFolder, shown: PathBytes, isSearched: Bool = false
   ) throws(BatchError) -> OpenFolder {

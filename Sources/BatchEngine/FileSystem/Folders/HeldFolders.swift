@@ -4,11 +4,9 @@ import Synchronization
 /// Folders of a run that stay open because others are opened from them, up to a limit. The least recently used one is dropped;
 /// it closes with its last user.
 package final class HeldFolders: Sendable {
-  /// The key of a folder.
   enum Key: Sendable, Equatable {
     /// The path that the user named.
     case named(PathBytes)
-    /// The path below another folder.
     case below(FileIdentity, FolderPath)
     case anchor(ObjectIdentifier, depth: Int, outer: ObjectIdentifier?)
     /// An anchor that the walk has left, from which the anchor above can be opened.
@@ -26,7 +24,6 @@ package final class HeldFolders: Sendable {
     self.limit = limit
   }
 
-  /// The open folder with this key.
   func folder(for key: Key) -> OpenFolder? {
     entries.withLock { entries in
       entries.lastIndex { $0.key == key }.map { Self.use($0, &entries) }
@@ -58,7 +55,6 @@ package final class HeldFolders: Sendable {
     return entry.folder
   }
 
-  /// Keeps a folder open.
   func keep(_ folder: OpenFolder, for key: Key) {
     drop { entries in
       guard limit > 0, !entries.contains(where: { $0.key == key }) else { return [] }

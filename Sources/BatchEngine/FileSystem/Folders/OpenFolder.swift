@@ -93,15 +93,11 @@ package final class OpenFolder: Sendable {
   }
 
   /// Opens a file in the folder to read it, not through a link.
-  ///
-  /// - Throws: the error of the call.
   package func openFile(_ name: PathBytes) throws(BatchError) -> Descriptor {
     try calls.openFile(name, in: raw, followingLast: false)
   }
 
   /// Opens a file or a symbolic link in the folder with `O_PATH`.
-  ///
-  /// - Throws: the error of the call.
   package func openPlace(_ name: PathBytes) throws(BatchError) -> Descriptor {
     let opened = open(name, flags: clinux_o_path)
     guard opened >= 0 else { throw .syscall("open", errno: -opened) }
@@ -109,8 +105,6 @@ package final class OpenFolder: Sendable {
   }
 
   /// The same folder, opened for listing, syncing and reading its metadata.
-  ///
-  /// - Throws: the error of the call.
   package func readable() throws(BatchError) -> OpenFolder {
     let opened = open(".", flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK)
     guard opened >= 0 else { throw .syscall("open the folder", errno: -opened) }

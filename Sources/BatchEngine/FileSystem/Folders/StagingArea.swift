@@ -6,7 +6,6 @@ import Synchronization
 ///
 /// Every area is part of ``shared``, the area of the process, which INT and TERM empty.
 package final class StagingArea: Sendable {
-  /// Where a temporary file is.
   private enum Place: Sendable {
     case open(OpenFolder)
     case closed(StagedFolder)
@@ -21,7 +20,6 @@ package final class StagingArea: Sendable {
     var inner: [ObjectIdentifier: Inner] = [:]
   }
 
-  /// The area of the process.
   package static let shared = StagingArea(in: nil, patience: .seconds(1))
 
   private let parent: StagingArea?
@@ -78,7 +76,6 @@ package final class StagingArea: Sendable {
     Self.unlink(Array(places))
   }
 
-  /// Whether this area has a file with this name.
   package func contains(_ name: TemporaryName) -> Bool { state.withLock { $0.places[name] != nil } }
 
   /// Records a name and creates the file.

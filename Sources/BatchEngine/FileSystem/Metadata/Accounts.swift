@@ -5,22 +5,18 @@ package enum Accounts {
   /// Buffer sizes in bytes. The record of a group contains the names of all its members.
   private static let capacities = [1 << 12, 1 << 16, 1 << 20, 1 << 24]
 
-  /// The id of a user; nil if the name is unknown.
   package static func user(_ name: UnsafePointer<CChar>) -> UInt32? {
     lookUp(passwd(), { getpwnam_r(name, $0, $1, $2, $3) }, value: { $0.pw_uid })
   }
 
-  /// The id of a group; nil if the name is unknown.
   package static func group(_ name: UnsafePointer<CChar>) -> UInt32? {
     lookUp(Glibc.group(), { getgrnam_r(name, $0, $1, $2, $3) }, value: { $0.gr_gid })
   }
 
-  /// The name of a user; nil if the id has none.
   package static func name(ofUser id: UInt32) -> [UInt8]? {
     lookUp(passwd(), { getpwuid_r(id, $0, $1, $2, $3) }, value: { bytes($0.pw_name) })
   }
 
-  /// The name of a group; nil if the id has none.
   package static func name(ofGroup id: UInt32) -> [UInt8]? {
     lookUp(Glibc.group(), { getgrgid_r(id, $0, $1, $2, $3) }, value: { bytes($0.gr_name) })
   }

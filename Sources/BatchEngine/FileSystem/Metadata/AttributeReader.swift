@@ -26,7 +26,6 @@ package enum AttributeReader {
     }
   }
 
-  /// The attributes of an open file.
   package static func attributes(of file: Int32) -> [ExtendedAttribute] {
     read {
       clinux_flistxattr(file, $0, $1)

@@ -1,6 +1,5 @@
 import Glibc
 
-/// The target of a symbolic link.
 package enum LinkTarget {
   /// - Parameter folder: the descriptor of the folder that contains the link.
   /// - Throws: the error of `readlinkat(2)`.

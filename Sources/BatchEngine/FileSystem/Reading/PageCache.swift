@@ -1,7 +1,6 @@
 import CLinux
 import Glibc
 
-/// The page cache of a file.
 package enum PageCache {
   /// Asks the kernel to drop the content of a file from memory. It drops pages that are clean and not used by other programs.
   ///

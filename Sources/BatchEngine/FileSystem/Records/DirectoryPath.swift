@@ -64,10 +64,8 @@ public final class DirectoryPath: Sendable {
     return limits.excess(levels: levels, length: length)
   }
 
-  /// How many bytes ``prefix`` has.
   var prefixLength: Int { (anchor?.length ?? 0) + tail.count }
 
-  /// Appends the bytes of ``prefix``.
   func appendPrefix(to bytes: inout [UInt8]) {
     if let anchor {
       for anchor in anchor.chain { bytes += anchor.names }

@@ -82,8 +82,6 @@ extension FolderOpener {
   }
 
   /// Opens a folder in an anchor, not through a link, as an anchor of its own.
-  ///
-  /// - Throws: the error of the call.
   package func anchor(_ name: [UInt8], in outer: FolderAnchor) throws(BatchError) -> FolderAnchor {
     let opened = try open(
       name[...], at: try folder(of: outer), Self.place | O_NOFOLLOW, .following)

@@ -47,7 +47,6 @@ public struct PathFilter: Sendable {
     let use: FilterUse
     /// The patterns of rules with slashes, by index in `rules`.
     let paths: [Int: OperandPattern]
-    /// The rules for the last operand.
     let last = Mutex<(operand: [UInt8], rules: [CompiledRule])?>(nil)
 
     init(_ given: [GivenRule], _ paths: [Int: OperandPattern]) {

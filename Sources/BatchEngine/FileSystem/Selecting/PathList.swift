@@ -36,7 +36,6 @@ package struct PathList: Sequence, Sendable {
     }
   }
 
-  /// Reads one list.
   private final class PathLines {
     private let path: PathBytes
     private let terminator: UInt8

@@ -114,15 +114,12 @@ package struct TemporaryFile: ~Copyable, Sendable {
   package var identity: FileIdentity? { (try? calls.status(of: raw))?.identity }
 
   /// Bytes written so far.
-  ///
-  /// - Throws: the error of the call.
   package func size() throws(BatchError) -> Int64 {
     var status = stat()
     try check(calls.status(of: raw, into: &status), "look at")
     return Int64(status.st_size)
   }
 
-  /// Appends all bytes.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
     try check(calls.write(bytes, to: raw), "write")
   }
@@ -141,7 +138,6 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return rest.lowerBound - range.lowerBound
   }
 
-  /// Writes all bytes at an offset.
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: UInt64) throws(BatchError) {
     guard let place = off_t(exactly: offset) else { throw Self.failure("write", Int(EFBIG)) }
     try check(calls.write(bytes, to: raw, at: place), "write")
@@ -205,7 +201,6 @@ package struct TemporaryFile: ~Copyable, Sendable {
     return number
   }
 
-  /// Syncs the content to the disk.
   package func sync() throws(BatchError) { try check(calls.sync(raw), "sync") }
 
   private static func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {

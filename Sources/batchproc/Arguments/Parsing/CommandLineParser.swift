@@ -138,7 +138,6 @@ struct CommandLineParser {
     }
   }
 
-  /// The request of an option that is a command by itself.
   private func request(for option: ParsedCommand.GivenOption, in command: CommandSpec?) -> Request? {
     switch (option.id, option.value) {
     case (.help, _): .help(command)

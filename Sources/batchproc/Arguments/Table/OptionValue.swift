@@ -10,7 +10,6 @@ enum OptionValue: Sendable, Hashable {
   case size(Int64)
   /// A time of the day, in minutes since midnight.
   case clock(Int)
-  /// In percent.
   case percent(Double)
   case load(LoadLimit)
   /// In seconds since 1970.

@@ -36,7 +36,6 @@ struct FolderDescent {
     held = HeldFolders(limit: max(Self.fewestOpen, open))
   }
 
-  /// - Throws: the error of `body`.
   func visit(_ body: (Visit) throws(BatchError) -> Void) throws(BatchError) {
     let (children, groups) = tree.children()
     let top = FolderAnchor(root, held: held)

@@ -1,5 +1,4 @@
 import BatchEngine
-import Synchronization
 
 /// Decides about each member, in the order of the archive: whether it is selected, where it goes, and whether that is safe.
 final class ExtractionPlanner {
