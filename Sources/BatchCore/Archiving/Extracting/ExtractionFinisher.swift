@@ -19,8 +19,6 @@ struct ExtractionFinisher {
   typealias Report = (ExtractionOrder, ExtractionResult) throws(BatchError) -> Void
 
   /// Creates the links of the steps, kind by kind, each kind in the order of the archive.
-  ///
-  /// - Throws: the error of `report`.
   func makeLinks(_ steps: DeferredSteps, report: Report) throws(BatchError) {
     defer { lane.closeFolder() }
     try make(.contentOfLink, of: steps, report, shareContent)

@@ -54,8 +54,6 @@ package final class ArchiveCollector: BatchCollector {
   }
 
   /// Writes the end of the archive.
-  ///
-  /// - Throws: the error of the output.
   package func finish() throws(BatchError) -> WrittenArchive? {
     switch container {
     case .segments(let archive): try archive.finish()

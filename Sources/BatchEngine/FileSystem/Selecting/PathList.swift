@@ -84,18 +84,15 @@ package struct PathList: Sequence, Sendable {
 
     private func fill() throws(BatchError) -> Int {
       let reader = reader
-      var failure: BatchError?
-      let count = buffer.withUnsafeMutableBytes { raw in
-        do throws(BatchError) {
-          return try reader.read(into: raw)
-        } catch {
-          failure = error
-          return 0
+      do throws(BatchError) {
+        let count = try withMutableBytes(of: &buffer) { (room) throws(BatchError) in
+          try reader.read(into: room)
         }
+        unread = 0..<count
+        return count
+      } catch {
+        throw error.path == nil ? error.at(path) : error
       }
-      if let failure { throw failure.path == nil ? failure.at(path) : failure }
-      unread = 0..<count
-      return count
     }
   }
 }
