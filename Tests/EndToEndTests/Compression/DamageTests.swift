@@ -159,4 +159,16 @@ import Testing
     #expect(
       try t.shell("$BP decompress -q --force --max-output $((\(size) - 1)) w/fine.\(format)").status == 3)
   }
+
+  @Test("an empty gzip member with an incomplete code is damaged in a file and in a stream, as for gunzip")
+  func incompleteCode() throws {
+    let member =
+      #"\37\213\10\0\0\44\0\0\2\3\15\216\311\1\300\60\10\303\376\232\46\70\140\222\375\27\153\7\320\161\0\0\0\0\0\0\0\0\0\0"#
+    let run = try t.shell(
+      """
+      printf '\(member)' >w/x.gz; gunzip -t w/x.gz 2>note; echo $?
+      $BP test -q w/x.gz; echo $?; $BP test -q <w/x.gz; echo $?; $BP cat <w/x.gz; echo $?
+      """)
+    #expect(run.text == "1\n4\n4\n3\n", "\(run.text)\(run.errorText)")
+  }
 }

@@ -23,6 +23,9 @@ final class GzipFrameDecoder: FrameDecoder {
   private var part = Part.header
   private var check: UInt32 = 0
   private var plainCount: UInt32 = 0
+  /// Whether zlib reads the member too. ISA-L accepts incomplete codes, which zlib refuses. The CRC-32 shows wrong content, but
+  /// not that of an empty member, so zlib reads until there is content.
+  private var isFollowed = false
   /// The bytes of the CRC-32 and the length read so far.
   private var trailer: [UInt8] = []
 
@@ -72,7 +75,7 @@ final class GzipFrameDecoder: FrameDecoder {
       step = try self.step(input, into: output, upTo: Z_BLOCK)
       guard stream.pointee.data_type & 128 != 0 else { return step }
       fast.begin()
-      (part, check, plainCount) = (.content, 0, 0)
+      (part, check, plainCount, isFollowed) = (.content, 0, 0, true)
       trailer.removeAll(keepingCapacity: true)
     }
     if part == .content {
@@ -84,6 +87,11 @@ final class GzipFrameDecoder: FrameDecoder {
         UnsafeRawBufferPointer(rebasing: output[..<piece.produced]), after: check)
       plainCount &+= UInt32(truncatingIfNeeded: piece.produced)
       if piece.isCorrupt { throw .corrupt }
+      isFollowed = isFollowed && piece.produced == 0
+      if isFollowed, piece.consumed > 0 {
+        let same = UnsafeRawBufferPointer(rebasing: rest.prefix(piece.consumed))
+        isFollowed = try self.step(same, into: output, upTo: Z_NO_FLUSH).produced == 0
+      }
       guard fast.isFinished else { return step }
       part = .trailer
       trailer += fast.takeRest()
