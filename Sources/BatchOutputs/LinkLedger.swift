@@ -163,7 +163,6 @@ final class LinkLedger {
   }
 }
 
-/// Creates hard links to outputs.
 struct OutputLinker: Sendable {
   let options: OutputOptions
   let folders: OutputFolders

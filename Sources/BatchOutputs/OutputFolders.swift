@@ -59,7 +59,6 @@ package final class OutputFolders: Sendable {
     return place
   }
 
-  /// As ``place(of:after:)``, without a previous source.
   func place(of record: FileRecord) throws(BatchError) -> OutputPlace {
     var last: OutputPlace?
     return try place(of: record, after: &last)

@@ -12,7 +12,6 @@ public final class ConcurrencyLimit: Sendable {
   }
 
   private struct State {
-    /// The requested number.
     var wanted: Int
     var isHalved = false
     var suspenders: Set<Suspender> = []

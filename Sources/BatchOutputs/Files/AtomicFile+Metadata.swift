@@ -9,7 +9,6 @@ import var Glibc.ENOTSUP
 import var Glibc.EPERM
 
 extension AtomicFile {
-  /// The metadata that a finished file gets.
   package struct Metadata: Sendable, Hashable {
     /// The permission bits; setuid, setgid and sticky are never set.
     package var permissions: UInt32

@@ -18,7 +18,6 @@ package protocol CommitCalls: Sendable {
   ) throws(BatchError)
 }
 
-/// The system calls of this kernel.
 package struct LinuxCommitCalls: CommitCalls {
   package init() {}
 

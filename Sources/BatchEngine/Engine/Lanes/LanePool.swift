@@ -14,7 +14,6 @@ package final class LanePool: Sendable {
   static let standby = 32
 
   private struct State {
-    /// The queues of idle lanes.
     var free: [DispatchQueue] = []
     /// Operations that stand by, in the order in which they came: few, so removing the first one of them costs little.
     var waiting: [ChunkOperation] = []

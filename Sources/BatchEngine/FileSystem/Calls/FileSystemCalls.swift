@@ -62,7 +62,6 @@ extension FileSystemCalls {
   }
 }
 
-/// The calls of this kernel.
 package struct LinuxCalls: FileSystemCalls {
   package init() {}
 

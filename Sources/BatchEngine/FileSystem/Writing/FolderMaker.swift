@@ -1,6 +1,5 @@
 import Glibc
 
-/// Creates the folders for outputs.
 package struct FolderMaker {
   private let calls: any FileSystemCalls
   private let isSynced: Bool
