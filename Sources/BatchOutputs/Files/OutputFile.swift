@@ -38,7 +38,7 @@ public final class OutputFile: ResultStream {
 
   /// The same for a program that writes a file outside of its runs or beside them.
   ///
-  /// - Parameter run: its cancellation ends the wait for a slow reader.
+  /// The cancellation of `run` ends the wait for a slow reader.
   public convenience init(
     _ path: PathBytes, isReplacing: Bool, isSynced: Bool, isPrivate: Bool = false, in run: RunContext,
     terminalFilter filter: (@Sendable ([UInt8]) -> [UInt8])? = nil
