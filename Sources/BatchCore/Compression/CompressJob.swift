@@ -88,8 +88,8 @@ package struct CompressJob: BatchJob {
       _ item: CompressItem, in context: WorkerContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
-      case .file(let record, let target):
-        if let row = try compress(record, target, context) {
+      case .file(let record, let target, let decision):
+        if let row = try compress(record, target, decision, context) {
           rows.append(row)
         } else if let source = LinkedSource.of(record) {
           rows.append(.failed(source))
@@ -156,12 +156,13 @@ package struct CompressJob: BatchJob {
 
     /// - Returns: nil when it failed, which has been reported.
     private func compress(
-      _ record: FileRecord, _ target: PathBytes, _ context: WorkerContext
+      _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       if options.writesToStream {
         guard !options.isDryRun else { return context.plan(record, target: record.path) }
         return try compressToStream(record, context)
       }
+      if let decision, let rows = context.settled(record, decision) { return rows.first }
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }

@@ -71,7 +71,7 @@ package struct CompressSource: BatchSource {
       // A stream has no existing output, and each name of a file is written as a separate file.
       let decision = OutputDecision.write(isReplacing: false)
       guard record.status.size >= blockThreshold, !options.isDryRun else {
-        return .file(record, target: "-")
+        return .file(record, target: "-", decision)
       }
       return try firstBlock(of: record, target: "-", decision)
     }
@@ -88,15 +88,15 @@ package struct CompressSource: BatchSource {
       }
       firstNames[record.status.identity] = FirstLink(record: record, target: target)
     }
-    guard record.status.size >= blockThreshold else { return .file(record, target: target) }
+    guard record.status.size >= blockThreshold else { return .file(record, target: target, nil) }
     guard !isWhole else {
       let error = BatchError(
         .exhausted, "is too large: only files below \(blockThreshold) bytes are read", path: record.path)
       return .problem(Problem(.unreadable, error))
     }
-    // The lane decides again about a file whose output is not written, and reports that.
-    guard !options.isDryRun, let decision = decision(about: record, target), decision.isWritten
-    else { return .file(record, target: target) }
+    let decision = decision(about: record, target)
+    guard !options.isDryRun, let decision, decision.isWritten
+    else { return .file(record, target: target, decision) }
     return try firstBlock(of: record, target: target, decision)
   }
 
@@ -128,7 +128,7 @@ package struct CompressSource: BatchSource {
 
   package func weight(of item: CompressItem) -> Int64 {
     switch item {
-    case .file(let record, _): record.status.size
+    case .file(let record, _, _): record.status.size
     // Blocks start before other items, and each is a separate operation.
     case .block, .streamBlock, .proof, .copy: .max
     case .link, .compressed, .repeated, .problem: 0

@@ -207,4 +207,16 @@ struct CompressJobTests {
     #expect(fixture.openDescriptors == 0)
     #expect(StaleTemporaries.remove(in: fixture.root).removed.isEmpty)
   }
+
+  @Test("examines the existing output of a large file once, before the file is divided into blocks")
+  func decidesOnce() throws {
+    try fixture.file("large", SampleContent.text.bytes(2_200_000))
+    _ = try TransformRun.compress(fixture, ["large"])
+    let looks = Recorder<Int>()
+    let calls = FaultyCalls()
+    calls.on(.entry, "large.gz", .before { looks.record(1) })
+    let run = try TransformRun.compress(fixture, ["large"], calls: calls)
+    #expect(run.reports == ["large up to date"])
+    #expect(looks.count == 1)
+  }
 }

@@ -166,5 +166,8 @@ import Testing
     let outcome = runner.run(job, over: runner.tree([t.root]))
     #expect(outcome.counts.done == 1)
     #expect(outcome.counts.byteCount == 9 << 20)
+    // The second reading, which replaces the one by several threads, finds no further change.
+    #expect(outcome.counts.changed == 0)
+    #expect(problems.lines.values == [])
   }
 }

@@ -52,7 +52,7 @@ extension FileSystemCalls {
     if failed != 0 { throw .syscall("read the folder", errno: failed) }
   }
 
-  /// The names in a folder, in the order of the file system; `.` and `..` may be among them.
+  /// The names in a folder, in the order of the file system, without `.` and `..`.
   ///
   /// - Throws: the error of reading the folder, with its path.
   package func names(in folder: PathBytes) throws(BatchError) -> [PathBytes] {
