@@ -11,7 +11,8 @@ import Synchronization
 /// needs its own thread. Only the number of operations that ended counts for a batch, so a slow operation does not delay the
 /// next batch.
 ///
-/// Between batches a barrier can run a checkpoint: all operations before it are finished, and none after it has been admitted.
+/// Between batches a barrier can run a checkpoint: all operations before it are finished, their results are delivered, and none
+/// after it has been admitted. Requested items are admitted before it, because the collector may wait for them.
 final class BatchQueue: Sendable {
   /// How much may be admitted at once.
   struct Depth: Sendable {
@@ -60,16 +61,19 @@ final class BatchQueue: Sendable {
   private let cancellation: Cancellation
   private let next: @Sendable (BatchQueue) -> ChunkOperation?
   private let hasRoom: @Sendable () -> Bool
+  private let isAsked: @Sendable () -> Bool
   private let checkpoint: @Sendable () -> Void
 
   /// - Parameters:
   ///   - next: makes the next operation, which calls ``ending(itemCount:)`` and ``finished()`` of this queue; nil at the end
   ///     of the source. Called from one place, one call at a time.
+  ///   - isAsked: whether `next` would make an operation of a requested item.
   ///   - hasRoom: whether the stage after the operations can take more; after false the run waits for ``roomAppeared()``.
   ///   - checkpoint: runs at the barrier after each ``Depth/perCheckpoint`` operations.
   init(
     concurrency: ConcurrencyLimit, depth: Depth = Depth(), cancellation: Cancellation,
     next: @escaping @Sendable (BatchQueue) -> ChunkOperation?,
+    isAsked: @escaping @Sendable () -> Bool = { false },
     hasRoom: @escaping @Sendable () -> Bool = { true },
     checkpoint: @escaping @Sendable () -> Void = {}
   ) {
@@ -77,6 +81,7 @@ final class BatchQueue: Sendable {
     self.concurrency = concurrency
     self.cancellation = cancellation
     self.next = next
+    self.isAsked = isAsked
     self.hasRoom = hasRoom
     self.checkpoint = checkpoint
     operations.name = "batchproc.chunks"
@@ -92,19 +97,17 @@ final class BatchQueue: Sendable {
     if cancellation.isCancelled { operations.isSuspended = false }
   }
 
-  /// Runs until the source ends or the run is cancelled. Blocks the caller. May be called again when there are more items after
-  /// the end.
+  /// Runs until the source ends and all results are delivered, or the run is cancelled. Blocks the caller. Called once.
   package func run() {
     let changes = concurrency.onChange { [weak self] in
       self?.followConcurrency()
       self?.requestAdmission()
     }
     cancellation.onCancel { [weak self] in self?.stop() }
-    state.withLock { $0.isExhausted = false }
     concurrency.note(isExhausted: false)
     followConcurrency()
     requestAdmission()
-    group.wait()
+    repeat { group.wait() } while addBarrierIfDue()
     concurrency.forget(changes)
   }
 
@@ -123,11 +126,16 @@ final class BatchQueue: Sendable {
     }
   }
 
-  /// Called when there are more items, maybe after the end of the source. Admits them while operations still run; afterwards
-  /// ``run()`` must be called again.
+  /// Called when the collector requested items, maybe after the end of the source.
   func itemsAppeared() {
     if reserveAdmission(ofMore: true) { admission.async { self.admitReserved() } }
   }
+
+  /// Keeps the run alive until ``deliveryEnded()``, because the collector may request items. Called before results are delivered, on
+  /// the thread of an operation.
+  func deliveryBegins() { group.enter() }
+
+  func deliveryEnded() { group.leave() }
 
   /// Whether an admission is scheduled or running; read by tests.
   var isAdmitting: Bool { state.withLock { $0.isAdmitting } }
@@ -143,7 +151,6 @@ final class BatchQueue: Sendable {
       if isHungry(without: batch.count) { add(&batch) }
     }
     add(&batch)
-    addBarrierIfDue()
   }
 
   private func add(_ batch: inout [ChunkOperation]) {
@@ -169,7 +176,7 @@ final class BatchQueue: Sendable {
     let concurrency = concurrency.current
     return state.withLock { state in
       guard !state.isExhausted, !state.isAtBarrier else { return false }
-      if let limit = depth.perCheckpoint, state.sinceCheckpoint >= limit { return false }
+      if let limit = depth.perCheckpoint, state.sinceCheckpoint >= limit, !isAsked() { return false }
       guard state.operations < Self.most(depth, concurrency) else { return false }
       return state.items < depth.items || state.operations < concurrency * 2
     }
@@ -192,8 +199,9 @@ final class BatchQueue: Sendable {
     let operation = next(self)
     state.withLock { state in
       guard let operation else {
-        state.isExhausted = true
-        concurrency.note(isExhausted: true)
+        // An item may have been requested after the source had ended. A later request finds that the source is exhausted.
+        state.isExhausted = !isAsked()
+        concurrency.note(isExhausted: state.isExhausted)
         return
       }
       state.operations += 1
@@ -237,8 +245,8 @@ final class BatchQueue: Sendable {
   /// - Returns: false while another admission is scheduled, and at the end of the source.
   private func reserveAdmission(ofMore: Bool = false) -> Bool {
     state.withLock { state in
-      // The operation that is counted keeps the run alive until the admission does.
-      if ofMore, state.isExhausted, state.operations > 0 {
+      // The delivery in which the request is made keeps the run alive until the admission does.
+      if ofMore, state.isExhausted {
         state.isExhausted = false
         concurrency.note(isExhausted: false)
       }
@@ -270,28 +278,25 @@ final class BatchQueue: Sendable {
     max(depth.operations, concurrency * depth.operationsPerLane)
   }
 
-  private func addBarrierIfDue() {
+  /// Adds a barrier that runs the checkpoint and admits the next operations, if operations have ended since the last one. Called when
+  /// nothing is left of what was admitted.
+  private func addBarrierIfDue() -> Bool {
     let isDue = state.withLock { state in
-      guard let limit = depth.perCheckpoint, !state.isAtBarrier else { return false }
-      let isFull = state.sinceCheckpoint >= limit
-      let isLast = state.isExhausted && state.sinceCheckpoint > 0
-      guard isFull || isLast else { return false }
-      state.isAtBarrier = true
-      return true
+      state.isAtBarrier = depth.perCheckpoint != nil && state.sinceCheckpoint > 0
+      return state.isAtBarrier
     }
-    guard isDue, !cancellation.isCancelled else { return }
+    guard isDue, !cancellation.isCancelled else { return false }
     group.enter()
     operations.addBarrierBlock {
       if !self.cancellation.isCancelled { self.checkpoint() }
-      self.admission.async {
-        self.state.withLock { state in
-          state.isAtBarrier = false
-          state.sinceCheckpoint = 0
-        }
-        self.admit()
-        self.group.leave()
+      self.state.withLock { state in
+        state.isAtBarrier = false
+        state.sinceCheckpoint = 0
       }
+      self.requestAdmission()
+      self.group.leave()
     }
+    return true
   }
 
   private func stop() {

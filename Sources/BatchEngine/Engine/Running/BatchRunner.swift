@@ -148,7 +148,10 @@ public struct BatchRunner: Sendable {
 
     private func makeSink() -> OrderedSink<ChunkReport<Job.Worker.Output>> {
       OrderedSink(on: collecting) {
+        self.queue.withLock { $0 }?.deliveryBegins()
+      } drained: {
         self.roomAppeared()
+        self.queue.withLock { $0 }?.deliveryEnded()
       } deliver: { report in
         self.deliver(report)
       }
@@ -186,6 +189,7 @@ public struct BatchRunner: Sendable {
             sink.submit(report, of: chunk)
           }
         },
+        isAsked: { self.feed.hasAsked },
         hasRoom: {
           guard self.isFeedReady else { return false }
           let retained = self.retained.load(ordering: .relaxed)
@@ -197,18 +201,12 @@ public struct BatchRunner: Sendable {
             // One chunk is always admitted, even if it exceeds the window.
             && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
         },
-        checkpoint: {
-          sink.flush()
-          self.checkpoint()
-        })
+        checkpoint: { self.checkpoint() })
       self.queue.withLock { $0 = queue }
       let changes = context.concurrency.onChange { [weak lanes] in lanes?.startWaiting() }
       cancellation.onCancel { [weak lanes] in lanes?.startWaiting() }
       feed.start(beside: lanes) { self.roomAppeared() }
-      repeat {
-        queue.run()
-        if !cancellation.isCancelled { sink.flush() }
-      } while feed.hasAsked && !cancellation.isCancelled && !context.isEnded
+      queue.run()
       feed.stop()
       context.concurrency.forget(changes)
       self.queue.withLock { $0 = nil }

@@ -49,21 +49,19 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
 
     mutating func nextChunk() throws(BatchError) -> Chunk<Item>? {
       if let large = planner.takeLarge() { return large }
-      if let asked, !asked.isOrdered, let item = asked.take() {
-        return planner.chunk(beside: item, measure(item))
+      // A source may take long for one item or for its end, so requests are taken before each item and after the end.
+      while true {
+        if let asked, let item = asked.take() {
+          if !asked.isOrdered { return planner.chunk(beside: item, measure(item)) }
+          if let chunk = planner.add(item, measure(item)) { return chunk }
+        } else if isAtEnd {
+          return planner.takeRest()
+        } else if let item = try next() {
+          if let chunk = planner.add(item, measure(item)) { return chunk }
+        } else {
+          isAtEnd = true
+        }
       }
-      while let item = try nextItem() {
-        if let chunk = planner.add(item, measure(item)) { return chunk }
-      }
-      return planner.takeRest()
-    }
-
-    private mutating func nextItem() throws(BatchError) -> Item? {
-      if let asked, asked.isOrdered, let item = asked.take() { return item }
-      guard !isAtEnd else { return nil }
-      let item = try next()
-      isAtEnd = item == nil
-      return item
     }
   }
 

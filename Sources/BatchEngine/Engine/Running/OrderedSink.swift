@@ -15,17 +15,21 @@ final class OrderedSink<Value: Sendable>: Sendable {
   private let state = Mutex(State())
   private let queue: DispatchQueue
   private let deliver: @Sendable (Value) -> Void
+  private let scheduled: @Sendable () -> Void
   private let drained: @Sendable () -> Void
 
   /// - Parameters:
   ///   - queue: a serial queue on which `deliver` is called.
-  ///   - drained: called after each block that delivered all results that were due.
+  ///   - scheduled: called before a block that delivers results is added to the queue.
+  ///   - drained: called at the end of each such block.
   ///   - deliver: called with the results of the indices 0, 1, 2 … without a gap.
   init(
     on queue: DispatchQueue = DispatchQueue(label: "batchproc.sink"),
-    drained: @escaping @Sendable () -> Void = {}, deliver: @escaping @Sendable (Value) -> Void
+    scheduled: @escaping @Sendable () -> Void = {}, drained: @escaping @Sendable () -> Void = {},
+    deliver: @escaping @Sendable (Value) -> Void
   ) {
     self.queue = queue
+    self.scheduled = scheduled
     self.drained = drained
     self.deliver = deliver
   }
@@ -42,6 +46,7 @@ final class OrderedSink<Value: Sendable>: Sendable {
       return true
     }
     guard isFirst else { return }
+    scheduled()
     queue.async {
       self.drain()
       self.drained()
@@ -50,6 +55,7 @@ final class OrderedSink<Value: Sendable>: Sendable {
 
   /// Takes a result that is delivered as soon as possible, between those with an index.
   func submit(_ value: Value) {
+    scheduled()
     queue.async {
       self.deliver(value)
       self.drained()

@@ -155,6 +155,68 @@ struct AskedItemsTests {
     #expect(outcome.result.map { $0.firstIndex(of: 10) ?? 9 < $0.firstIndex(of: 2) ?? 0 } == true)
   }
 
+  /// The collector requests item 10 when it gets item 1, and waits with item 2 until 10 was processed.
+  private struct Blocking: BatchJob {
+    struct Source: BatchSource {
+      let asked: AskedItems<Int>? = AskedItems(isOrdered: false)
+      /// Opened by the request; the source looks for its end until then.
+      let requested: Gate?
+      var left = [2, 1]
+
+      mutating func next() -> Int? {
+        if left.isEmpty { requested?.pass() }
+        return left.popLast()
+      }
+
+      func weight(of item: Int) -> Int64 { .max }
+    }
+
+    let source: Source
+    let processed = Gate()
+
+    func makeWorker(in context: WorkerContext) -> FunctionWorker<Int, [Int]> {
+      FunctionWorker { (item, context, rows) throws(BatchError) in
+        if item == 10 { processed.open() }
+        context.finish()
+        rows.append(item)
+      }
+    }
+
+    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+
+    final class Collector: BatchCollector {
+      private let job: Blocking
+      private var rows: [Int] = []
+
+      init(_ job: Blocking) { self.job = job }
+
+      func collect(_ rows: [Int]) {
+        self.rows += rows
+        if rows == [1] {
+          job.source.asked?.ask(10)
+          job.source.requested?.open()
+        }
+        if rows == [2] { job.processed.pass() }
+      }
+
+      func finish() -> [Int] { rows.sorted() }
+    }
+  }
+
+  @Test(
+    "are admitted while the collector waits for them, whatever the source does and if a checkpoint is due",
+    arguments: [1, 2, 7], [nil, 1, 2] as [Int?])
+  func awaited(concurrency: Int, chunksPerCheckpoint: Int?) throws {
+    for round in 0..<20 {
+      var options = BatchOptions()
+      options.concurrency = concurrency
+      options.chunksPerCheckpoint = chunksPerCheckpoint
+      let source = Blocking.Source(requested: round % 2 == 0 ? nil : Gate())
+      let outcome = BatchRunner(RunContext(options: options)).run(Blocking(source: source), over: source)
+      #expect(outcome.result == [1, 2, 10])
+    }
+  }
+
   private final class Load: Sendable {}
 
   @Test("are taken in the order of the requests, and released when they are taken, while others wait")

@@ -55,11 +55,13 @@ import Testing
     #expect(sink.backlog == 1)
   }
 
-  @Test func callsBackAfterTheDueResultsAreDelivered() async throws {
+  @Test func callsBackBeforeAndAfterTheDueResultsAreDelivered() async throws {
     let seen = Recorder<[Int]>()
     let delivered = delivered
     let done = Gate()
     let sink = OrderedSink<Int> {
+      seen.record(delivered.values)
+    } drained: {
       seen.record(delivered.values)
       done.open()
     } deliver: {
@@ -70,7 +72,7 @@ import Testing
       sink.submit(0, at: 0)
       done.pass()
     }
-    #expect(seen.values == [[0, 1]])
+    #expect(seen.values == [[], [0, 1]])
   }
 
   @Test func deliversResultsAfterGapsInOrderAtTheEnd() async throws {
