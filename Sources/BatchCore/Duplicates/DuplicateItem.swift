@@ -78,13 +78,13 @@ package struct DuplicateSource: BatchSource {
   private var tree: TreeSource
   private var position = 0
   private var isWalked = false
-  let operandCount: Int
+  let mayRepeat: Bool
   package let asked: AskedItems<DuplicateItem>? = AskedItems()
 
-  /// - Parameter operandCount: the number of the tree's operands; one file may be below several.
-  package init(_ tree: TreeSource, operandCount: Int) {
+  /// - Parameter mayRepeat: whether the tree has several operands; one file may be below several.
+  package init(_ tree: TreeSource, mayRepeat: Bool) {
     self.tree = tree
-    self.operandCount = operandCount
+    self.mayRepeat = mayRepeat
   }
 
   package mutating func next() -> DuplicateItem? {

@@ -27,7 +27,7 @@ package struct DuplicateJob: BatchJob {
     report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
   ) {
     asked = source.asked
-    mayRepeat = source.operandCount > 1
+    mayRepeat = source.mayRepeat
     self.keepsNames = keepsNames
     self.givesSHA256 = givesSHA256 || cache != nil
     self.cache = cache

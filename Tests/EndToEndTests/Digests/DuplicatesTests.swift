@@ -75,6 +75,19 @@ import Testing
     #expect(run.status == 3 && run.errorText.contains("src/b/c/lost"), "\(run.errorText)")
   }
 
+  @Test(
+    "a file that several paths lead to is not a copy of itself",
+    arguments: ["src/b src/b/c", "src/b ./src/b", "--files-from list", "list2 --files0-from list0"])
+  func overlapping(paths: String) throws {
+    let run = try t.shell(
+      """
+      printf 'src/b\\nsrc/b/c\\n' >list; printf 'src/b\\0src/b/c\\0' >list0; ln -s src/b list2
+      $BP duplicates -q --format fdupes src/b >once; $BP duplicates -q --format fdupes \(paths) >twice
+      sed 's,^[./]*,,;s,^list2,src/b,' twice | cmp - once && grep -c copy once
+      """)
+    #expect(run.text == "1\n", "\(run.errorText)")
+  }
+
   @Test("JSON lines follow the documented schema and end with the summary", .enabled(if: Host.hasPython))
   func json() throws {
     let run = try t.shell(

@@ -26,6 +26,7 @@ struct DuplicatesCommand: Command {
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
     walk.excluded.formUnion([StandardStreams.outputFile].compactMap { $0 })
+    let mayRepeat = operands.count > 1 || !common.fileLists.isEmpty
     let operands = Operands(operands, lists: common.fileLists, run: session.context)
     let tree = session.context.tree(operands.counted, options: walk)
     let total = operands.total(walk)
@@ -34,7 +35,7 @@ struct DuplicatesCommand: Command {
         .run(over: tree, total: total)
     }
     let cache = usesCache ? session.cache(verifiedShare: 0) : nil
-    let source = DuplicateSource(tree, operandCount: operands.isRepeatable ? operands.count : .max)
+    let source = DuplicateSource(tree, mayRepeat: mayRepeat)
     let surplus = Surplus()
     let job = DuplicateJob(
       of: source, cache: cache, givesSHA256: session.reporter is JSONReporter, keepsNames: linking != nil
