@@ -19,9 +19,11 @@ func fuzzManifestForms(_ start: UnsafePointer<UInt8>, _ count: Int) {
 
 /// The path that an mtree reader gives for a written path. A path in this form has a slash: a relative path
 /// is written with `./` before it unless it has one, and the reader removes one `./`. So `./a` and `a` are
-/// written as one name, and mean the same file.
+/// written as one name, and mean the same file. `-` is never standard input in this form, so the reader keeps its `./`.
 private func pathInMtree(_ path: PathBytes) -> PathBytes {
-  path.bytes.starts(with: "./".utf8) && path.bytes.count > 2 ? PathBytes(path.bytes.dropFirst(2)) : path
+  let name =
+    path.bytes.starts(with: "./".utf8) && path.bytes.count > 2 ? path.bytes.dropFirst(2) : path.bytes[...]
+  return name.elementsEqual("-".utf8) ? "./-" : PathBytes(name)
 }
 
 /// A row that is written in a form must be read back unchanged.

@@ -42,7 +42,7 @@ extension Batch {
     /// results.
     public var isVerified: Bool {
       isAtEnd && tally.matches > 0 && tally.differs + tally.missing + tally.unreadable + tally.malformed == 0
-        && tally.unreadableManifests == 0
+        && tally.unreadableManifests + tally.malformedManifests == 0
     }
 
     mutating func add(_ chunk: CheckedChunk, most: Int) {

@@ -352,11 +352,12 @@ import Testing
     for options in ["sha256", "sha256,use-set", "sha256,indent"] {
       let stock = try Outcome(shell: "bsdtar --format=mtree --options='\(options)' -cf - .", in: folder)
       let entries = try ManifestReader.entries(in: stock.output)
-      #expect(Set(entries.map(\.path)) == Set(HostileNames.all))
+      #expect(Set(entries.map(\.path)) == Set(HostileNames.all.map { $0 == "-" ? "./-" : $0 }))
       #expect(entries.count == HostileNames.all.count)
       for entry in entries {
-        #expect(entry.digests == [try Digest.of(entry.path.bytes, .sha256)])
-        #expect(entry.size == UInt64(entry.path.bytes.count))
+        let name: PathBytes = entry.path == "./-" ? "-" : entry.path
+        #expect(entry.digests == [try Digest.of(name.bytes, .sha256)])
+        #expect(entry.size == UInt64(name.bytes.count))
       }
     }
   }

@@ -157,6 +157,41 @@ import Testing
     #expect(try t.batchproc("check", "-", input: Array(content.utf8)).status == 4)
   }
 
+  @Test(
+    "each manifest without a valid line is named, and the code is 4, also when other manifests are verified")
+  func nothingInOne() throws {
+    let run = try t.shell(
+      """
+      : >none; echo words >words
+      for m in "m none" "m words" "none m"; do
+        $BP check $m >ours 2>messages; echo $? $(sha256sum -c $m 2>/dev/null | cmp - ours && grep -c ': no properly' messages)
+      done
+      $BP check -q --exclude '*' m 2>&1
+      """)
+    #expect(run.text == "4 1\n4 1\n4 1\nbatchproc: warning: no file was verified\n", "\(run.errorText)")
+  }
+
+  @Test("rows with newlines, carriage returns and backslashes in names are those of sha256sum")
+  func escapedRows() throws {
+    let run = try t.shell(
+      """
+      mkdir e; cd e; touch 'a\\b' $'c\\rd' $'e\\nf' $'g\\n\\\\h'; sha256sum -- * >../e.m
+      $BP check ../e.m | cmp - <(sha256sum -c ../e.m); echo $?
+      """)
+    #expect(run.text.hasPrefix("0\n"), "\(run.errorText)")
+  }
+
+  @Test("standard input is compared with each algorithm that a row fits, and is no file of mtree")
+  func standardInputOfOneRow() throws {
+    let run = try t.shell(
+      """
+      b2sum <t/big >b; $BP check b <t/big
+      mkdir v; cd v; echo a >./-; $BP hash -q --format mtree . >../v.m; $BP check ../v.m </dev/null
+      echo b >./-; echo a | $BP check -q ../v.m; echo $?
+      """)
+    #expect(run.text == "-: OK\n./-: OK\n./-: FAILED\n4\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a line with a NUL byte is malformed")
   func nul() throws {
     let run = try t.shell("sed 's,t/big,t/\\x00big,' m >lines; $BP check lines")

@@ -11,7 +11,7 @@ package enum CheckItem: Sendable {
   case malformed(BatchError)
   /// A line that is not a row.
   case text(BatchError)
-  /// A manifest that could not be opened or read to its end.
+  /// A manifest that could not be opened or read to its end, or has no rows.
   case unreadable(Problem)
 }
 

@@ -81,7 +81,7 @@ package struct CheckJob: BatchJob {
         output.append(.text(error))
       case .unreadable(let problem):
         context.report(problem)
-        output.append(.unreadableManifest)
+        output.append(problem.error.code == .malformed ? .malformedManifest : .unreadableManifest)
       }
     }
 
@@ -155,13 +155,15 @@ package struct CheckJob: BatchJob {
     private func checkStandardInput(
       _ entry: ManifestEntry, in context: WorkerContext
     ) throws(BatchError) -> CheckOutcome {
-      let found = try digests.read(entry.digests.map(\.algorithm)) { (set) throws(BatchError) in
+      // It can be read only once, so the digests of all algorithms that the entry fits are computed.
+      let readings = [entry.digests] + entry.otherReadings.map { [$0] }
+      let found = try digests.read(readings.joined().map(\.algorithm)) { (set) throws(BatchError) in
         set.reset()
         let isRead = try context.readStandardInput { (piece) throws(BatchError) in try set.update(piece) }
         return isRead ? true : nil
       }
       guard let found else { return .unreadable }
-      return found == entry.digests ? .matches : .differs
+      return readings.contains { $0.allSatisfy(found.contains) } ? .matches : .differs
     }
   }
 

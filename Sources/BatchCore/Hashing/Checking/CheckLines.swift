@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// One result of reading a list of manifests: a line, or a manifest that could not be read to its end.
+/// One result of reading a list of manifests: a line, or a manifest that could not be read to its end or has no rows.
 package enum CheckLine: Sendable {
   /// - Parameter isOfStandardInput: whether the manifest itself is standard input.
   case line(ManifestItem, of: PathBytes, isOfStandardInput: Bool)
@@ -15,6 +15,7 @@ package struct CheckLines {
   private let context: SourceContext
   private var manifests: AnyIterator<PathBytes>
   private var current: OpenManifest?
+  private var hasRows = false
 
   /// - Parameters:
   ///   - manifests: paths, `-` for standard input.
@@ -36,8 +37,12 @@ package struct CheckLines {
         do throws(BatchError) {
           guard let item = try manifest.next() else {
             current = nil
-            continue
+            guard !hasRows else { continue }
+            let error = BatchError(
+              .malformed, "no properly formatted checksum lines found", path: manifest.path)
+            return .unreadable(Problem(.malformed, error))
           }
+          if case .text = item {} else { hasRows = true }
           return .line(item, of: manifest.path, isOfStandardInput: manifest.isStandardInput)
         } catch {
           try context.cancellation.check()
@@ -48,6 +53,7 @@ package struct CheckLines {
       guard let path = manifests.next() else { return nil }
       do throws(BatchError) {
         current = try OpenManifest(path, options: options, in: context)
+        hasRows = false
       } catch {
         return .unreadable(Problem(error))
       }

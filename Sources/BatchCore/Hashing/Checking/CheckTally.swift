@@ -13,6 +13,8 @@ package struct CheckTally: Sendable, Hashable {
   package var text = 0
   /// Manifests that could not be opened or read to their end.
   package var unreadableManifests = 0
+  /// Manifests without rows.
+  package var malformedManifests = 0
 
   package init() {}
 
@@ -26,6 +28,7 @@ extension CheckTally {
       ("matches", \.matches), ("differs", \.differs), ("missing", \.missing),
       ("unreadable", \.unreadable), ("ignored", \.ignored), ("malformed", \.malformed),
       ("text", \.text), ("unreadable_manifests", \.unreadableManifests),
+      ("malformed_manifests", \.malformedManifests),
     ]
   }
 

@@ -23,6 +23,8 @@ package struct CheckedChunk: ChunkOutput, Sendable {
     case text(BatchError)
     /// A manifest that could not be opened or read to its end.
     case unreadableManifest
+    /// A manifest without rows.
+    case malformedManifest
   }
 
   /// A row for each finding; an entry without output has an empty row.
@@ -67,6 +69,7 @@ extension CheckTally {
     case .malformed: malformed += 1
     case .text: text += 1
     case .unreadableManifest: unreadableManifests += 1
+    case .malformedManifest: malformedManifests += 1
     }
   }
 }

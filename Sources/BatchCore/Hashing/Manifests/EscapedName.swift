@@ -24,9 +24,9 @@ package enum EscapedName {
     }
   }
 
-  /// Appends a name as at the start of a line of `sha256sum --check`: with the mark if it is escaped.
+  /// Appends a name as at the start of a line of `sha256sum --check`: escaped and with the mark only if it contains a newline.
   package static func appendMarked(_ name: [UInt8], to output: inout [UInt8]) {
-    let isEscaped = isNeeded(for: name)
+    let isEscaped = name.contains(UInt8(ascii: "\n"))
     if isEscaped { output.append(mark) }
     append(name, isEscaped: isEscaped, to: &output)
   }

@@ -16,21 +16,18 @@ struct CheckVerdict {
     warn(tally.missing, "listed file is missing", "listed files are missing")
     warn(tally.unreadable, "listed file could not be read", "listed files could not be read")
     warn(tally.differs, "computed checksum did NOT match", "computed checksums did NOT match")
-    let isWithoutEntries = tally.entries == 0 && manifestCount != nil
     let isWithoutProof =
-      tally.matches == 0 && tally.entries > 0 && tally.entries == tally.ignored && manifestCount != nil
-    if isWithoutEntries, tally.unreadableManifests == 0 {
-      warnings.append("no properly formatted checksum lines found")
-    }
+      manifestCount != nil && tally.entries == tally.ignored
+      && tally.malformed + tally.malformedManifests + tally.unreadableManifests == 0
     if isWithoutProof { warnings.append("no file was verified") }
     self.warnings = warnings
 
     let isBad =
-      tally.differs > 0 || tally.missing > 0 || tally.malformed > 0
+      tally.differs > 0 || tally.missing > 0 || tally.malformed + tally.malformedManifests > 0
       || (options.failsOnBadLines && tally.text > 0)
     if tally.unreadableManifests > 0, tally.unreadableManifests == manifestCount {
       status = .fatal
-    } else if isBad || isWithoutProof || (isWithoutEntries && tally.unreadableManifests == 0) {
+    } else if isBad || isWithoutProof {
       status = .differences
     } else if tally.unreadable > 0 || tally.unreadableManifests > 0 {
       status = .someFailed

@@ -68,6 +68,8 @@ struct MtreeParser: Sendable {
       name = folder + name
     }
     guard !name.contains(0) else { throw MalformedLine("a NUL byte in the name") }
+    // This form has no name for standard input.
+    if name == [UInt8(ascii: "-")] { name = Array("./-".utf8) }
     return ManifestEntry(
       path: PathBytes(name), digests: attributes.digests, size: attributes.size,
       modified: attributes.modified)
