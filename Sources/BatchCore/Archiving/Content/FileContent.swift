@@ -147,7 +147,9 @@ final class FileContent: ArchiveContent {
       return
     }
     self.damage = damage
-    throw BatchError(.malformed, damage.message, path: source.path)
+    // Which bytes are wrong is not known: a checksum is compared at the end of a frame, which may have many members.
+    let extent = damage.kind == .checksum ? "; members before this place may be wrong too" : ""
+    throw BatchError(.malformed, damage.message + extent, path: source.path)
   }
 
   private static func read(

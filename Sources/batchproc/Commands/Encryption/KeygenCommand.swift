@@ -22,8 +22,13 @@ struct KeygenCommand: Command {
       throw BatchError(.invalid, "is a pipe or a device, and an identity is kept in a file", path: output)
     }
     let identity = try AgeIdentity()
-    let file = try OutputFile(
-      output, isReplacing: false, isSynced: true, isPrivate: true, in: session.context)
+    let file: OutputFile
+    do throws(BatchError) {
+      file = try OutputFile(output, isReplacing: false, isSynced: true, isPrivate: true, in: session.context)
+    } catch {
+      // The usual advice is --force, which this command does not have: an identity that is replaced is lost.
+      throw BatchError(error.code, error.message, path: error.path, errno: error.errno)
+    }
     try file.write(
       Array(
         "# created: \(CalendarTime(FileStatus.Time.now.seconds).text)\n# public key: \(identity.recipient.text)\n"

@@ -38,11 +38,9 @@ struct SkippableIndex {
       offset = frame.end
     }
     guard var place = try place(of: frames), let start = place.start else { return nil }
-    if lastContent > start {
-      place.remarks = [ArchiveReader.moreRemark]
-    } else {
-      place.remarks = [offset == size ? "\(last) is damaged" : "the archive is damaged after the index"]
-    }
+    // A second archive follows. Without the index, the archive is read to its end, where the bytes that follow are damage.
+    guard lastContent < start else { return .damaged() }
+    place.remarks = [offset == size ? "\(last) is damaged" : "the archive is damaged after the index"]
     return place
   }
 
