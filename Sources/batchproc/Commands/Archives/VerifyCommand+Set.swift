@@ -78,7 +78,7 @@ extension VerifyCommand {
         throw BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path)
       }
       tally.archives += 1
-      tally.bytes += Int64(clamping: companion.archiveSize)
+      tally.bytes.addClamped(Int64(clamping: companion.archiveSize))
       return
     }
     let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
@@ -105,7 +105,7 @@ extension VerifyCommand {
     tally.archives += 1
     tally.members += outcome.summary.counts.done
     tally.damaged += count
-    tally.bytes += outcome.summary.counts.byteCount
+    tally.bytes.addClamped(outcome.summary.counts.byteCount)
     guard let verification = outcome.result else { return }
     for text in verification.damage { fail(BatchError(.malformed, text, path: path), &tally) }
     if count > 0 {
