@@ -85,7 +85,8 @@ extension Batch.Progress.Snapshot {
     safeFiles = counters.safeCount
     let counts = counters.snapshot
     files = counts.done + counts.failed + counts.skipped
-    bytes = counts.byteCount + counters.pending
+    bytes = counts.byteCount
+    bytes.addClamped(counters.pending)
     totalFiles = total?.seen
     totalBytes = total?.byteCount
   }

@@ -51,13 +51,15 @@ extension Batch {
     public internal(set) var differences: [Difference] = []
     /// The number of all differences.
     public internal(set) var differenceCount = 0
-    private var isAtEnd = false
+    /// Whether the end was reached, and every member and path could be read in full.
+    private var isComplete = false
 
     init() {}
 
-    /// Whether the archive was read to its end, is undamaged, and does not differ from the folder.
+    /// Whether the archive was read to its end, every member could be read in full, nothing is damaged, and the folder does not
+    /// differ and could be read.
     public var isVerified: Bool {
-      isAtEnd && damagedMembers == 0 && damage.isEmpty && differenceCount == 0
+      isComplete && damagedMembers == 0 && damage.isEmpty && differenceCount == 0
     }
 
     mutating func add(_ findings: [VerifyJob.Finding], most: Int) {
@@ -72,11 +74,11 @@ extension Batch {
       }
     }
 
-    mutating func add(_ verification: Verification) {
+    mutating func add(_ verification: Verification, failed: Int) {
       damage = verification.damage
       remarks = verification.warnings
       indexDigest = verification.indexDigest
-      isAtEnd = true
+      isComplete = failed == 0 && verification.incompleteMembers == 0
     }
   }
 
@@ -124,7 +126,7 @@ extension Batch {
       }
       let total = reader.total
       call.start(job, reading: reader, in: run, total: total) { verification in
-        if let verification { call.note { $0.add(verification) } }
+        if let verification { call.note { $0.add(verification, failed: run.counters.snapshot.failed) } }
       }
     }
   }

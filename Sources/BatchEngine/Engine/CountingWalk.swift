@@ -27,7 +27,7 @@ package enum CountingWalk {
       var total = Counters.Snapshot()
       while !operation.isCancelled, !run.cancellation.isCancelled, let item = source.next() {
         total.seen += 1
-        total.byteCount += source.weight(of: item)
+        total.byteCount.addClamped(source.weight(of: item))
       }
       total.seen += source.filteredCount
       return total

@@ -78,7 +78,7 @@ public final class Counters: Sendable {
     var snapshot = Snapshot()
     snapshot.done = done.load(ordering: .relaxed)
     snapshot.failed = failed.load(ordering: .relaxed)
-    snapshot.byteCount = byteCount.load(ordering: .relaxed)
+    snapshot.byteCount = bytes
     snapshot.missing = missing.load(ordering: .relaxed)
     snapshot.unavailable = unavailable.load(ordering: .relaxed)
     snapshot.changed = changed.load(ordering: .relaxed)
@@ -91,7 +91,7 @@ public final class Counters: Sendable {
 
   /// Finished paths and bytes read, to measure the speed of a run.
   package var progress: (files: Int, bytes: Int64) {
-    (done.load(ordering: .relaxed) + failed.load(ordering: .relaxed), byteCount.load(ordering: .relaxed))
+    (done.load(ordering: .relaxed) + failed.load(ordering: .relaxed), bytes)
   }
 
   /// Paths that were done, failed or skipped at the last checkpoint: when nothing was in progress, and the collector had
@@ -139,12 +139,22 @@ public final class Counters: Sendable {
   /// Bytes that were read for unfinished blocks of large files; used only to show progress.
   package var pending: Int64 { max(0, pendingBytes.load(ordering: .relaxed)) }
   /// Adds bytes of a block that was read; ``addBytes(ofBlock:)`` counts them when it is done.
-  func addPending(_ count: Int) { pendingBytes.add(Int64(count), ordering: .relaxed) }
+  func addPending(_ count: Int) { pendingBytes.wrappingAdd(Int64(count), ordering: .relaxed) }
   package func addBytes(ofBlock count: Int) {
     addBytes(count)
-    pendingBytes.subtract(Int64(count), ordering: .relaxed)
+    pendingBytes.wrappingSubtract(Int64(count), ordering: .relaxed)
   }
-  package func addBytes(_ count: Int) { byteCount.add(Int64(count), ordering: .relaxed) }
+  /// The count stays at the largest number, since sparse files can have any size.
+  package func addBytes(_ count: Int) {
+    let sum = byteCount.wrappingAdd(Int64(count), ordering: .relaxed).newValue
+    if sum < 0 { byteCount.store(.max, ordering: .relaxed) }
+  }
+
+  private var bytes: Int64 {
+    let bytes = byteCount.load(ordering: .relaxed)
+    // Another thread is about to store the largest number.
+    return bytes < 0 ? .max : bytes
+  }
 
   /// Removes paths and bytes after the result at which a run ended early, so that the counts do not depend on how far the lanes
   /// were ahead.

@@ -12,14 +12,14 @@ protocol Command {
 extension Command {
   var common: CommonOptions { session.common }
 
-  /// Runs the command; a signal before the run begins ends it like a later one.
   func execute() -> Ending {
-    defer { session.reporter.end(session.context.counters.snapshot) }
+    let ending: Ending
     do throws(BatchError) {
-      return session.report(try run())
+      ending = try run()
     } catch {
-      if error.code == .cancelled, let ending = session.endingBySignal { return session.report(ending) }
-      return session.report(session.ending(after: error))
+      ending = session.ending(after: error)
     }
+    session.reporter.end(session.context.counters.snapshot)
+    return session.report(session.ending(replacing: ending))
   }
 }

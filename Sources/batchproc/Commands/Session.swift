@@ -319,8 +319,25 @@ final class Session: Sendable {
       + (resumes && summary.leavesItems ? "; run again to continue" : "")
   }
 
-  /// Reports the error that ends a run, and returns its ending; if the reader has closed the output, the run ends silently.
+  /// The ending of a command that reached this one by itself: a signal at any time comes first, then whatever else stopped the
+  /// rest of it, such as a summary that could not be written.
+  func ending(replacing ending: Ending) -> Ending {
+    if let ending = endingBySignal { return ending }
+    guard case .exit(let status) = ending, let reason = cancellation.reason else { return ending }
+    let isReplaced =
+      switch status {
+      case .success, .budgetReached, .someFailed: true
+      // Damage can stop a part of a run, and has this status.
+      case .differences: reason.code == .closedOutput || reason.code == .unwritable
+      default: reason.code == .closedOutput
+      }
+    return isReplaced ? self.ending(after: reason) : ending
+  }
+
+  /// Reports the error that ends a run, and returns its ending; a run ends silently by a signal, and if the reader has closed the
+  /// output.
   func ending(after error: BatchError) -> Ending {
+    if error.code == .cancelled, let ending = endingBySignal { return ending }
     if error.code == .closedOutput { return .signal(SIGPIPE) }
     stall.claimMessage()
     reporter.fatal(error)

@@ -47,7 +47,7 @@ final class RunRecorder: Sendable {
     state.withLock { state in
       if let progress = state.followed?.counters.progress {
         state.before.files += progress.files
-        state.before.bytes += progress.bytes
+        state.before.bytes.addClamped(progress.bytes)
       }
       state.followed = run
     }
@@ -59,9 +59,11 @@ final class RunRecorder: Sendable {
       guard let run = state.followed else { return false }
       let progress = run.counters.progress
       let concurrency = run.concurrency
+      var bytes = state.before.bytes
+      bytes.addClamped(progress.bytes)
       state.facts.samples.append(
         .init(
-          time: time, files: state.before.files + progress.files, bytes: state.before.bytes + progress.bytes,
+          time: time, files: state.before.files + progress.files, bytes: bytes,
           allowed: concurrency.isSuspended ? 0 : concurrency.current, running: concurrency.runningCount))
       guard state.facts.samples.count >= Self.mostSamples else { return false }
       let kept = state.facts.samples.enumerated().filter { $0.offset.isMultiple(of: 2) }

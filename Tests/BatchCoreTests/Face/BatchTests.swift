@@ -129,6 +129,22 @@ import Testing
     #expect(!none.isVerified && none.damage.count == 1)
   }
 
+  @Test func anArchiveWithAMemberThatCannotBeReadIsNotVerified() async throws {
+    _ = try await Batch.archive([d], to: t.path("d.zip"))
+    #expect(try await Batch.verify(t.path("d.zip")).isVerified)
+    var bytes = try #require(t.content("d.zip"))
+    // Marks the first file as encrypted, in both of its headers.
+    let name = Array("a.txt".utf8)
+    for place in bytes.indices.dropLast(name.count) where bytes[place...].starts(with: name) {
+      let start = try #require((0..<place).last { bytes[$0...].starts(with: Array("PK".utf8)) })
+      bytes[start + (bytes[start + 2] == 3 ? 6 : 8)] |= 1
+    }
+    try t.file("e.zip", bytes)
+    let verified = try await Batch.verify(t.path("e.zip"))
+    #expect(verified.damagedMembers == 0 && verified.damage.isEmpty && verified.counts.failed == 1)
+    #expect(!verified.isVerified)
+  }
+
   @Test func transformsWithAClosure() async throws {
     try t.file("d/bad.txt", "refused")
     var options = Batch.TransformOptions(suffix: ".up")

@@ -40,6 +40,15 @@ import Testing
     #expect(counters.snapshot.failed == 1)
   }
 
+  @Test func staysAtTheLargestNumberOfBytes() {
+    let counters = Counters()
+    for bytes in [1, Int.max - 1, 1, Int.max, Int.max, 5] { counters.addBytes(bytes) }
+    #expect(counters.snapshot.byteCount == .max)
+    for _ in 0..<3 { counters.addPending(.max) }
+    for _ in 0..<3 { counters.addBytes(ofBlock: .max) }
+    #expect(counters.pending == 0 && counters.progress.bytes == .max)
+  }
+
   @Test func losesNoCountWithManyThreads() async throws {
     let counters = Counters()
     try await onThreads(4) { _ in

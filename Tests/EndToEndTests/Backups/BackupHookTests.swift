@@ -36,7 +36,9 @@ import Testing
         BATCHPROC_STATUS=0
 
         """) && run.text.contains("--after ended with 9"), "\(run.text)")
-    #expect(run.text.contains("\n1\n1 failure\n") && run.text.hasSuffix("\n1\n1\n1\n"), "\(run.text)")
+    #expect(
+      run.text.contains(": gone: ") && run.text.contains("\n1 failure\n1\n")
+        && run.text.hasSuffix("\n1\n1\n1\n"), "\(run.text)")
   }
 
   @Test(

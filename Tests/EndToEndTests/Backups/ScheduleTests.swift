@@ -52,6 +52,37 @@ import Testing
     #expect(run.text == "0\n1\n64\n0\n1\n64\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test("dollars are doubled in commands alone, and the names of files have only characters of unit names")
+  func units() throws {
+    let run = try t.shell(
+      """
+      $BP schedule --systemd --to '/b/$a"x' --name 'my set@x\\' --write u '/s/$d%' >/dev/null; ls u
+      grep -hE '^(RequiresMountsFor|ReadWritePaths|ExecStart|Description)=' u/batchproc-my_set_x_.service | sed 's/=[^ ]* backup/=backup/; s/ --keep-daily.*12//'
+      """)
+    #expect(
+      run.text == #"""
+        batchproc-failed@.service
+        batchproc-my_set_x_-age.service
+        batchproc-my_set_x_-age.timer
+        batchproc-my_set_x_-drill.service
+        batchproc-my_set_x_-drill.timer
+        batchproc-my_set_x_.service
+        batchproc-my_set_x_.timer
+        Description=Back up with batchproc: "my set@x\\"
+        RequiresMountsFor="/s/$d%%" "/b/$a\"x"
+        ExecStart=backup --to "/b/$$a\"x" --name "my set@x\\" "/s/$$d%%"
+        ReadWritePaths=-"/b/$a\"x"
+
+        """#, "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a percent sign is escaped for cron also before an accent")
+  func percent() throws {
+    let run = try t.shell(
+      #"$BP schedule --cron --to to --name n "$(printf '/s%%\314\201')" | LC_ALL=C grep -cF '/s\%'"#)
+    #expect(run.text == "1\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test(
     "an invalid name of a set, or one with control characters, is a usage error",
     arguments: [

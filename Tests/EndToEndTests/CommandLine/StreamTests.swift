@@ -26,6 +26,27 @@ import Testing
   }
 
   @Test(
+    "a summary that cannot be written is an error",
+    arguments: [
+      "drill set", "verify set", "compress empty", "decompress empty", "test empty", "duplicates empty",
+      "audit m t", "snapshots --diff $(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z') set",
+      "backup --dry-run --to set t", "archive -o b.tar empty",
+      "hash empty",
+      "hash -o m2 t", "verify a.tar", "check m", "prune --keep-last 9 set", "copy set far",
+    ])
+  func fullAtSummary(arguments: String) throws {
+    try t.shell(
+      """
+      mkdir empty; $BP hash -q t >m; $BP archive -q -o a.tar t
+      for i in 1 2; do $BP backup -q --to set --full t; done
+      """)
+    let run = try t.shell("$BP \(arguments) --json >/dev/full")
+    #expect(run.status == 5, "\(run.ending) \(run.errorText)")
+    #expect(
+      run.errorText.contains("standard output: cannot write: No space left on device"), "\(run.errorText)")
+  }
+
+  @Test(
     "a closed pipe ends the run without a message",
     arguments: ["hash t", "hash --json t", "check m", "hash -v t"])
   func closedPipe(arguments: String) throws {

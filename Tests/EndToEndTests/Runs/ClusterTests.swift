@@ -390,6 +390,21 @@ struct ClusterTests {
     #expect(run.errorText.contains("slurm-client"))
   }
 
+  @Test("a name ends neither the script of submit nor that of a job, and keeps its bytes")
+  func hostileNames() throws {
+    let run = try t.shell(
+      """
+      mkdir bin t; printf '#!/bin/sh\\n' >bin/scontrol
+      # The first job is run, and makes the plan.
+      printf '#!/bin/sh\\n{ [ -e job ] || { cat >job; sh job; }; } >&2; echo 7\\n' >bin/sbatch; chmod +x bin/*
+      cd t; mkdir "$(printf 'x\\nJOB\\n)\\ntouch INJECTED\\nz=$(cat <<JOB\\ny')" "$(printf "a'\\314\\201;touch INJECTED;'\\314\\201")" "$(printf '\\377')"
+      for d in *; do echo x >"$d/f"; done; $BP hash -q * >../expected
+      PATH=$PWD/../bin:$PATH $BP submit --slurm --shards 2 --run -- hash *; echo $?
+      $BP hash -q --plan batchproc-plan --shard 0; $BP merge -q batchproc-plan | cmp - ../expected; wc -l <../expected; find . -name INJECTED | wc -l
+      """)
+    #expect(run.text == "0\n3\n0\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("small inputs are not divided")
   func fewShards() throws {
     let run = try t.shell(

@@ -94,7 +94,7 @@ package final class ExtractCollector: BatchCollector {
     case .begin(let order): try begin(order)
     case .piece(let bytes, let offset): try write(bytes, at: offset)
     case .end(let error): try end(error)
-    case .bytes(let count): byteCount += count
+    case .bytes(let count): byteCount.addClamped(count)
     case .note(let note): extraction.add(note)
     }
   }

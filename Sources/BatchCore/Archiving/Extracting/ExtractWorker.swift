@@ -72,7 +72,7 @@ package final class ExtractWorker: BatchWorker {
 
   private func count(_ bytes: Int, in context: WorkerContext) {
     context.count(bytes: bytes)
-    byteCount += bytes
+    byteCount.addClamped(bytes)
   }
 
   private func noteBytes(in output: inout Output) {

@@ -236,7 +236,8 @@ struct StoredIndex {
       groups.append(MemberIndex.Group(frames: row.frame..<frames.count, members: count..<count))
       groupMemory = pageMemory
     }
-    if row.kind == .file { memberBytes += min(row.size, UInt64.max - memberBytes) }
+    // As the writer counts: sparse files can have any size.
+    if row.kind == .file { memberBytes &+= row.size }
     count += 1
   }
 

@@ -164,7 +164,7 @@ package final class VerifyWorker: BatchWorker {
   }
 
   private func count(_ bytes: Int, in context: WorkerContext) {
-    countedOfGroup += bytes
+    countedOfGroup.addClamped(bytes)
     context.count(bytes: bytes)
   }
 

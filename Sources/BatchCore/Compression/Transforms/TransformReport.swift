@@ -36,8 +36,8 @@ package struct TransformCounts: Sendable {
 
   /// Counts a stream that was not a file.
   mutating func addStream(plain: Int64, compressed: Int64) {
-    plainBytes += plain
-    compressedBytes += compressed
+    plainBytes.addClamped(plain)
+    compressedBytes.addClamped(compressed)
   }
 
   mutating func add(_ report: TransformReport) {
@@ -45,15 +45,15 @@ package struct TransformCounts: Sendable {
     case .written(_, let plain, let compressed):
       written += 1
       if report.hasReplaced { replaced += 1 }
-      plainBytes += plain
-      compressedBytes += compressed
+      plainBytes.addClamped(plain)
+      compressedBytes.addClamped(compressed)
     case .upToDate: upToDate += 1
     case .compressedAlready: compressedAlready += 1
     case .notSmaller: notSmaller += 1
     case .linked: linked += 1
     case .copied(_, let size):
       copied += 1
-      copiedBytes += size
+      copiedBytes.addClamped(size)
     case .planned: break
     }
   }

@@ -48,16 +48,19 @@ struct FolderScanner: Sendable {
     return folder
   }
 
-  /// The next files of a folder that has more than one block of them.
-  package func block(_ entries: ArraySlice<DirectoryEntry>, of folder: ScannedFolder) -> [WalkItem] {
+  /// The next files of a folder that has more than one block of them, and how many of them the options leave out.
+  package func block(
+    _ entries: ArraySlice<DirectoryEntry>, of folder: ScannedFolder
+  ) -> (items: [WalkItem], filteredCount: Int) {
     descriptors.withDescriptors(DescriptorBudget.tokensToList) {
       do throws(BatchError) {
         let opened = try open(folder.directory)
-        return entries.compactMap {
+        let items = entries.compactMap {
           item(for: $0, in: folder.directory, names: folder.names, at: opened.descriptor)
         }
+        return (items, entries.count - items.count)
       } catch {
-        return Self.failed(folder.directory, error).items
+        return (Self.failed(folder.directory, error).items, 0)
       }
     }
   }

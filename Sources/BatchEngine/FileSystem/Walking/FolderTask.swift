@@ -32,10 +32,10 @@ final class FolderTask: Sendable {
   ) {
     scan = { folders in
       folders -= 1 + entries.count / Self.filesOfFolder
-      let items = scanner.block(entries, of: folder)
+      let (items, filteredCount) = scanner.block(entries, of: folder)
       return ScannedFolder(
         directory: folder.directory, status: nil, names: folder.names, items: items, rest: [],
-        subdirectories: [], filteredCount: max(0, entries.count - items.count))
+        subdirectories: [], filteredCount: filteredCount)
     }
     self.pace = pace
   }

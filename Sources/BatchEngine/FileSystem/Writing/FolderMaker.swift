@@ -17,7 +17,12 @@ package struct FolderMaker {
   /// - Throws: `unwritable` with the folder's path.
   @discardableResult
   package func make(_ folder: PathBytes, permissions: UInt32 = 0o777) throws(BatchError) -> Bool {
-    if let isNew = try? make(one: folder, permissions) { return isNew }
+    do throws(BatchError) {
+      return try make(one: folder, permissions)
+    } catch {
+      // A file may be in the way higher up, which is named below.
+      guard [ENOENT, ENOTDIR].contains(error.errno) else { throw error }
+    }
     var isNew = false
     var path = [UInt8]()
     for (index, name) in folder.bytes.split(separator: UInt8(ascii: "/")).enumerated() {

@@ -170,9 +170,6 @@ struct ArchiveCommand: Command {
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"), (verified ?? 0, "verified"),
         ], tallies: verified.map { [($0, "verified")] } ?? []))
-    if session.cancellation.isCancelled {
-      return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
-    }
     return .exit(isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success)
   }
 }

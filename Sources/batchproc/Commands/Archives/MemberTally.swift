@@ -23,7 +23,7 @@ final class MemberTally: Sendable {
       case .symbolicLink, .hardLink: counts.links += 1
       case .fifo, .characterDevice, .blockDevice: counts.others += 1
       }
-      counts.bytes = counts.bytes.addingReportingOverflow(size).partialValue
+      counts.bytes.addClamped(size)
     }
   }
 

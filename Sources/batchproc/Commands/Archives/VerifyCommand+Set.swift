@@ -8,7 +8,8 @@ extension VerifyCommand {
     var archives = 0
     var members = 0
     var damaged = 0
-    var failed = 0
+    /// What was reported about whole files.
+    var problems = 0
     var bytes: Int64 = 0
   }
 
@@ -26,12 +27,13 @@ extension VerifyCommand {
     try session.output.finish()
     session.reporter.summary(
       RunSummary(
-        seen: tally.members, done: tally.members - tally.damaged, failed: tally.failed, bytes: tally.bytes),
+        seen: tally.members, done: tally.members - tally.damaged, failed: tally.damaged, bytes: tally.bytes),
       text: SummaryText(
         verb: "verified", files: tally.members, noun: "member", bytes: tally.bytes,
-        kinds: [(tally.archives, "archive")], others: [(tally.damaged, "damaged"), (tally.failed, "failed")],
+        kinds: [(tally.archives, "archive")],
+        others: [(tally.damaged, "damaged"), ByteCount.tally(tally.problems, "problem")],
         tallies: [(tally.archives, "archives"), (tally.damaged, "damaged")]))
-    return .exit(tally.damaged + tally.failed > 0 ? .differences : .success)
+    return .exit(tally.damaged + tally.problems > 0 ? .differences : .success)
   }
 
   private func verify(_ set: BackupSet, _ tally: inout Tally) throws(BatchError) {
@@ -76,7 +78,7 @@ extension VerifyCommand {
         throw BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path)
       }
       tally.archives += 1
-      tally.bytes += Int64(clamping: companion.archiveSize)
+      tally.bytes.addClamped(Int64(clamping: companion.archiveSize))
       return
     }
     let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
@@ -103,13 +105,12 @@ extension VerifyCommand {
     tally.archives += 1
     tally.members += outcome.summary.counts.done
     tally.damaged += count
-    tally.bytes += outcome.summary.counts.byteCount
+    tally.bytes.addClamped(outcome.summary.counts.byteCount)
     guard let verification = outcome.result else { return }
     for text in verification.damage { fail(BatchError(.malformed, text, path: path), &tally) }
     if count > 0 {
-      fail(
-        BatchError(.malformed, "\(ByteCount.counted(count, "member")) damaged, named above", path: path),
-        &tally)
+      session.fail(
+        BatchError(.malformed, "\(ByteCount.counted(count, "member")) damaged, named above", path: path))
     }
     if let recorded = snapshot?.footer.index, let digest = verification.indexDigest, recorded != digest {
       fail(
@@ -124,7 +125,7 @@ extension VerifyCommand {
   }
 
   private func fail(_ error: BatchError, _ tally: inout Tally) {
-    tally.failed += 1
+    tally.problems += 1
     session.fail(error)
   }
 }

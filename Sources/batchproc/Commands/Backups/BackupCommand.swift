@@ -61,12 +61,9 @@ struct BackupCommand: Command {
     let ending: Ending
     do throws(BatchError) {
       try hooks.runBefore(session)
-      ending = try backUp(&report)
+      ending = session.ending(replacing: try backUp(&report))
     } catch {
-      report.counts = session.context.counters.snapshot
-      session.stall.claimEnd()
-      hooks.runAfter(session.endingBySignal?.status ?? ExitStatus(error).rawValue, report, session)
-      throw error
+      ending = session.ending(after: error)
     }
     report.counts = session.context.counters.snapshot
     session.stall.claimEnd()
@@ -176,7 +173,7 @@ struct BackupCommand: Command {
     do throws(BatchError) {
       verified = try complete(backup, content)
     } catch {
-      return session.endingBySignal ?? session.ending(after: error)
+      return session.ending(after: error)
     }
     var prune: Prune?
     var failure: BatchError?
@@ -188,7 +185,7 @@ struct BackupCommand: Command {
     } catch {
       // The snapshot exists; only old ones could not be removed.
       failure = error
-      session.reporter.fatal(error)
+      if !session.cancellation.isCancelled { session.reporter.fatal(error) }
     }
     let isUncopied = !copy(backup.set)
     report.content = content
@@ -214,10 +211,7 @@ struct BackupCommand: Command {
         (Int(clamping: content.footer.bytes), "snapshot_bytes"),
       ] + (verified.map { [($0, "verified")] } ?? []) + (prune.map { [($0.removed.count, "removed")] } ?? []))
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: summary.elapsed), text: text)
-    if session.cancellation.isCancelled {
-      return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
-    }
+      RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: summary.elapsed), text: text)
     let pruning: ExitStatus? = failure.map {
       $0.code == .locked ? .locked : $0.code == .unwritable ? .outputIncomplete : .someFailed
     }
@@ -239,7 +233,8 @@ struct BackupCommand: Command {
       if !common.quiet, !common.json { session.diagnostics.print(text) }
       return !isIncomplete
     } catch {
-      session.fail(error)
+      // What stopped the run is reported by its ending.
+      if !session.cancellation.isCancelled { session.fail(error) }
       return false
     }
   }

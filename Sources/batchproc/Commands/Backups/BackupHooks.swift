@@ -38,11 +38,12 @@ struct BackupHooks: Sendable {
     var counts = Counters.Snapshot()
   }
 
-  /// - Throws: `invalid` when the command fails: then no backup is made.
+  /// - Throws: `invalid` when the command fails: then no backup is made; the reason when the run was stopped.
   func runBefore(_ session: Session) throws(BatchError) {
     notify(.start, session)
     guard let before else { return }
     if let failure = run(before, "before", status: nil, Report(), session) {
+      try session.cancellation.check()
       throw BatchError(
         .invalid, "the command of --before \(failure): no backup was made", path: before.command)
     }
@@ -123,7 +124,8 @@ struct BackupHooks: Sendable {
       case .timeout: return "took too long, and was killed"
       }
     } catch {
-      return "could not be run: \(error.message)"
+      guard error.code == .cancelled else { return "could not be run: \(error.message)" }
+      return "was ended early: \(session.cancellation.reason?.message ?? error.message)"
     }
   }
 

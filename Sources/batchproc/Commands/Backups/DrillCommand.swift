@@ -54,7 +54,7 @@ struct DrillCommand: Command {
         }
       }
     } catch {
-      guard error.code == .malformed else { return session.endingBySignal ?? session.ending(after: error) }
+      guard error.code == .malformed else { return session.ending(after: error) }
       return session.difference(error)
     }
     try session.output.finish()

@@ -4,7 +4,7 @@ import BatchEngine
 import class Foundation.Operation
 
 struct SubmitCommand {
-  private let script: String
+  private let script: ShellText
   private let runs: Bool
   private let environmentPath: PathBytes
 
@@ -44,7 +44,7 @@ struct SubmitCommand {
   func execute() throws(BatchError) -> Ending {
     guard runs else {
       let output = StandardOutput(cancellation: Cancellation())
-      try output.write(Array(script.utf8))
+      try output.write(script.bytes)
       try output.finish()
       return .exit(.success)
     }
@@ -58,7 +58,7 @@ struct SubmitCommand {
         .missing, "sbatch is not installed, so that nothing can be submitted to Slurm",
         remedy: "install the package slurm-client, or print the script without --run")
     }
-    let hook = Hook(PathBytes(script), limit: 1e9)
+    let hook = Hook(PathBytes(script.bytes), limit: 1e9)
     let operation = hook.operation(environment: [], input: [])
     try operation.startByHand()
     operation.waitUntilFinished()
@@ -82,10 +82,11 @@ struct SlurmScript {
   let options: [PathBytes]
   let waits: Bool
 
-  var text: String {
-    let more = options.map { " " + ShellWord.quoted($0) }.joined()
-    let words = plan.map(ShellWord.quoted).joined(separator: " ")
-    let logs = ShellWord.quoted(PathBytes(folder.bytes + Array(".logs".utf8)))
+  var text: ShellText {
+    // A line of a name must not end the document that holds it.
+    let lines = plan.flatMap { $0.bytes.split(separator: UInt8(ascii: "\n")) }
+    var end = "JOB"
+    while lines.contains(where: { $0.elementsEqual(end.utf8) }) { end += "_" }
     return """
       #!/bin/sh
       # One job plans, an array of \(shards) tasks processes a shard each, and the last job merges, however the tasks ended.
@@ -95,43 +96,63 @@ struct SlurmScript {
         echo "\(shards) shards are more than this Slurm allows in an array (MaxArraySize is $most)" >&2
         exit 64
       fi
-      program=\(ShellWord.quoted(program))
-      plan=\(ShellWord.quoted(folder))
-      logs=\(logs)
+      program=\(program)
+      plan=\(folder)
+      logs=\(PathBytes(folder.bytes + Array(".logs".utf8)))
       export program plan
       if [ -e "$plan/plan.json" ]; then
         echo "$plan has a plan already: choose another directory, or remove it" >&2
         exit 1
       fi
       mkdir -p "$logs"
-      cd \(ShellWord.quoted(workingFolder))
+      cd \(workingFolder)
 
-      first=$(sbatch --parsable --job-name=batchproc-plan --output="$logs/plan.log" --requeue\(more) <<'JOB'
+      first=$(sbatch --parsable --job-name=batchproc-plan --output="$logs/plan.log" --requeue\(words: options) <<'\(end)'
       #!/bin/sh
       # A job that was requeued finds its plan.
       test -f "$plan/plan.json" && exit 0
-      exec "$program" \(words)
-      JOB
+      exec "$program"\(words: plan)
+      \(end)
       )
 
       # 3, 4 and 20 are results: the merge tells of them.
       array=$(sbatch --parsable --job-name=batchproc-shard --output="$logs/shard-%a.log" --requeue \\
-        --array=0-\(shards - 1) --dependency="afterok:${first%%;*}" --kill-on-invalid-dep=yes\(more) <<'JOB'
+        --array=0-\(shards - 1) --dependency="afterok:${first%%;*}" --kill-on-invalid-dep=yes\(words: options) <<'\(end)'
       #!/bin/sh
       status=0
-      "$program" \(ShellWord.quoted(command)) --plan "$plan" --shard auto || status=$?
+      "$program" \(command) --plan "$plan" --shard auto || status=$?
       case $status in 3|4|20) exit 0 ;; esac
       exit $status
-      JOB
+      \(end)
       )
 
       echo "plan ${first%%;*}, shards ${array%%;*}"
       sbatch --parsable --job-name=batchproc-merge --output="$logs/merge.log"\(waits ? " --wait" : "") \\
-        --dependency="afterany:${array%%;*}"\(more) <<'JOB'
+        --dependency="afterany:${array%%;*}"\(words: options) <<'\(end)'
       #!/bin/sh
       exec "$program" merge "$plan"
-      JOB
+      \(end)
 
       """
+  }
+}
+
+/// Text of a shell script, in which a path becomes one word; bytes, since names need not be UTF-8.
+struct ShellText: ExpressibleByStringInterpolation, StringInterpolationProtocol {
+  typealias StringInterpolation = ShellText
+
+  private(set) var bytes: [UInt8] = []
+
+  init(literalCapacity: Int, interpolationCount: Int) {}
+  init(stringInterpolation text: ShellText) { self = text }
+  init(stringLiteral text: String) { bytes = Array(text.utf8) }
+
+  mutating func appendLiteral(_ text: String) { bytes += text.utf8 }
+  mutating func appendInterpolation(_ text: String) { bytes += text.utf8 }
+  mutating func appendInterpolation(_ number: Int) { bytes += "\(number)".utf8 }
+  mutating func appendInterpolation(_ word: PathBytes) { bytes += ShellWord.bytes(word) }
+  /// A space and a word for each.
+  mutating func appendInterpolation(words: [PathBytes]) {
+    for word in words { bytes += [UInt8(ascii: " ")] + ShellWord.bytes(word) }
   }
 }

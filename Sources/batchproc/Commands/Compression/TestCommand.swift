@@ -111,7 +111,7 @@ struct TestCounts: Sendable {
 
   mutating func add(_ finding: TestJob.Finding) {
     if finding.damage != nil { damaged += 1 }
-    size += finding.size
+    size.addClamped(finding.size)
     gaps.add(finding.checkGap)
   }
 

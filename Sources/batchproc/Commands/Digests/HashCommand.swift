@@ -75,9 +75,6 @@ struct HashCommand: Command {
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"), (cache?.knownCount ?? 0, "known"), (cache?.rottenCount ?? 0, "rotten"),
         ], tallies: cache.map { [($0.knownCount, "known"), ($0.rottenCount, "rot")] } ?? []))
-    if session.cancellation.isCancelled {
-      return session.endingOfStopped(summary) ?? .exit(.outputIncomplete)
-    }
     if let cache, cache.rottenCount > 0, !isFatal { return .exit(.differences) }
     return .exit(status)
   }

@@ -28,11 +28,11 @@ struct TuneSample: Sendable {
 
   /// The number of the fewest files, to which all times are scaled.
   var count: Int { min(fewest, items.count) }
-  var byteCount: Int64 { items.prefix(fewest).reduce(0) { $0 + $1.size } }
+  var byteCount: Int64 { items.prefix(fewest).reduce(into: 0) { $0.addClamped($1.size) } }
 
   /// Parts that different operations can process: the files, and blocks of large ones.
   var parts: Int {
-    items.reduce(0) { $0 + 1 + Int(clamping: $1.size / Self.smallestBlock) }
+    items.reduce(into: 0) { $0.addClamped(1 + Int(clamping: $1.size / Self.smallestBlock)) }
   }
 
   /// The work of a run over files, in bytes, with a fixed cost for each file.

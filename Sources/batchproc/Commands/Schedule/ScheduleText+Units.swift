@@ -31,7 +31,7 @@ extension ScheduleText {
   /// Whether systemd accepts the path of the program, quoted or not.
   var isExecutable: Bool { !program.bytes.contains { "'\"\\".utf8.contains($0) } }
 
-  private var unit: String { "batchproc-\(name)" }
+  private var unit: String { fileName(allowing: "-_.:") }
 
   private var hookRemark: String {
     hasHooks
@@ -47,7 +47,7 @@ extension ScheduleText {
     usesNetwork: Bool = false
   ) -> File {
     let file = "\(unit)\(suffix).service"
-    let command = ([executable] + words.map(word)).joined(separator: " ")
+    let command = ([word(program)] + words.map { word($0, doubling: "%$") }).joined(separator: " ")
     let privileges = """
       NoNewPrivileges=yes
       CapabilityBoundingSet=CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE
@@ -57,8 +57,8 @@ extension ScheduleText {
     let text = """
       # /etc/systemd/system/\(file); journalctl -u \(unit)\(suffix) shows what it said.
       [Unit]
-      Description=\(description): \(Self.specifiers(name.description))
-      RequiresMountsFor=\((sources + [target]).map(word).joined(separator: " "))
+      Description=\(description): \(word(name))
+      RequiresMountsFor=\((sources + [target]).map { word($0) }.joined(separator: " "))
       OnFailure=batchproc-failed@%n.service
 
       [Service]
@@ -92,7 +92,7 @@ extension ScheduleText {
     let text = """
       # /etc/systemd/system/\(file); systemctl enable --now \(file)
       [Unit]
-      Description=\(description): \(Self.specifiers(name.description))
+      Description=\(description): \(word(name))
 
       [Timer]
       OnCalendar=\(days) \(padded(minutes / 60)):\(padded(minutes % 60)):00
@@ -121,20 +121,15 @@ extension ScheduleText {
 
       """)
 
-  /// A word for a unit.
-  private func word(_ path: PathBytes) -> String {
-    Self.quoted(Self.specifiers(String(decoding: path.bytes, as: UTF8.self)).replacing("$", with: "$$"))
+  /// A word of a unit. Only in the arguments of a command does systemd replace variables, so that `$` is doubled too.
+  private func word(_ path: PathBytes, doubling special: String = "%") -> String {
+    var bytes: [UInt8] = []
+    for byte in path.bytes {
+      if special.utf8.contains(byte) { bytes.append(byte) }
+      if "\\\"".utf8.contains(byte) { bytes.append(UInt8(ascii: "\\")) }
+      bytes.append(byte)
+    }
+    let text = String(decoding: bytes, as: UTF8.self)
+    return bytes.allSatisfy(ShellWord.isPlain) && !bytes.isEmpty ? text : "\"\(text)\""
   }
-
-  /// The first word of a command in a unit, in which systemd replaces no variables.
-  private var executable: String {
-    Self.quoted(Self.specifiers(String(decoding: program.bytes, as: UTF8.self)))
-  }
-
-  private static func quoted(_ text: String) -> String {
-    guard !text.allSatisfy(ShellWord.isPlain) || text.isEmpty else { return text }
-    return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
-  }
-
-  private static func specifiers(_ text: String) -> String { text.replacing("%", with: "%%") }
 }

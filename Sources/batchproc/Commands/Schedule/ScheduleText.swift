@@ -46,8 +46,7 @@ struct ScheduleText: Sendable {
 
   /// A file for `/etc/cron.d`, where cron ignores names with dots.
   var cron: File {
-    let file =
-      "batchproc-\(String(decoding: name.bytes, as: UTF8.self).map { Self.isForCron($0) ? $0 : "_" }.reduce(into: "") { $0.append($1) })"
+    let file = fileName(allowing: "-_")
     var lines = [
       "# /etc/cron.d/\(file): a snapshot every night\(isReadable ? ", a drill every Sunday" : ""), and a look at the age of the newest",
       "# snapshot. cron mails what is printed: nothing after a good night, else the errors and one line. Status 11 means that the",
@@ -65,13 +64,19 @@ struct ScheduleText: Sendable {
     return File(name: file, text: lines.joined(separator: "\n") + "\n")
   }
 
-  private static func isForCron(_ character: Character) -> Bool {
-    character.isASCII && (character.isLetter || character.isNumber || "-_".contains(character))
+  /// The name for a file of the set; other characters become `_`.
+  func fileName(allowing marks: String) -> String {
+    "batchproc-"
+      + String(
+        String(decoding: name.bytes, as: UTF8.self).map {
+          $0.isASCII && ($0.isLetter || $0.isNumber || marks.contains($0)) ? $0 : "_"
+        })
   }
 
   private func line(_ minutes: Int, _ day: String, _ command: String, _ words: [PathBytes]) -> String {
     let command = ([ShellWord.quoted(program), command] + words.map(ShellWord.quoted)).joined(separator: " ")
     // A percent sign begins a new line in a crontab.
-    return "\(minutes % 60) \(minutes / 60) * * \(day) root \(command.replacing("%", with: "\\%"))"
+    let escaped = command.utf8.flatMap { $0 == UInt8(ascii: "%") ? Array("\\%".utf8) : [$0] }
+    return "\(minutes % 60) \(minutes / 60) * * \(day) root \(String(decoding: escaped, as: UTF8.self))"
   }
 }

@@ -89,7 +89,8 @@ final class ProgressDisplay: Sendable {
   /// - Parameter files: the files finished since the last call.
   private func current(adding files: Int = 0) -> ProgressState {
     let counts = counters.snapshot
-    let bytes = counts.byteCount + counters.pending
+    var bytes = counts.byteCount
+    bytes.addClamped(counters.pending)
     let all = try? total?.value()
     let elapsed = (ContinuousClock.now - start) / .seconds(1)
     let recent = state.withLock { state in

@@ -44,6 +44,9 @@ struct FolderMakerTests {
       try FolderMaker(calls: calls, isSynced: true).makeLast(fixture.path("a/b/c/e"))
     }
     #expect(error?.code == .unwritable)
+    #expect(throws: BatchError.self) {
+      try FolderMaker(calls: calls, isSynced: true).make(fixture.path("a/b/c/f"))
+    }
   }
 
   @Test("goes through links to folders")
