@@ -71,7 +71,8 @@ extension SetFacts {
         files: footer.files,
         bytes: footer.bytes, newFiles: own?.files ?? 0, newBytes: own?.bytes ?? 0,
         archiveBytes: footer.archiveSize, isVerified: footer.isVerified,
-        faults: content.faults(of: snapshot), suspects: footer.needs.keys.filter(suspects.contains).sorted(),
+        faults: content.faults(of: snapshot).map(\.stamp),
+        suspects: footer.needs.keys.filter(suspects.contains).sorted(),
         isEncrypted: snapshot.name.isEncrypted)
     }
   }

@@ -121,6 +121,21 @@ struct EncryptedSetTests {
     #expect(run.text == "restored\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "verify names the archive of a snapshot without companion, and leaves out the archive of a pruned one",
+    .enabled(if: Host.canPreload))
+  func withoutCompanion() throws {
+    try t.preloadClock()
+    let run = try run(
+      """
+      export LD_PRELOAD=$PWD/preload.so; unverified() { grep -c '[.]tar[.]zst[.]age: is not verified' errors; }
+      back_up; echo new >src/new; back_up; "$BP" prune -q --keep-last 1 set; "$BP" verify -q set 2>errors; echo $?; unverified
+      "$BP" verify -q -i key set; echo $?; rm set/*.companion; "$BP" verify -q set 2>errors; echo $?; unverified
+      "$BP" verify -q -i key set 2>errors; echo $?; cat errors | wc -l
+      """)
+    #expect(run.text == "0\n1\n0\n4\n2\n4\n1\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a passphrase opens and continues a set when the copy of the manifest is gone")
   func passphrase() throws {
     let run = try t.shell(

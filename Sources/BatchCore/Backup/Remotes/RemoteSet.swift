@@ -49,7 +49,7 @@ package final class RemoteSet {
     content.archives = [:]
     for (file, size) in files {
       if let name = SnapshotName(file: file.bytes, set: set.name, suffix: SnapshotName.archiveSuffix) {
-        content.archives[name.stamp] = size
+        content.archives[name] = size
       }
     }
     return content

@@ -40,12 +40,11 @@ package struct SetCopy {
     for snapshot in content.snapshots {
       try run.cancellation.check()
       if let fault = content.faults(of: snapshot).first {
-        let name = SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted)
         outcome.problems.append(
           BatchError(
             .malformed,
             "is missing or has another size: the snapshot \(snapshot.name.stamp) is not copied",
-            path: set.path(name.archive)))
+            path: set.path(fault.archive)))
         continue
       }
       do throws(BatchError) {
