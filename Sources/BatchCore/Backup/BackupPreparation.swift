@@ -198,8 +198,9 @@ package struct BackupPreparation: Sendable {
   private static func compare(
     _ sources: [SnapshotSource], with last: Snapshot, _ calls: any FileSystemCalls
   ) throws(BatchError) {
+    let former = Dictionary(last.footer.sources.map { ($0.path, $0) }) { first, _ in first }
     for source in sources {
-      guard let before = last.footer.sources.first(where: { $0.path == source.path }) else { continue }
+      guard let before = former[source.path] else { continue }
       guard before.fileSystem == source.fileSystem else {
         throw BatchError(
           .invalid, "the source is on another file system than when the snapshot before was made",
