@@ -116,6 +116,21 @@ import Testing
     #expect(run.text == "0\n0\n0\n0\n1234 1234 666\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test("results of drills that cannot be read stop the next drill and prune, and the report names them")
+  func unreadableState() throws {
+    let run = try drilled(
+      """
+      echo one >src/a; for n in 1 2; do $BP backup -q --full --to set src; done; echo '{"type":' >set/.backup.drill
+      $BP prune -q --keep-last 1 set; echo $?; $BP drill -q set; echo $?; $BP report set >page; echo $?; cat set/.backup.drill; ls set/*.manifest | wc -l
+      rm set/.backup.drill; $BP prune -q --keep-last 1 set; echo $?
+      """)
+    #expect(run.text == "1\n4\n4\n{\"type\":\n2\n0\n", "\(run.text)\(run.errorText)")
+    #expect(
+      run.errorText.split(separator: "\n").filter {
+        $0.contains("set/.backup.drill: the results of drills cannot be read")
+      }.count == 3, "\(run.errorText)")
+  }
+
   @Test(
     "folders that are deeper than the limit of descriptors are removed after a drill",
     .enabled(if: Host.hasPython),
