@@ -51,6 +51,20 @@ import Testing
     #expect(run.errorText.contains("is not copied"))
   }
 
+  @Test("nothing is removed while a manifest of the copies is damaged", .enabled(if: Host.canPreload))
+  func damagedCopy() throws {
+    try t.preloadClock()
+    // The newest snapshot needs the archive of the second one, and only the first one counts as verified.
+    let run = try run(
+      """
+      export LD_PRELOAD=$PWD/preload.so
+      back_up --full; back_up --full --no-verify; back_up; "$BP" copy -q set far; sed -i '/"needs"/s/"archive":"2/"archive":"3/' $(ls far/*.manifest | tail -1)
+      "$BP" copy -q --copy-keep-last 1 set far 2>e; echo $?; far; grep -c ' far/.*nothing is removed while' e
+      "$BP" copy -q --checksum --copy-keep-last 1 set far; echo $?; check far
+      """)
+    #expect(run.text == "3\n 3 manifest 3 tar.zst \n1\n0\nrestored\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("files that do not belong to the set are kept, and so is the last verified snapshot")
   func foreign() throws {
     let run = try run(
