@@ -65,6 +65,31 @@ import Testing
     #expect(run.text == "3\n 3 manifest 3 tar.zst \n1\n0\nrestored\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "copies of another set with the same name are neither replaced nor removed (1)",
+    arguments: Self.hasRclone ? ["far", "off:far"] : ["far"])
+  func otherSet(remote: String) throws {
+    let run = try run(
+      """
+      printf '[off]\\ntype = alias\\nremote = %s\\n' "$PWD" >rclone.conf; cp -r src other
+      for s in set2 set3; do "$BP" backup -q --to $s other; done; sleep 1.1; back_up; back_up
+      copy() { "$BP" copy -q "$@" 2>>errors; echo $?; }
+      copy set \(remote); cmp set/.backup.id far/.backup.copy; cp -a far good; copy set2 \(remote) --copy-keep-last 1; diff -r far good
+      "$BP" backup -q --to set2 --copy-to \(remote) --copy-keep-last 1 other 2>>errors; echo $?; diff -r far good
+      rm far/.backup.copy good/.backup.copy; copy set3 \(remote) --copy-keep-last 1; diff -r far good
+      f=$(ls far/*.manifest | tail -1); sed -i 's/"increment":1/"increment":2/' $f; copy set \(remote) --checksum; cp good/*.manifest far
+      copy set \(remote) --copy-keep-last 1; cmp set/.backup.id far/.backup.copy; copy far far2; copy set far2; copy set2 far2; check far2
+      "$BP" backup -q --to far other; copy set \(remote)
+      """)
+    #expect(
+      run.text == "0\n1\n3\n1\n1\n0\n0\n0\n1\nrestored\n1\n", "\(run.text)\(run.errorText)")
+    let errors = try t.shell("cat errors").text.split(separator: "\n")
+    func count(_ text: String) -> Int { errors.count { $0.contains(text) } }
+    #expect(
+      count("belong to another set: ") == 4 && count("belong to another set, since") == 1
+        && count("is not the manifest") == 1, "\(errors)")
+  }
+
   @Test("files that do not belong to the set are kept, and so is the last verified snapshot")
   func foreign() throws {
     let run = try run(

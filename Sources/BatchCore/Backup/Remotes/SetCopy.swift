@@ -29,13 +29,15 @@ package struct SetCopy {
   }
 
   /// - Parameter report: receives the name of each copied file.
-  /// - Throws: the error of the remote; the next copy continues from there.
+  /// - Throws: `invalid` when the remote may have the snapshots of another set; the error of the remote, and then the next copy
+  ///   continues from there.
   package mutating func copy(
     report: (PathBytes) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     let content = try set.content(in: run)
     outcome.problems += content.damaged
     there = try remote.files()
+    try CopyOrigin(of: set, at: remote, there, in: run).claim(content.snapshots)
     var settled: Set<PathBytes> = []
     for snapshot in content.snapshots {
       try run.cancellation.check()
@@ -73,7 +75,7 @@ package struct SetCopy {
           continue
         }
         try report(file)
-        try remote.put(set.path(file))
+        try remote.put(set.path(file), as: file)
         outcome.files += 1
         outcome.bytes.addWithinRange(UInt64(clamping: size))
         isNew = true

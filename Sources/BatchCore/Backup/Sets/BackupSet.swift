@@ -57,6 +57,10 @@ package struct BackupSet: Sendable {
     path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
   }
   var lockPath: PathBytes { hidden(".lock") }
+  /// The file with the id of the set.
+  var idPath: PathBytes { hidden(".id") }
+  /// In a directory of copies: the file with the id of the set from which they were made.
+  var originPath: PathBytes { hidden(".copy") }
   /// The file with the results of drills.
   ///
   /// It contains names of files, so for an encrypted set it is in a local directory.
