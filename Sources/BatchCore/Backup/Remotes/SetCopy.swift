@@ -9,23 +9,32 @@ package struct SetCopy {
     package var bytes: UInt64 = 0
     /// Files that existed and were equal.
     package var equal = 0
-    /// The errors of snapshots that are not copied, because they are damaged or an archive is missing.
-    package var problems: [BatchError] = []
+    /// How many errors of snapshots were reported.
+    package var problems = 0
   }
 
   private let set: BackupSet
   private let remote: any Remote
   private let run: RunContext
   private let comparesContents: Bool
+  private let fail: (BatchError) -> Void
   private var there: [PathBytes: UInt64] = [:]
+  /// The sizes of the files that this run has copied.
+  private var copied: [PathBytes: UInt64] = [:]
   private var outcome = Outcome()
 
-  /// - Parameter comparesContents: whether existing files are read and compared.
-  package init(_ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext) {
+  /// - Parameters:
+  ///   - comparesContents: whether existing files are read and compared.
+  ///   - fail: receives the errors of snapshots that are not copied, because they are damaged or an archive is missing.
+  package init(
+    _ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext,
+    fail: @escaping (BatchError) -> Void
+  ) {
     self.set = set
     self.remote = remote
     self.comparesContents = comparesContents
     self.run = run
+    self.fail = fail
   }
 
   /// - Parameter report: receives the name of each copied file.
@@ -35,14 +44,14 @@ package struct SetCopy {
     report: (PathBytes) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     let content = try set.content(in: run)
-    outcome.problems += content.damaged
+    for error in content.damaged { note(error) }
     there = try remote.files()
     try CopyOrigin(of: set, at: remote, there, in: run).claim(content.snapshots)
     var settled: Set<PathBytes> = []
     for snapshot in content.snapshots {
       try run.cancellation.check()
       if let fault = content.faults(of: snapshot).first {
-        outcome.problems.append(
+        note(
           BatchError(
             .malformed,
             "is missing or has another size: the snapshot \(snapshot.name.stamp) is not copied",
@@ -53,7 +62,7 @@ package struct SetCopy {
         try set.check(snapshot, in: run)
       } catch {
         try run.cancellation.check()
-        outcome.problems.append(error)
+        note(error)
         continue
       }
       let archives = Set(snapshot.footer.needs.keys).union([snapshot.name.stamp]).sorted().map { stamp in
@@ -62,22 +71,23 @@ package struct SetCopy {
       let describing = snapshot.name.isEncrypted ? [snapshot.name.companion] : []
       var isNew = false
       for file in archives + describing + [snapshot.name.manifest] where settled.insert(file).inserted {
-        let size: Int64
+        let size: UInt64
         do throws(BatchError) {
-          size = try set.path(file).status().size
+          size = UInt64(clamping: try set.path(file).status().size)
         } catch {
           // The file was removed meanwhile.
           guard error.isNotFound else { throw error }
           continue
         }
-        if try isThere(file, UInt64(clamping: size)) {
+        if try isThere(file, size) {
           outcome.equal += 1
           continue
         }
         try report(file)
         try remote.put(set.path(file), as: file)
+        copied[file] = size
         outcome.files += 1
-        outcome.bytes.addWithinRange(UInt64(clamping: size))
+        outcome.bytes.addWithinRange(size)
         isNew = true
       }
       if isNew { outcome.snapshots += 1 }
@@ -86,20 +96,26 @@ package struct SetCopy {
     return outcome
   }
 
+  private mutating func note(_ error: BatchError) {
+    outcome.problems += 1
+    fail(error)
+  }
+
   private func isThere(_ file: PathBytes, _ size: UInt64) throws(BatchError) -> Bool {
     guard there[file] == size else { return false }
     guard comparesContents else { return true }
     return try remote.digest(of: file) == BackupSet.digest(of: set.path(file), in: run)
   }
 
-  /// Checks that each copied file exists with its size.
+  /// Checks that each file that was copied exists with its size.
   private func checkSizes() throws(BatchError) {
-    guard outcome.files > 0 else { return }
-    for (name, size) in try remote.files() where SnapshotName.of(name)?.set == set.name {
-      // A file that was removed here meanwhile may still be at the remote.
-      guard let here = try? set.path(name).status().size, size != UInt64(clamping: here) else { continue }
+    guard !copied.isEmpty else { return }
+    let there = try remote.files()
+    for (file, size) in copied.sorted(by: { $0.key < $1.key }) where there[file] != size {
       throw BatchError(
-        .unwritable, "has another size at \(remote.place) than here", path: set.path(name))
+        .unwritable,
+        "\(there[file] == nil ? "is missing" : "has another size") at \(remote.place) after it was copied",
+        path: set.path(file))
     }
   }
 }
