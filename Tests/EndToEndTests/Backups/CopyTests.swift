@@ -62,6 +62,26 @@ import Testing
       run.text == "3\n1\n1\n 2 manifest 2 tar.zst \nrestored\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "an archive that is damaged here does not replace its copy",
+    .enabled(if: Host.hasPython && Host.canPreload),
+    arguments: ["", "--encrypt-to-file recipient"])
+  func rotten(encryption: String) throws {
+    try t.preloadClock()
+    let run = try run(
+      """
+      export LD_PRELOAD=$PWD/preload.so
+      umask 077; "$BP" keygen -o key >recipient; back_up \(encryption); back_up \(encryption); "$BP" copy -q set far; cp -r far good
+      flip() { python3 -c 'import sys
+      with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' $1; }
+      flip $(ls set/*.zst* | head -1); "$BP" copy -q --checksum --copy-keep-last 1 set far 2>e; echo $?; grep -c 'is damaged, and does not replace' e
+      diff -r far good && echo same; cp good/*.zst* set; flip $(ls far/*.zst* | head -1); "$BP" copy -q --checksum set far; echo $?
+      diff -r far good && echo same; flip $(ls set/*.zst* | head -1); rm $(ls -d set/*.[mc]* | grep $(ls set | head -1 | grep -o '[0-9T]*Z'))
+      "$BP" copy -q --checksum set far 2>/dev/null; echo $?; diff -r far good && echo same
+      """)
+    #expect(run.text == "3\n1\nsame\n0\nsame\n3\nsame\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("nothing is removed while a manifest of the copies is damaged", .enabled(if: Host.canPreload))
   func damagedCopy() throws {
     try t.preloadClock()

@@ -9,7 +9,7 @@ package struct SetCopy {
     package var bytes: UInt64 = 0
     /// Files that existed and were equal.
     package var equal = 0
-    /// How many errors of snapshots were reported.
+    /// How many errors of snapshots and archives were reported.
     package var problems = 0
   }
 
@@ -25,7 +25,8 @@ package struct SetCopy {
 
   /// - Parameters:
   ///   - comparesContents: whether existing files are read and compared.
-  ///   - fail: receives the errors of snapshots that are not copied, because they are damaged or an archive is missing.
+  ///   - fail: receives the errors of snapshots that are not copied, because they are damaged or an archive is missing, and of
+  ///     archives that differ from their copies.
   package init(
     _ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext,
     fail: @escaping (BatchError) -> Void
@@ -47,6 +48,7 @@ package struct SetCopy {
     for error in content.damaged { note(error) }
     there = try remote.files()
     try CopyOrigin(of: set, at: remote, there, in: run).claim(content.snapshots)
+    let snapshots = Dictionary(content.snapshots.map { ($0.name, $0) }) { first, _ in first }
     var settled: Set<PathBytes> = []
     for snapshot in content.snapshots {
       try run.cancellation.check()
@@ -79,16 +81,17 @@ package struct SetCopy {
           guard error.isNotFound else { throw error }
           continue
         }
-        if try isThere(file, size) {
-          outcome.equal += 1
-          continue
+        switch try standing(of: file, size, snapshots) {
+        case .equal: outcome.equal += 1
+        case .doubtful(let error): note(error)
+        case .different:
+          try report(file)
+          try remote.put(set.path(file), as: file)
+          copied[file] = size
+          outcome.files += 1
+          outcome.bytes.addWithinRange(size)
+          isNew = true
         }
-        try report(file)
-        try remote.put(set.path(file), as: file)
-        copied[file] = size
-        outcome.files += 1
-        outcome.bytes.addWithinRange(size)
-        isNew = true
       }
       if isNew { outcome.snapshots += 1 }
     }
@@ -101,10 +104,39 @@ package struct SetCopy {
     fail(error)
   }
 
-  private func isThere(_ file: PathBytes, _ size: UInt64) throws(BatchError) -> Bool {
-    guard there[file] == size else { return false }
-    guard comparesContents else { return true }
-    return try remote.digest(of: file) == BackupSet.digest(of: set.path(file), in: run)
+  private enum Standing {
+    case equal
+    /// The file here is to be copied.
+    case different
+    /// The copy may be the good one.
+    case doubtful(BatchError)
+  }
+
+  private func standing(
+    of file: PathBytes, _ size: UInt64, _ snapshots: [SnapshotName: Snapshot]
+  ) throws(BatchError) -> Standing {
+    guard there[file] == size else { return .different }
+    guard comparesContents else { return .equal }
+    let digest = try BackupSet.digest(of: set.path(file), in: run)
+    if try remote.digest(of: file) == digest { return .equal }
+    // Manifests and companions contain their own digests, which were checked.
+    guard let name = SnapshotName(file: file.bytes, set: set.name, suffix: SnapshotName.archiveSuffix) else {
+      return .different
+    }
+    if name.isEncrypted {
+      guard let recorded = snapshots[name]?.companion?.archiveDigest else {
+        return .doubtful(
+          BatchError(
+            .malformed, "differs from its copy at \(remote.place), and no companion here has its digest",
+            path: set.path(file)))
+      }
+      if recorded == digest { return .different }
+    } else if try set.isWhole(name, index: snapshots[name]?.footer.index, in: run) {
+      return .different
+    }
+    return .doubtful(
+      BatchError(
+        .malformed, "is damaged, and does not replace its copy at \(remote.place)", path: set.path(file)))
   }
 
   /// Checks that each file that was copied exists with its size.
@@ -116,6 +148,29 @@ package struct SetCopy {
         .unwritable,
         "\(there[file] == nil ? "is missing" : "has another size") at \(remote.place) after it was copied",
         path: set.path(file))
+    }
+  }
+}
+
+extension BackupSet {
+  /// Whether all checksums in an unencrypted archive are correct.
+  ///
+  /// - Parameter index: the digest of its index in the manifest of its snapshot; nil if that was removed.
+  fileprivate func isWhole(
+    _ name: SnapshotName, index: Digest?, in run: RunContext
+  ) throws(BatchError) -> Bool {
+    let part = RunContext(sharing: run, stride: .automatic, observer: nil)
+    do throws(BatchError) {
+      let archive = try archive(name, in: SourceContext(part))
+      let reader = try VerifyReader(archive, memory: run.options.memory, by: part.reading)
+      let outcome = BatchRunner(part).run(VerifyJob { _ in }, reading: reader)
+      if let stopped = outcome.summary.stopped { throw stopped }
+      guard let found = outcome.result, !found.isDifferent else { return false }
+      return index == nil || index == found.indexDigest
+    } catch {
+      try run.cancellation.check()
+      guard error.code == .malformed else { throw error }
+      return false
     }
   }
 }
