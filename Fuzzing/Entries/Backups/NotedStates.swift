@@ -12,9 +12,9 @@ func fuzzNotedStates(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let path = PathBytes(file.path)
   switch start[0] % 7 {
   case 0:
-    guard hold(bytes), let state = try? DrillState(path, in: RunContext()) else { return }
+    guard hold(bytes), let state = try? DrillState(path) else { return }
     let lines = state.lines
-    guard hold(lines), let again = try? DrillState(path, in: RunContext()) else {
+    guard hold(lines), let again = try? DrillState(path) else {
       preconditionFailure("a state that cannot be read again")
     }
     precondition(again.lines == lines && again.suspects == state.suspects, "another state")

@@ -88,7 +88,8 @@ package final class BackupCollector: BatchCollector {
       // Nil for a file with very large holes.
       entry.digest = member.digest
       entry.size = member.size
-      entry.modified = member.modified
+      // In the last second before 1970 the archive has no fraction, but the next backup compares the whole time.
+      if entry.modified.seconds != -1 || member.modified.seconds != -1 { entry.modified = member.modified }
       entry.isUnsettled = !member.isSettled || member.flags.contains(.changed)
       if entry.linkCount > 1 { contents[entry.path] = (entry.digest, entry.size, entry.isUnsettled) }
     } else if entry.kind == .symbolicLink {

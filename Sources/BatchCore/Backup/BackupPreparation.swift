@@ -59,8 +59,7 @@ package struct BackupPreparation: Sendable {
         remarks.append(
           BatchError(
             .malformed, "an archive is missing or has another size: this snapshot is a full one",
-            path: set.path(
-              SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted).archive)))
+            path: set.path(fault.archive)))
       } else {
         do throws(BatchError) {
           if let known { try SnapshotReader.check(known.manifest, in: SourceContext(run)) }
@@ -119,7 +118,7 @@ package struct BackupPreparation: Sendable {
   private static func freeName(
     _ set: BackupSet, _ content: BackupSet.Content, from seconds: Int64, isEncrypted: Bool
   ) -> SnapshotName {
-    let taken = Set(content.snapshots.map(\.name.stamp)).union(content.archives.keys)
+    let taken = Set(content.snapshots.map(\.name.stamp)).union(content.archives.keys.map(\.stamp))
       .union(content.snapshots.flatMap(\.footer.needs.keys))
     var seconds = seconds
     while taken.contains(LocalTime.stamp(of: seconds)) { seconds += 1 }
@@ -199,8 +198,9 @@ package struct BackupPreparation: Sendable {
   private static func compare(
     _ sources: [SnapshotSource], with last: Snapshot, _ calls: any FileSystemCalls
   ) throws(BatchError) {
+    let former = Dictionary(last.footer.sources.map { ($0.path, $0) }) { first, _ in first }
     for source in sources {
-      guard let before = last.footer.sources.first(where: { $0.path == source.path }) else { continue }
+      guard let before = former[source.path] else { continue }
       guard before.fileSystem == source.fileSystem else {
         throw BatchError(
           .invalid, "the source is on another file system than when the snapshot before was made",

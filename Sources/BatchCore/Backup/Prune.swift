@@ -72,14 +72,7 @@ package struct Prune: Sendable {
     _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
     guard !removed.isEmpty else { return }
-    for decision in decisions {
-      do throws(BatchError) {
-        try set.check(decision.snapshot, in: run)
-      } catch {
-        try run.cancellation.check()
-        throw BackupSet.nothingIsRemoved(because: error)
-      }
-    }
+    try checkManifests(in: run)
     let folder = try SetFolder(set, in: run)
     try lock.take(.removing, patience, run.cancellation)
     defer { lock.release(.removing) }
@@ -92,6 +85,21 @@ package struct Prune: Sendable {
     for archive in archives { try folder.remove(archive.archive) }
     if isSynced { try folder.sync() }
     try lock.note([])
+  }
+
+  /// Compares all manifests with their digests before anything is removed.
+  ///
+  /// - Throws: `malformed` when one is damaged: the archives that it needs are unknown.
+  func checkManifests(in run: RunContext) throws(BatchError) {
+    guard !removed.isEmpty else { return }
+    for decision in decisions {
+      do throws(BatchError) {
+        try set.check(decision.snapshot, in: run)
+      } catch {
+        try run.cancellation.check()
+        throw BackupSet.nothingIsRemoved(because: error)
+      }
+    }
   }
 }
 
@@ -115,10 +123,10 @@ extension BackupSet {
     return content
   }
 
-  fileprivate static func nothingIsRemoved(because damaged: BatchError) -> BatchError {
+  static func nothingIsRemoved(because damaged: BatchError) -> BatchError {
     BatchError(
       damaged.code, "nothing is removed while a manifest is not valid: \(damaged.message)",
-      path: damaged.path,
-      errno: damaged.errno, remedy: "remove this manifest if its snapshot is not needed")
+      path: damaged.path, errno: damaged.errno,
+      remedy: damaged.remedy ?? "remove this manifest if its snapshot is not needed")
   }
 }

@@ -7,6 +7,8 @@ struct ReportCommand: Command {
   private let name: PathBytes?
   private let output: PathBytes?
   private let replacesOutput: Bool
+  /// Where this machine stores its state of encrypted sets.
+  private let state: PathBytes?
   let session: Session
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
@@ -15,6 +17,7 @@ struct ReportCommand: Command {
     let target = parsed.bytes(.output)
     output = target == "-" ? nil : target
     replacesOutput = parsed.flag(.force)
+    state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 
@@ -37,12 +40,16 @@ struct ReportCommand: Command {
 
   /// - Throws: `missing` when there is no set, or no set with the given name.
   private func sets() throws(BatchError) -> [BackupSet] {
-    if name != nil { return [try BackupSet(in: directory, named: name, session.context)] }
-    let names = try BackupSet.names(in: directory, calls: session.context.calls)
+    let all = try BackupSet.names(in: directory, calls: session.context.calls)
+    let names = name.map { [$0] } ?? all
     guard !names.isEmpty else {
       throw BatchError(.missing, "there is no snapshot in this folder", path: directory)
     }
-    return try names.map { (name) throws(BatchError) in try BackupSet(in: directory, named: name) }
+    return try names.map { (name) throws(BatchError) in
+      var set = try BackupSet(in: directory, named: name, session.context)
+      set.privateFolder = state
+      return set
+    }
   }
 
   private func report(_ set: SetFacts) {

@@ -56,12 +56,17 @@ struct SetFacts: Sendable {
 extension SetFacts {
   init(_ set: BackupSet, in run: RunContext) throws(BatchError) {
     let content = try set.content(in: run)
-    let suspects = set.suspects(in: run)
     name = set.name
     damaged = content.damaged
+    var suspects: Set<String> = []
+    do throws(BatchError) {
+      suspects = try set.suspects()
+    } catch {
+      damaged.append(error)
+    }
     archives = content.archives.count
     archiveBytes = content.archives.values.reduce(0) { $0 + min($1, .max - $0) }
-    lastDrill = set.lastDrill?.seconds
+    lastDrill = set.lastDrill
     self.suspects = suspects.count
     rows = content.snapshots.map { snapshot in
       let (header, footer) = (snapshot.header, snapshot.footer)
@@ -71,7 +76,8 @@ extension SetFacts {
         files: footer.files,
         bytes: footer.bytes, newFiles: own?.files ?? 0, newBytes: own?.bytes ?? 0,
         archiveBytes: footer.archiveSize, isVerified: footer.isVerified,
-        faults: content.faults(of: snapshot), suspects: footer.needs.keys.filter(suspects.contains).sorted(),
+        faults: content.faults(of: snapshot).map(\.stamp),
+        suspects: footer.needs.keys.filter(suspects.contains).sorted(),
         isEncrypted: snapshot.name.isEncrypted)
     }
   }

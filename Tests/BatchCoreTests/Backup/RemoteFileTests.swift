@@ -16,7 +16,7 @@ import Testing
     init(_ content: [UInt8]) { self.content = content }
 
     func files() -> [PathBytes: UInt64] { [:] }
-    func put(_ file: PathBytes) {}
+    func put(_ file: PathBytes, as name: PathBytes) {}
     func fetch(_ names: [PathBytes], into folder: PathBytes) {}
     func digest(of name: PathBytes) -> Digest? { nil }
     func remove(_ name: PathBytes) {}

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 import Foundation
 import TestSupport
 import Testing
@@ -107,6 +108,31 @@ import Testing
         in: 0...255, using: &generator)
       _ = try? SnapshotEntry(SnapshotLine(damaged))
     }
+  }
+
+  @Test("the facts of a manifest with many sources are read, up to the limit of memory")
+  func manySources() throws {
+    let t = try TreeFixture()
+    let run = RunContext()
+    let name = SnapshotName(set: "s", seconds: 1_795_366_157)
+    let file = try OutputFile(t.path(name.manifest), isReplacing: false, isSynced: false, in: run)
+    let started = FileStatus.Time(seconds: 1_795_366_157, nanoseconds: 0)
+    let writer = try SnapshotWriter(
+      SnapshotHeader(name: name, sequence: 1, started: started, increment: 0), to: file)
+    let folder = String(repeating: "n", count: 120)
+    for number in 0..<9000 {
+      try writer.begin(SnapshotSource(path: PathBytes("/\(folder)\(number)"), fileSystem: "1"))
+    }
+    try writer.finish(archiveSize: 1, index: nil, isVerified: false, selection: "")
+    try file.finish()
+    let manifest = ManifestFile(t.path(name.manifest))
+    let facts = try SnapshotReader.facts(manifest, in: SourceContext(run))
+    #expect(facts.header.name == name && facts.footer == writer.footer)
+    try SnapshotReader.check(manifest, in: SourceContext(run))
+    var options = BatchOptions()
+    options.memory = 1 << 20
+    let small = RunContext(options: options)
+    #expect(throws: BatchError.self) { try SnapshotReader.facts(manifest, in: SourceContext(small)) }
   }
 
   @Test("the order of the rows is that of a walk")

@@ -92,6 +92,18 @@ import Testing
       run.text == "11\n1\n3\n0\n5\n1\n4\nrestored\n0\n2\n0\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test("a damaged manifest and a missing archive are named even with --quiet, and as events with --json")
+  func remarks() throws {
+    let run = try t.shell(
+      """
+      $BP backup -q --to set src/z; mv set/*.zst kept; $BP backup -q --to set src/z 2>&1 | grep -c 'an archive is missing or has another size'
+      $BP backup -q --to other src/z; truncate -s -9 other/*.manifest; $BP backup -qn --to other src/z 2>&1 >/dev/null | grep -c 'other/.*manifest'
+      $BP backup --json --to other src/z | grep -c '"severity":"warning".*"path":"other/.*manifest"'
+      $BP backup -q --to other src/z 2>&1 | grep -c 'other/.*manifest'
+      """)
+    #expect(run.text == "1\n1\n1\n1\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("--dry-run names the files to archive, and writes no file", .enabled(if: Host.canPreload))
   func dryRun() throws {
     try t.preloadClock()

@@ -26,6 +26,20 @@ import Testing
     return ["LD_PRELOAD": "\(t.path("preload.so"))", "SHIFT": "\(day * 86_400)"]
   }
 
+  @Test(
+    "a file from the last second before 1970 is unchanged at the next backup", .enabled(if: Host.canPreload))
+  func lastSecond() throws {
+    try t.shell("touch -d '1969-12-31 23:59:59.5 UTC' src/a/b/2")
+    #expect(try backup(day: 1).status == 0)
+    #expect(try backup(day: 2).status == 0)
+    let run = try t.shell(
+      """
+      for f in set/*.zst; do tar --zstd -tf $f | grep -c b/2; done; grep -c '"mtime":"-0.500000000"' set/*.manifest | cut -d: -f2
+      $BP drill -q --all set; echo $?; $BP audit -q $(ls set/*.manifest | tail -1) /; echo $?
+      """)
+    #expect(run.text == "1\n0\n1\n1\n0\n0\n", "\(run.text)\(run.errorText)")
+  }
+
   private func expectRestored(_ place: String = "", _ folder: String = "out") throws {
     let run = try t.shell(
       "$BP restore -q --no-fsync \(place) -C \(folder) set && diff -r --no-dereference src \(folder)$PWD/src; echo $?"

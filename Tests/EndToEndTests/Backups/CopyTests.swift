@@ -51,6 +51,76 @@ import Testing
     #expect(run.errorText.contains("is not copied"))
   }
 
+  @Test("a snapshot that is damaged here is named, and the others are copied (3)")
+  func damagedHere() throws {
+    let run = try run(
+      """
+      back_up; "$BP" copy -q set far; cp far/*.zst good; truncate -s 100 set/*.zst; back_up 2>/dev/null
+      "$BP" copy -q set far 2>e; echo $?; grep -c 'is not copied' e; wc -l <e; far; cmp good $(ls far/*.zst | head -1); check far
+      """)
+    #expect(
+      run.text == "3\n1\n1\n 2 manifest 2 tar.zst \nrestored\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "an archive that is damaged here does not replace its copy",
+    .enabled(if: Host.hasPython && Host.canPreload),
+    arguments: ["", "--encrypt-to-file recipient"])
+  func rotten(encryption: String) throws {
+    try t.preloadClock()
+    let run = try run(
+      """
+      export LD_PRELOAD=$PWD/preload.so
+      umask 077; "$BP" keygen -o key >recipient; back_up \(encryption); back_up \(encryption); "$BP" copy -q set far; cp -r far good
+      flip() { python3 -c 'import sys
+      with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' $1; }
+      flip $(ls set/*.zst* | head -1); "$BP" copy -q --checksum --copy-keep-last 1 set far 2>e; echo $?; grep -c 'is damaged, and does not replace' e
+      diff -r far good && echo same; cp good/*.zst* set; flip $(ls far/*.zst* | head -1); "$BP" copy -q --checksum set far; echo $?
+      diff -r far good && echo same; flip $(ls set/*.zst* | head -1); rm $(ls -d set/*.[mc]* | grep $(ls set | head -1 | grep -o '[0-9T]*Z'))
+      "$BP" copy -q --checksum set far 2>/dev/null; echo $?; diff -r far good && echo same
+      """)
+    #expect(run.text == "3\n1\nsame\n0\nsame\n3\nsame\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("nothing is removed while a manifest of the copies is damaged", .enabled(if: Host.canPreload))
+  func damagedCopy() throws {
+    try t.preloadClock()
+    // The newest snapshot needs the archive of the second one, and only the first one counts as verified.
+    let run = try run(
+      """
+      export LD_PRELOAD=$PWD/preload.so
+      back_up --full; back_up --full --no-verify; back_up; "$BP" copy -q set far; sed -i '/"needs"/s/"archive":"2/"archive":"3/' $(ls far/*.manifest | tail -1)
+      "$BP" copy -q --copy-keep-last 1 set far 2>e; echo $?; far; grep -c ' far/.*nothing is removed while' e
+      "$BP" copy -q --checksum --copy-keep-last 1 set far; echo $?; check far
+      """)
+    #expect(run.text == "3\n 3 manifest 3 tar.zst \n1\n0\nrestored\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "copies of another set with the same name are neither replaced nor removed (1)",
+    arguments: Self.hasRclone ? ["far", "off:far"] : ["far"])
+  func otherSet(remote: String) throws {
+    let run = try run(
+      """
+      printf '[off]\\ntype = alias\\nremote = %s\\n' "$PWD" >rclone.conf; cp -r src other
+      for s in set2 set3; do "$BP" backup -q --to $s other; done; sleep 1.1; back_up; back_up
+      copy() { "$BP" copy -q "$@" 2>>errors; echo $?; }
+      copy set \(remote); cmp set/.backup.id far/.backup.copy; cp -a far good; copy set2 \(remote) --copy-keep-last 1; diff -r far good
+      "$BP" backup -q --to set2 --copy-to \(remote) --copy-keep-last 1 other 2>>errors; echo $?; diff -r far good
+      rm far/.backup.copy good/.backup.copy; copy set3 \(remote) --copy-keep-last 1; diff -r far good
+      f=$(ls far/*.manifest | tail -1); sed -i 's/"increment":1/"increment":2/' $f; copy set \(remote) --checksum; cp good/*.manifest far
+      copy set \(remote) --copy-keep-last 1; cmp set/.backup.id far/.backup.copy; copy far far2; copy set far2; copy set2 far2; check far2
+      "$BP" backup -q --to far other; copy set \(remote)
+      """)
+    #expect(
+      run.text == "0\n1\n3\n1\n1\n0\n0\n0\n1\nrestored\n1\n", "\(run.text)\(run.errorText)")
+    let errors = try t.shell("cat errors").text.split(separator: "\n")
+    func count(_ text: String) -> Int { errors.count { $0.contains(text) } }
+    #expect(
+      count("belong to another set: ") == 4 && count("belong to another set, since") == 1
+        && count("is not the manifest") == 1, "\(errors)")
+  }
+
   @Test("files that do not belong to the set are kept, and so is the last verified snapshot")
   func foreign() throws {
     let run = try run(

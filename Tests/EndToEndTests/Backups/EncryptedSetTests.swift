@@ -121,6 +121,33 @@ struct EncryptedSetTests {
     #expect(run.text == "restored\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "verify names the archive of a snapshot without companion, and leaves out the archive of a pruned one",
+    .enabled(if: Host.canPreload))
+  func withoutCompanion() throws {
+    try t.preloadClock()
+    let run = try run(
+      """
+      export LD_PRELOAD=$PWD/preload.so; unverified() { grep -c '[.]tar[.]zst[.]age: is not verified' errors; }
+      back_up; echo new >src/new; back_up; "$BP" prune -q --keep-last 1 set; "$BP" verify -q set 2>errors; echo $?; unverified
+      "$BP" verify -q -i key set; echo $?; rm set/*.companion; "$BP" verify -q set 2>errors; echo $?; unverified
+      "$BP" verify -q -i key set 2>errors; echo $?; cat errors | wc -l
+      """)
+    #expect(run.text == "0\n1\n0\n4\n2\n4\n1\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("the report shows the last drill, and the damage that it found", .enabled(if: Host.hasPython))
+  func report() throws {
+    let run = try run(
+      """
+      back_up; "$BP" report set | grep -c 'damage found'; "$BP" drill -q --all -i key set; "$BP" report set | grep -c 'no damage found'
+      python3 -c 'import sys
+      with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' set/*.tar.zst.age
+      "$BP" drill -q --all -i key set >/dev/null 2>&1; echo $?; "$BP" report set | grep -c 'damage found by a drill'
+      """)
+    #expect(run.text == "0\n1\n4\n1\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a passphrase opens and continues a set when the copy of the manifest is gone")
   func passphrase() throws {
     let run = try t.shell(

@@ -46,10 +46,18 @@ package struct AuditRecords {
     hasAllKinds = tree.hasAllKinds
   }
 
-  init(_ entries: [SnapshotEntry]) {
+  /// The records of files that a drill has restored. It restores neither owners nor setuid and setgid bits, which not every
+  /// user may set.
+  init(drilled entries: [SnapshotEntry]) {
     origin = .records([])
     hasAllKinds = true
-    origin = .records(entries.map { record(of: $0) }[...])
+    let records = entries.map { entry in
+      var record = record(of: entry)
+      record.mode = entry.mode & 0o1777
+      (record.owner, record.group) = (nil, nil)
+      return record
+    }
+    origin = .records(records[...])
   }
 
   /// Whether the format makes names begin with a dot; known after a row was read.

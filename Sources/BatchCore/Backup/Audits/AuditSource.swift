@@ -44,7 +44,7 @@ package struct AuditSource: BatchSource {
 
   /// Compares only these rows of a snapshot; other paths in the folder are ignored.
   init(_ entries: [SnapshotEntry], live: LiveTree) {
-    records = AuditRecords(entries)
+    records = AuditRecords(drilled: entries)
     target = .live(live)
     plan = AuditPlan()
     findsNew = false

@@ -55,7 +55,7 @@ package final class Drill {
     self.run = run
     self.isSynced = isSynced
     statePath = set.drillPath(isEncrypted: snapshot.name.isEncrypted)
-    state = statePath.flatMap { try? DrillState($0, in: run) } ?? DrillState()
+    state = try statePath.map { (path) throws(BatchError) in try DrillState(path) } ?? DrillState()
     try SnapshotReader.check(set.manifest(of: snapshot.name), in: SourceContext(run))
     total = try Self.amount(of: snapshot, set, run)
     let bytes = (Double(total.bytes) * share).rounded(.up)

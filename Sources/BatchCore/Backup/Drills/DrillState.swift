@@ -20,6 +20,8 @@ package struct DrillState: Sendable {
   var lastLarge: Place?
   /// The damage of archives, by the stamps of their snapshots.
   private var damage: [String: Damage] = [:]
+  /// The bytes of the lines for the damaged files.
+  private var taken = 0
 
   private struct Damage: Sendable {
     var paths: Set<PathBytes> = []
@@ -27,14 +29,27 @@ package struct DrillState: Sendable {
     var hasOthers = false
   }
 
-  /// The most bytes for names of damaged files, so that the state file can be read at once.
+  /// The most bytes for the lines of damaged files.
   private static let room = 1 << 18
+  /// The most bytes of a state file; earlier versions counted only the names.
+  private static let limit = 1 << 26
 
   init() {}
 
-  /// - Throws: `malformed`; then the cycle starts from the beginning.
-  init(_ path: PathBytes, in run: RunContext) throws(BatchError) {
-    guard let bytes = try? SmallFile.read(path) else { return }
+  /// - Parameter path: the state file; a missing one is empty.
+  /// - Throws: the error of reading it, or `malformed`: without it, damage would be forgotten.
+  init(_ path: PathBytes) throws(BatchError) {
+    do throws(BatchError) {
+      try read(try SmallFile.read(path, limit: Self.limit))
+    } catch {
+      guard !error.isNotFound else { return }
+      throw BatchError(
+        error.code, "the results of drills cannot be read: \(error.message)", path: path, errno: error.errno,
+        remedy: "remove this file, and drill all files again")
+    }
+  }
+
+  private mutating func read(_ bytes: [UInt8]) throws(BatchError) {
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
       let members = try SnapshotLine(Array(line))
       switch members.text("type") {
@@ -45,7 +60,9 @@ package struct DrillState: Sendable {
           throw SnapshotLine.malformed("archive")
         }
         if let path = try members.path("path") {
-          damage[archive, default: Damage()].paths.insert(path)
+          if damage[archive, default: Damage()].paths.insert(path).inserted {
+            taken += Self.line(path, in: archive).count
+          }
         } else {
           damage[archive, default: Damage()].hasOthers = true
         }
@@ -66,36 +83,39 @@ package struct DrillState: Sendable {
   mutating func note(_ path: PathBytes, in archive: String, isDamaged: Bool) {
     guard isDamaged else {
       guard damage[archive]?.paths.remove(path) != nil else { return }
+      taken -= Self.line(path, in: archive).count
       if damage[archive]?.paths.isEmpty == true, damage[archive]?.hasOthers == false { forget(archive) }
       return
     }
-    let taken = damage.values.reduce(0) { $1.paths.reduce($0) { $0 + $1.bytes.count } }
-    if taken + path.bytes.count <= Self.room {
-      damage[archive, default: Damage()].paths.insert(path)
-    } else {
+    let size = Self.line(path, in: archive).count
+    guard taken + size <= Self.room else {
       damage[archive, default: Damage()].hasOthers = true
+      return
     }
+    if damage[archive, default: Damage()].paths.insert(path).inserted { taken += size }
   }
 
   /// Clears the damage of an archive of which all files could be restored.
-  mutating func forget(_ archive: String) { damage[archive] = nil }
+  mutating func forget(_ archive: String) {
+    guard let former = damage.removeValue(forKey: archive) else { return }
+    for path in former.paths { taken -= Self.line(path, in: archive).count }
+  }
 
   var lines: [UInt8] {
     var lines = Self.line("drill", last)
     if let lastLarge { lines += Self.line("large", lastLarge) }
     for (archive, damage) in damage.sorted(by: { $0.key < $1.key }) {
-      for path in damage.paths.sorted() {
-        var line = JSONLine("suspect")
-        line.add("archive", archive)
-        line.add(path: path)
-        lines += line.finished()
-      }
-      guard damage.hasOthers else { continue }
-      var line = JSONLine("suspect")
-      line.add("archive", archive)
-      lines += line.finished()
+      for path in damage.paths.sorted() { lines += Self.line(path, in: archive) }
+      if damage.hasOthers { lines += Self.line(nil, in: archive) }
     }
     return lines
+  }
+
+  private static func line(_ path: PathBytes?, in archive: String) -> [UInt8] {
+    var line = JSONLine("suspect")
+    line.add("archive", archive)
+    if let path { line.add(path: path) }
+    return line.finished()
   }
 
   private static func line(_ type: String, _ place: Place?) -> [UInt8] {
@@ -109,18 +129,18 @@ package struct DrillState: Sendable {
 }
 
 extension BackupSet {
+  /// The files with the results of drills, of the unencrypted and of the encrypted snapshots.
+  private var drillPaths: [PathBytes] { [false, true].compactMap { drillPath(isEncrypted: $0) } }
+
   /// Archives in which drills found damage, by the stamps of their snapshots.
-  package func suspects(in run: RunContext) -> Set<String> {
-    [false, true].reduce(into: Set<String>()) { suspects, isEncrypted in
-      guard let path = drillPath(isEncrypted: isEncrypted), let state = try? DrillState(path, in: run) else {
-        return
-      }
-      suspects.formUnion(state.suspects)
-    }
+  ///
+  /// - Throws: the error of reading the results.
+  package func suspects() throws(BatchError) -> Set<String> {
+    var suspects: Set<String> = []
+    for path in drillPaths { suspects.formUnion(try DrillState(path).suspects) }
+    return suspects
   }
 
-  /// When the last drill of the set was recorded; nil if there was none.
-  package var lastDrill: FileStatus.Time? {
-    drillPath(isEncrypted: false).flatMap { try? $0.status() }?.modified
-  }
+  /// When the last drill of the set was recorded, in seconds since 1970; nil if there was none.
+  package var lastDrill: Int64? { drillPaths.compactMap { try? $0.status().modified.seconds }.max() }
 }

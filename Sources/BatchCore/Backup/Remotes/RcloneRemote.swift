@@ -42,8 +42,8 @@ struct RcloneRemote: Remote {
     return files
   }
 
-  func put(_ file: PathBytes) throws(BatchError) {
-    _ = try rclone(["copyto", "--ignore-times", "--", local(file), path(PathBytes(file.lastComponent))])
+  func put(_ file: PathBytes, as name: PathBytes) throws(BatchError) {
+    _ = try rclone(["copyto", "--ignore-times", "--", local(file), path(name)])
   }
 
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {

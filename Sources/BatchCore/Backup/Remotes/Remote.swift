@@ -9,8 +9,8 @@ package protocol Remote: Sendable {
   /// The names of the remote files, with their sizes in bytes; empty if the place does not exist.
   func files() throws(BatchError) -> [PathBytes: UInt64]
 
-  /// Copies a file under its name; an existing one is replaced.
-  func put(_ file: PathBytes) throws(BatchError)
+  /// Copies a local file; an existing one is replaced.
+  func put(_ file: PathBytes, as name: PathBytes) throws(BatchError)
 
   /// Copies files into a local directory.
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError)
@@ -79,9 +79,9 @@ struct FolderRemote: Remote {
     }
   }
 
-  func put(_ file: PathBytes) throws(BatchError) {
+  func put(_ file: PathBytes, as name: PathBytes) throws(BatchError) {
     try FolderMaker(calls: run.calls, isSynced: isSynced).make(place)
-    try Remotes.copy(file, to: place.appending(file.lastComponent), isSynced: isSynced, in: run)
+    try Remotes.copy(file, to: place.appending(name.bytes), isSynced: isSynced, in: run)
   }
 
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {

@@ -49,7 +49,7 @@ package final class RemoteSet {
     content.archives = [:]
     for (file, size) in files {
       if let name = SnapshotName(file: file.bytes, set: set.name, suffix: SnapshotName.archiveSuffix) {
-        content.archives[name.stamp] = size
+        content.archives[name] = size
       }
     }
     return content
@@ -58,16 +58,27 @@ package final class RemoteSet {
   /// Removes snapshots that no rule keeps, manifests first.
   ///
   /// - Returns: how many snapshots were removed.
-  /// - Throws: `unwritable` when the remote refuses it.
+  /// - Throws: `malformed` when a manifest is damaged, and then nothing is removed; `unwritable` when the remote refuses it.
   package func prune(_ retention: Retention) throws(BatchError) -> Int {
     let content = try content()
-    if let damaged = content.damaged.first { throw damaged }
+    if let damaged = content.damaged.first { throw named(BackupSet.nothingIsRemoved(because: damaged)) }
     let prune = Prune(retention, of: set, content, suspects: [])
+    do throws(BatchError) {
+      try prune.checkManifests(in: run)
+    } catch {
+      throw named(error)
+    }
     for snapshot in prune.removed.reversed() {
       try remote.remove(snapshot.name.manifest)
       if snapshot.name.isEncrypted { try remote.remove(snapshot.name.companion) }
     }
     for archive in prune.archives where files[archive.archive] != nil { try remote.remove(archive.archive) }
     return prune.removed.count
+  }
+
+  /// An error of a fetched file, with its path at the remote.
+  private func named(_ error: BatchError) -> BatchError {
+    guard let path = error.path, path.parent == folder.path else { return error }
+    return error.at(remote.place.appending(path.lastComponent))
   }
 }

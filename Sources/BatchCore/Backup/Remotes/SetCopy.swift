@@ -9,50 +9,62 @@ package struct SetCopy {
     package var bytes: UInt64 = 0
     /// Files that existed and were equal.
     package var equal = 0
-    /// The errors of snapshots that are not copied, because they are damaged or an archive is missing.
-    package var problems: [BatchError] = []
+    /// How many errors of snapshots and archives were reported.
+    package var problems = 0
   }
 
   private let set: BackupSet
   private let remote: any Remote
   private let run: RunContext
   private let comparesContents: Bool
+  private let fail: (BatchError) -> Void
   private var there: [PathBytes: UInt64] = [:]
+  /// The sizes of the files that this run has copied.
+  private var copied: [PathBytes: UInt64] = [:]
   private var outcome = Outcome()
 
-  /// - Parameter comparesContents: whether existing files are read and compared.
-  package init(_ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext) {
+  /// - Parameters:
+  ///   - comparesContents: whether existing files are read and compared.
+  ///   - fail: receives the errors of snapshots that are not copied, because they are damaged or an archive is missing, and of
+  ///     archives that differ from their copies.
+  package init(
+    _ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext,
+    fail: @escaping (BatchError) -> Void
+  ) {
     self.set = set
     self.remote = remote
     self.comparesContents = comparesContents
     self.run = run
+    self.fail = fail
   }
 
   /// - Parameter report: receives the name of each copied file.
-  /// - Throws: the error of the remote; the next copy continues from there.
+  /// - Throws: `invalid` when the remote may have the snapshots of another set; the error of the remote, and then the next copy
+  ///   continues from there.
   package mutating func copy(
     report: (PathBytes) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     let content = try set.content(in: run)
-    outcome.problems += content.damaged
+    for error in content.damaged { note(error) }
     there = try remote.files()
+    try CopyOrigin(of: set, at: remote, there, in: run).claim(content.snapshots)
+    let snapshots = Dictionary(content.snapshots.map { ($0.name, $0) }) { first, _ in first }
     var settled: Set<PathBytes> = []
     for snapshot in content.snapshots {
       try run.cancellation.check()
       if let fault = content.faults(of: snapshot).first {
-        let name = SnapshotName(set: set.name, stamp: fault, isEncrypted: snapshot.name.isEncrypted)
-        outcome.problems.append(
+        note(
           BatchError(
             .malformed,
             "is missing or has another size: the snapshot \(snapshot.name.stamp) is not copied",
-            path: set.path(name.archive)))
+            path: set.path(fault.archive)))
         continue
       }
       do throws(BatchError) {
         try set.check(snapshot, in: run)
       } catch {
         try run.cancellation.check()
-        outcome.problems.append(error)
+        note(error)
         continue
       }
       let archives = Set(snapshot.footer.needs.keys).union([snapshot.name.stamp]).sorted().map { stamp in
@@ -61,23 +73,25 @@ package struct SetCopy {
       let describing = snapshot.name.isEncrypted ? [snapshot.name.companion] : []
       var isNew = false
       for file in archives + describing + [snapshot.name.manifest] where settled.insert(file).inserted {
-        let size: Int64
+        let size: UInt64
         do throws(BatchError) {
-          size = try set.path(file).status().size
+          size = UInt64(clamping: try set.path(file).status().size)
         } catch {
           // The file was removed meanwhile.
           guard error.isNotFound else { throw error }
           continue
         }
-        if try isThere(file, UInt64(clamping: size)) {
-          outcome.equal += 1
-          continue
+        switch try standing(of: file, size, snapshots) {
+        case .equal: outcome.equal += 1
+        case .doubtful(let error): note(error)
+        case .different:
+          try report(file)
+          try remote.put(set.path(file), as: file)
+          copied[file] = size
+          outcome.files += 1
+          outcome.bytes.addWithinRange(size)
+          isNew = true
         }
-        try report(file)
-        try remote.put(set.path(file))
-        outcome.files += 1
-        outcome.bytes.addWithinRange(UInt64(clamping: size))
-        isNew = true
       }
       if isNew { outcome.snapshots += 1 }
     }
@@ -85,20 +99,78 @@ package struct SetCopy {
     return outcome
   }
 
-  private func isThere(_ file: PathBytes, _ size: UInt64) throws(BatchError) -> Bool {
-    guard there[file] == size else { return false }
-    guard comparesContents else { return true }
-    return try remote.digest(of: file) == BackupSet.digest(of: set.path(file), in: run)
+  private mutating func note(_ error: BatchError) {
+    outcome.problems += 1
+    fail(error)
   }
 
-  /// Checks that each copied file exists with its size.
+  private enum Standing {
+    case equal
+    /// The file here is to be copied.
+    case different
+    /// The copy may be the good one.
+    case doubtful(BatchError)
+  }
+
+  private func standing(
+    of file: PathBytes, _ size: UInt64, _ snapshots: [SnapshotName: Snapshot]
+  ) throws(BatchError) -> Standing {
+    guard there[file] == size else { return .different }
+    guard comparesContents else { return .equal }
+    let digest = try BackupSet.digest(of: set.path(file), in: run)
+    if try remote.digest(of: file) == digest { return .equal }
+    // Manifests and companions contain their own digests, which were checked.
+    guard let name = SnapshotName(file: file.bytes, set: set.name, suffix: SnapshotName.archiveSuffix) else {
+      return .different
+    }
+    if name.isEncrypted {
+      guard let recorded = snapshots[name]?.companion?.archiveDigest else {
+        return .doubtful(
+          BatchError(
+            .malformed, "differs from its copy at \(remote.place), and no companion here has its digest",
+            path: set.path(file)))
+      }
+      if recorded == digest { return .different }
+    } else if try set.isWhole(name, index: snapshots[name]?.footer.index, in: run) {
+      return .different
+    }
+    return .doubtful(
+      BatchError(
+        .malformed, "is damaged, and does not replace its copy at \(remote.place)", path: set.path(file)))
+  }
+
+  /// Checks that each file that was copied exists with its size.
   private func checkSizes() throws(BatchError) {
-    guard outcome.files > 0 else { return }
-    for (name, size) in try remote.files() where SnapshotName.of(name)?.set == set.name {
-      // A file that was removed here meanwhile may still be at the remote.
-      guard let here = try? set.path(name).status().size, size != UInt64(clamping: here) else { continue }
+    guard !copied.isEmpty else { return }
+    let there = try remote.files()
+    for (file, size) in copied.sorted(by: { $0.key < $1.key }) where there[file] != size {
       throw BatchError(
-        .unwritable, "has another size at \(remote.place) than here", path: set.path(name))
+        .unwritable,
+        "\(there[file] == nil ? "is missing" : "has another size") at \(remote.place) after it was copied",
+        path: set.path(file))
+    }
+  }
+}
+
+extension BackupSet {
+  /// Whether all checksums in an unencrypted archive are correct.
+  ///
+  /// - Parameter index: the digest of its index in the manifest of its snapshot; nil if that was removed.
+  fileprivate func isWhole(
+    _ name: SnapshotName, index: Digest?, in run: RunContext
+  ) throws(BatchError) -> Bool {
+    let part = RunContext(sharing: run, stride: .automatic, observer: nil)
+    do throws(BatchError) {
+      let archive = try archive(name, in: SourceContext(part))
+      let reader = try VerifyReader(archive, memory: run.options.memory, by: part.reading)
+      let outcome = BatchRunner(part).run(VerifyJob { _ in }, reading: reader)
+      if let stopped = outcome.summary.stopped { throw stopped }
+      guard let found = outcome.result, !found.isDifferent else { return false }
+      return index == nil || index == found.indexDigest
+    } catch {
+      try run.cancellation.check()
+      guard error.code == .malformed else { throw error }
+      return false
     }
   }
 }

@@ -53,14 +53,14 @@ package struct BackupSet: Sendable {
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
 
-  package func archive(_ stamp: String, isEncrypted: Bool) -> PathBytes {
-    path(SnapshotName(set: name, stamp: stamp, isEncrypted: isEncrypted).archive)
-  }
-
   private func hidden(_ suffix: String) -> PathBytes {
     path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
   }
   var lockPath: PathBytes { hidden(".lock") }
+  /// The file with the id of the set.
+  var idPath: PathBytes { hidden(".id") }
+  /// In a directory of copies: the file with the id of the set from which they were made.
+  var originPath: PathBytes { hidden(".copy") }
   /// The file with the results of drills.
   ///
   /// It contains names of files, so for an encrypted set it is in a local directory.
@@ -88,15 +88,17 @@ package struct BackupSet: Sendable {
     package internal(set) var snapshots: [Snapshot] = []
     /// The errors of manifests that are not valid.
     package internal(set) var damaged: [BatchError] = []
-    /// Archives by the stamps of their snapshots, with their sizes in bytes.
-    package internal(set) var archives: [String: UInt64] = [:]
+    /// The sizes of archives in bytes, by their snapshots.
+    package internal(set) var archives: [SnapshotName: UInt64] = [:]
 
-    /// Messages about archives that a snapshot needs and that are missing or have the wrong size.
-    package func faults(of snapshot: Snapshot) -> [String] {
-      let sizes = Dictionary(snapshots.map { ($0.name.stamp, $0.footer.archiveSize) }) { first, _ in first }
-      return snapshot.footer.needs.keys.sorted().filter { stamp in
-        guard let size = archives[stamp] else { return true }
-        return sizes[stamp].map { $0 != size } ?? false
+    /// The archives that a snapshot needs and that are missing or have the wrong size.
+    package func faults(of snapshot: Snapshot) -> [SnapshotName] {
+      let sizes = Dictionary(snapshots.map { ($0.name, $0.footer.archiveSize) }) { first, _ in first }
+      return snapshot.footer.needs.keys.sorted().map { stamp in
+        SnapshotName(set: snapshot.name.set, stamp: stamp, isEncrypted: snapshot.name.isEncrypted)
+      }.filter { name in
+        guard let size = archives[name] else { return true }
+        return sizes[name].map { $0 != size } ?? false
       }
     }
   }
@@ -114,7 +116,7 @@ package struct BackupSet: Sendable {
         }
       } else if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix) {
         do throws(BatchError) {
-          content.archives[name.stamp] = UInt64(clamping: try path(file).status().size)
+          content.archives[name] = UInt64(clamping: try path(file).status().size)
         } catch {
           // The file was removed meanwhile.
           guard error.isNotFound else { throw error }

@@ -7,6 +7,8 @@ import BatchEngine
 enum SetID {
   private static let suffix = ".id"
   private static let length = 32
+  /// The most bytes that are read of the file.
+  static let longest: UInt64 = 4096
 
   static func random() -> String {
     var numbers = SystemRandomNumberGenerator()
@@ -24,7 +26,10 @@ enum SetID {
 
   /// - Returns: nil if there is no such file, or it contains something else.
   static func read(_ path: PathBytes) -> String? {
-    guard let content = try? SmallFile.readRegular(path, limit: 4096) else { return nil }
+    (try? SmallFile.readRegular(path, limit: Int(longest))).flatMap(parse)
+  }
+
+  static func parse(_ content: [UInt8]) -> String? {
     let text = content.last == UInt8(ascii: "\n") ? content.dropLast() : content[...]
     return isValid(text) ? String(decoding: text, as: UTF8.self) : nil
   }
@@ -38,8 +43,4 @@ enum SetID {
       }
       .compactMap { read(directory.appending($0.bytes)) })
   }
-}
-
-extension BackupSet {
-  var idPath: PathBytes { path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(".id".utf8))) }
 }

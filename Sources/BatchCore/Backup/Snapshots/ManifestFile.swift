@@ -57,23 +57,18 @@ final class ManifestContent {
 
   /// Reads the next bytes; returns 0 at the end.
   func next(into buffer: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
-    guard let decrypted else {
-      let count = calls.read(descriptor.raw, into: buffer)
-      guard count >= 0 else { throw .syscall("read", errno: Int32(truncatingIfNeeded: -count), path: path) }
-      return count
-    }
-    let count = try read(decrypted, at: position, into: buffer)
+    let count = try read(at: position, into: buffer)
     position += UInt64(count)
     return count
   }
 
+  /// Continues ``next(into:)`` at an offset.
+  func seek(to offset: UInt64) { position = offset }
+
   /// The bytes of a range; fewer at the end of the file.
   func bytes(_ range: Range<Int64>) throws(BatchError) -> [UInt8] {
     let start = UInt64(max(0, range.lowerBound))
-    return try [UInt8](upTo: range.count) { (room) throws(BatchError) in
-      if let decrypted { return try read(decrypted, at: start, into: room) }
-      return try calls.fill(room, from: descriptor.raw, at: start, path: path)
-    }
+    return try [UInt8](upTo: range.count) { (room) throws(BatchError) in try read(at: start, into: room) }
   }
 
   /// Passes on all bytes in pieces of up to 4 MiB.
@@ -91,10 +86,11 @@ final class ManifestContent {
   }
 
   private func read(
-    _ file: AgeFile, at offset: UInt64, into room: UnsafeMutableRawBufferPointer
+    at offset: UInt64, into room: UnsafeMutableRawBufferPointer
   ) throws(BatchError) -> Int {
+    guard let decrypted else { return try calls.fill(room, from: descriptor.raw, at: offset, path: path) }
     do throws(BatchError) {
-      return try file.read(at: offset, into: room)
+      return try decrypted.read(at: offset, into: room)
     } catch {
       throw error.path == nil ? error.at(path) : error
     }

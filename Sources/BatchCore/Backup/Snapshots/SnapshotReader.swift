@@ -105,13 +105,17 @@ extension SnapshotReader {
     }
     do throws(BatchError) {
       let begin = try SnapshotLine(last).number("footer")
-      guard begin <= UInt64(clamping: size), UInt64(clamping: size) - begin < UInt64(longestLine) else {
-        throw SnapshotLine.malformed
+      guard begin < UInt64(clamping: size) else { throw SnapshotLine.malformed }
+      // These lines stay in memory, and there is one for each source.
+      guard UInt64(clamping: size) - begin <= UInt64(clamping: context.options.memory) else {
+        throw BatchError(
+          .exhausted, "the lines of its sources need more memory than the limit", remedy: .raiseMemory)
       }
+      content.seek(to: begin)
+      var splitter = LineSplitter(terminator: UInt8(ascii: "\n"), limit: longestLine)
+      var line: [UInt8] = []
       var footer = SnapshotFooter()
-      for line in try content.bytes(Int64(begin)..<size).split(separator: UInt8(ascii: "\n")) {
-        _ = try footer.take(SnapshotLine(Array(line)))
-      }
+      while try fill(&line, &splitter, content, path) { _ = try footer.take(SnapshotLine(line)) }
       return (header, footer)
     } catch {
       throw error.at(path)

@@ -39,9 +39,9 @@ extension VerifyCommand {
   private func verify(_ set: BackupSet, _ tally: inout Tally) throws(BatchError) {
     let content = try set.content(in: session.context)
     for error in content.damaged { fail(error, &tally) }
-    var missing: Set<String> = []
+    var needed: Set<SnapshotName> = []
     for snapshot in content.snapshots {
-      missing.formUnion(content.faults(of: snapshot))
+      needed.formUnion(content.faults(of: snapshot))
       let part = share?.beginning(at: snapshot.name.stamp.utf8)
       guard part?.takes(0) != false else { continue }
       do throws(BatchError) {
@@ -51,16 +51,18 @@ extension VerifyCommand {
         fail(error, &tally)
       }
     }
-    let snapshots = Dictionary(content.snapshots.map { ($0.name.stamp, $0) }) { first, _ in first }
-    let isEncrypted = Set(content.snapshots.filter(\.name.isEncrypted).map(\.name.stamp))
-    for stamp in missing.sorted() where content.archives[stamp] == nil {
-      let path = set.archive(stamp, isEncrypted: isEncrypted.contains(stamp))
-      fail(BatchError(.malformed, "is missing, and snapshots need it", path: path), &tally)
+    for name in Self.sorted(needed) where content.archives[name] == nil {
+      fail(
+        BatchError(.malformed, "is missing, and snapshots need it", path: set.path(name.archive)), &tally)
     }
-    for stamp in content.archives.keys.sorted() {
+    let snapshots = Dictionary(content.snapshots.map { ($0.name, $0) }) { first, _ in first }
+    for name in Self.sorted(content.archives.keys) {
       do throws(BatchError) {
-        let path = set.archive(stamp, isEncrypted: isEncrypted.contains(stamp))
-        try verify(path, of: snapshots[stamp], in: set, &tally)
+        if name.isEncrypted, keys == nil {
+          try verify(set.path(name.archive), by: snapshots[name]?.companion, &tally)
+        } else {
+          try verify(set.path(name.archive), of: snapshots[name], in: set, &tally)
+        }
       } catch {
         try session.cancellation.check()
         fail(error, &tally)
@@ -68,19 +70,32 @@ extension VerifyCommand {
     }
   }
 
+  private static func sorted(_ names: some Collection<SnapshotName>) -> [SnapshotName] {
+    names.sorted { ($0.stamp, $0.archive) < ($1.stamp, $1.archive) }
+  }
+
+  /// Compares an encrypted archive with the digest in its companion.
+  ///
+  /// - Parameter companion: nil if the snapshot was removed and others need its archive.
+  private func verify(_ path: PathBytes, by companion: Companion?, _ tally: inout Tally) throws(BatchError) {
+    guard share?.beginning(at: path.lastComponent).takes(0) != false else { return }
+    guard let companion else {
+      return session.fail(
+        BatchError(
+          .unsupported, "is not verified: no companion records its digest", path: path,
+          remedy: .giveIdentity), severity: .warning)
+    }
+    guard try BackupSet.digest(of: path, in: session.context) == companion.archiveDigest else {
+      throw BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path)
+    }
+    tally.archives += 1
+    tally.bytes.addClamped(Int64(clamping: companion.archiveSize))
+  }
+
   private func verify(
     _ path: PathBytes, of snapshot: Snapshot?, in set: BackupSet, _ tally: inout Tally
   ) throws(BatchError) {
     let share = share?.beginning(at: path.lastComponent)
-    if let snapshot, let companion = snapshot.companion, keys == nil {
-      guard share?.takes(0) != false else { return }
-      guard try BackupSet.digest(of: path, in: session.context) == companion.archiveDigest else {
-        throw BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path)
-      }
-      tally.archives += 1
-      tally.bytes.addClamped(Int64(clamping: companion.archiveSize))
-      return
-    }
     let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
     session.follow(part)
     let archive = try ArchiveFile(path, keys: keys, in: SourceContext(part))

@@ -76,7 +76,7 @@ struct BackupCommand: Command {
     let set = try self.set()
     _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: session.context)
     let preparation = try BackupPreparation(try sources(), to: set, options: options, in: session.context)
-    for remark in preparation.remarks { session.warn(remark) }
+    tell(preparation.remarks)
     let source = try preparation.source(try self.walk(of: set), in: session.context)
     let results = ResultWriter(session)
     let job = BackupListJob { (path, bytes) in
@@ -94,6 +94,13 @@ struct BackupCommand: Command {
         verb: "would take a snapshot, \(kind), and archive", files: counts.done, bytes: counts.byteCount,
         others: counts.unprocessed))
     return .exit(counts.failed > 0 ? .someFailed : .success)
+  }
+
+  /// Reports remarks about the set. That it is damaged is reported even with `--quiet`.
+  private func tell(_ remarks: [BatchError]) {
+    for remark in remarks {
+      if remark.code == .special { session.warn(remark) } else { session.fail(remark, severity: .warning) }
+    }
   }
 
   private func set() throws(BatchError) -> BackupSet {
@@ -124,7 +131,7 @@ struct BackupCommand: Command {
     }
     for warning in backup.warnings { session.fail(warning, severity: .warning) }
     if let note = backup.note { session.warn(note, as: .note) }
-    for remark in backup.preparation.remarks { session.warn(remark) }
+    tell(backup.preparation.remarks)
     let walk = try self.walk(of: set)
     let source: BackupSource
     do throws(BatchError) {

@@ -9,14 +9,15 @@ extension CopyChoices {
     let common = session.common
     let remote = Remotes.remote(
       remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
-    var copy = SetCopy(set, to: remote, comparesContents: comparesContents, in: session.context)
+    var copy = SetCopy(set, to: remote, comparesContents: comparesContents, in: session.context) {
+      session.fail($0)
+    }
     let outcome = try copy.copy { (file) throws(BatchError) in
       if common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
     }
-    for error in outcome.problems { session.fail(error) }
-    var isIncomplete = !outcome.problems.isEmpty
+    var isIncomplete = outcome.problems > 0
     var removed = 0
-    if !retention.isEmpty, outcome.problems.isEmpty {
+    if !retention.isEmpty, !isIncomplete {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)

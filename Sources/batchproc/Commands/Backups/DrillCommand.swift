@@ -117,8 +117,7 @@ struct DrillCommand: Command {
     var options = ExtractionOptions()
     options.keepsGoing = true
     options.isSynced = false
-    options.usesNumericOwner = true
-    options.restoresPrivileges = true
+    options.restoresOwner = false
     options.pathLimits = common.walk.limits
     options.memory = session.context.options.memory
     // Other files that cannot be restored are reported by the comparison.

@@ -48,7 +48,7 @@ struct PruneCommand: Command {
     _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
-    let prune = Prune(choices.retention, of: set, content, suspects: set.suspects(in: run))
+    let prune = Prune(choices.retention, of: set, content, suspects: try set.suspects())
     if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }

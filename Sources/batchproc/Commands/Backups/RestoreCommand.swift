@@ -45,7 +45,7 @@ struct RestoreCommand: Command {
     if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
       throw BatchError(
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
-        path: set.archive(fault, isEncrypted: snapshot.name.isEncrypted))
+        path: set.path(fault.archive))
     }
     var options = extraction
     options.memory = context.options.memory

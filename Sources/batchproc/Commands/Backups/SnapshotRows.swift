@@ -73,8 +73,7 @@ struct SnapshotRows {
         append(snapshot, to: &rows)
       }
       for fault in faults {
-        session.fail(
-          set.archive(fault, isEncrypted: snapshot.name.isEncrypted), neededBy: snapshot.name.stamp)
+        session.fail(set.path(fault.archive), neededBy: snapshot.name.stamp)
       }
     }
     if !rows.isEmpty, !(session.reporter is JSONReporter) { try session.output.write(rows) }
@@ -128,7 +127,9 @@ struct SnapshotRows {
     rows.append(UInt8(ascii: "\n"))
   }
 
-  private func write(_ snapshot: Snapshot, _ faults: [String], to events: JSONReporter) throws(BatchError) {
+  private func write(
+    _ snapshot: Snapshot, _ faults: [SnapshotName], to events: JSONReporter
+  ) throws(BatchError) {
     let (header, footer) = (snapshot.header, snapshot.footer)
     try events.write("snapshot") { line in
       line.add("id", header.name.stamp)
