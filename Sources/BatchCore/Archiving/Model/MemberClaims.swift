@@ -75,7 +75,6 @@ struct MemberClaims {
       let known = hasher
       hashes.append(known.finalize())
     }
-    parentHasher = hasher
     var isBelowContested = false
     for hash in hashes.reversed() {
       if contested.contains(hash) {
@@ -84,7 +83,8 @@ struct MemberClaims {
         throw BatchError(
           .invalid, "refused: an earlier member that is not a folder has its folder's name", path: path)
       }
-      if !addFolder(hash), contested.isEmpty { break }
+      // The folders above a known one are known too.
+      if folders.contains(hash), contested.isEmpty { break }
     }
     lastParent = parent
     return isBelowContested
