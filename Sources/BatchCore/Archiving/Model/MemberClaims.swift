@@ -13,6 +13,8 @@ struct MemberClaims {
     case afterAll
     /// All members before it, because one of them has its name and is replaced.
     case replaces
+    /// All members before it, because one of them is a folder of its name. What has the name now may have existed before the run.
+    case replacesFolder
   }
 
   private static let slash = UInt8(ascii: "/")
@@ -59,7 +61,8 @@ struct MemberClaims {
       let wasFolder = folders.contains(hash)
       // Members in that folder are refused from now on.
       if wasFolder { lastParent = nil }
-      return !files.insert(hash).inserted || wasLink || wasFolder ? .replaces : others
+      if !files.insert(hash).inserted || wasLink { return .replaces }
+      return wasFolder ? .replacesFolder : others
     }
   }
 
