@@ -53,7 +53,7 @@ struct MemberClaims {
       return wasFile || wasLink ? .replaces : others
     case .symbolicLink, .hardLink:
       // If a folder and a link have the same name, the folder stays and the link is refused.
-      guard !folders.contains(hash) || contested.contains(hash) else { return others }
+      guard !folders.contains(hash) || contested.contains(hash) || files.contains(hash) else { return others }
       let wasFile = files.remove(hash) != nil
       return !links.insert(hash).inserted || wasFile ? .replaces : others
     case .file, .fifo, .characterDevice, .blockDevice:
@@ -89,7 +89,11 @@ struct MemberClaims {
       // The folders above a known one are known too.
       if folders.contains(hash), contested.isEmpty { break }
     }
-    lastParent = parent
+    // Only now, because a refused member claims nothing.
+    for hash in hashes.reversed() {
+      guard addFolder(hash) else { break }
+    }
+    (lastParent, parentHasher) = (parent, hasher)
     return isBelowContested
   }
 
