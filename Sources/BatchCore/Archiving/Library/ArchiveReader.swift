@@ -340,7 +340,7 @@ final class ArchiveReader: MemberReader {
           seconds: time.seconds - 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
       }
       do throws(BatchError) {
-        try check(member, entry)
+        try check(&member, entry)
         if isTar { try readHeaders(of: &member) }
       } catch {
         throw error.at(member.path)
@@ -353,12 +353,14 @@ final class ArchiveReader: MemberReader {
   }
 
   /// Checks what libarchive does not check.
-  private func check(_ member: ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
+  private func check(_ member: inout ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
     switch base {
     case ARCHIVE_FORMAT_CPIO:
       _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
         try CpioHeader(headers).check()
       }
+      member.sharesContent =
+        archive_entry_nlink(entry) > 1 && (member.kind == .file || member.kind == .hardLink)
     case ARCHIVE_FORMAT_ZIP:
       try zip?.check(member)
       if feed.content.file == nil { try streamedZip.add(feed, upTo: position) }

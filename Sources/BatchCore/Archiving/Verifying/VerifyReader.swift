@@ -232,7 +232,7 @@ package struct VerifyReader: BatchReader {
   ) throws(BatchError) -> RecordedPath {
     var entry = entry
     var digest: Digest?
-    if let digests, entry.kind == .file {
+    if let digests, entry.hasOwnContent {
       let content = ContentDigest(digests, cancellation: archive.cancellation)
       let end = try reader.readContent(into: content) { (count) throws(BatchError) in
         try context.checkCancellation()

@@ -1,0 +1,60 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+/// Archives that are intact, although this program or libarchive cannot read all of them.
+@Suite("Intact archives", .enabled(if: Host.hasPython), .timeLimit(.minutes(5))) struct ArchiveIntactTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  @Test("in cpio give the content of a file with several names at each chosen name")
+  func cpioNames() throws {
+    let made = try t.shell(
+      """
+      mkdir -p t out; echo content >t/a; ln t/a t/b; ln t/a t/c; : >t/e; ln t/e t/f; touch -d @1000 t/*
+      for f in newc odc; do find t | LC_ALL=C sort | cpio -oH $f --quiet >$f.cpio; done
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    for archive in ["newc.cpio", "odc.cpio"] {
+      func extract(_ words: String) throws -> String {
+        let run = try t.shell(
+          "rm -rf out; mkdir out; $BP extract -q -C out \(archive) \(words); echo $?; cd out; cat t/*")
+        return run.text + run.errorText
+      }
+      for names in ["t/a", "t/c", "--exclude t/b --exclude t/c --exclude 't/[ef]'"] {
+        #expect(try extract(names) == "0\ncontent\n", "\(archive) \(names)")
+      }
+      #expect(try extract("t/a t/b") == "0\ncontent\ncontent\n", "\(archive)")
+      // Only `newc` stores one content for both.
+      #expect(try t.shell("stat -c %h out/t/a").text == (archive == "newc.cpio" ? "2\n" : "1\n"))
+      #expect(try extract("") == "0\ncontent\ncontent\ncontent\n", "\(archive)")
+      #expect(try extract("t/e t/f") == "0\n", "\(archive)")
+      let printed = try t.shell("for n in '' t/a t/c; do $BP extract -O \(archive) $n; done")
+      #expect(printed.text == "content\ncontent\ncontent\n", "\(archive) \(printed.text)")
+      // Only names with a content have a digest.
+      let listed = try t.shell(
+        "$BP list --digests \(archive) >sums; sha256sum -c --quiet sums; grep -c . sums")
+      #expect(
+        listed.text == (archive == "newc.cpio" ? "1\n" : "3\n"),
+        "\(archive) \(listed.text)\(listed.errorText)")
+      let same = try t.shell("$BP verify -q --against . \(archive)")
+      #expect(!same.text.contains("t/"), "\(archive) \(same.text)")
+      let other = try t.shell(
+        "cp -a t s; printf CONTENT >t/a; touch -d @1000 t/a; $BP verify -q --against . \(archive); rm -r t; mv s t"
+      )
+      #expect(other.text.contains("MODIFIED"), "\(archive) \(other.text)")
+    }
+    // `archive` stores the content at the first name.
+    let first = try t.shell(
+      "rm -rf out; mkdir out; $BP archive -q -o our.cpio t; $BP extract -q -C out our.cpio t/b; echo $?; $BP extract -qO our.cpio t/b; echo $?"
+    )
+    #expect(
+      first.text == "1\n3\n" && first.messages.count { $0.contains(": t/b: ") } == 2,
+      "\(first.text)\(first.errorText)")
+    let cut = try t.shell(
+      "rm -rf out; mkdir out; head -c 462 newc.cpio >cut.cpio; $BP extract -q -C out cut.cpio t/a; echo $?; ls out/t"
+    )
+    #expect(cut.text == "5\n", "\(cut.text)")
+  }
+}
