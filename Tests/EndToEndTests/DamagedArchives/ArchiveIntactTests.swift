@@ -57,4 +57,37 @@ import Testing
     )
     #expect(cut.text == "5\n", "\(cut.text)")
   }
+
+  @Test("without modes of Unix are extracted under the umask", arguments: ["022", "077", "002"])
+  func modes(umask: String) throws {
+    let made = try t.shell(
+      #"""
+      mkdir -p t/d out; echo 1 >t/f; chmod 666 t/f; chmod 777 t/d
+      python3 - <<'END'
+      import zipfile
+      for name, system, mode in [('dos.zip', 0, 0), ('unix.zip', 3, 0o100664)]:
+          with zipfile.ZipFile(name, 'w') as z:
+              info = zipfile.ZipInfo('t/f'); info.create_system = system; info.external_attr = mode << 16
+              z.writestr(info, b'1\n')
+      END
+      command -v 7z >/dev/null && (cd t && 7z a -bd -mtr=off ../x.7z . >/dev/null) || true
+      """#)
+    try #require(made.status == 0, "\(made.errorText)")
+    let mask = try #require(Int(umask, radix: 8))
+    for (archive, mode) in [
+      ("dos.zip", 0o664 & ~mask), ("unix.zip", 0o664),
+      ("- <unix.zip", 0o664 & ~mask),
+    ] {
+      let run = try t.shell(
+        "rm -rf out; mkdir out; umask \(umask); $BP extract -q -C out \(archive); echo $?; stat -c %a out/t/f"
+      )
+      #expect(run.text == "0\n\(String(mode, radix: 8))\n", "\(archive) \(run.text)\(run.errorText)")
+    }
+    guard t.content("x.7z") != nil else { return }
+    let run = try t.shell(
+      "rm -rf out; mkdir out; umask \(umask); $BP extract -q -C out x.7z; echo $?; stat -c %a out/f out/d; $BP verify -q --against t x.7z"
+    )
+    let (file, folder) = (String(0o666 & ~mask, radix: 8), String(0o777 & ~mask, radix: 8))
+    #expect(run.text == "0\n\(file)\n\(folder)\n", "\(run.text)\(run.errorText)")
+  }
 }
