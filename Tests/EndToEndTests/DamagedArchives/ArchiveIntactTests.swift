@@ -8,6 +8,79 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
+  @Test("in 7z on standard input are unsupported, with a way to read them")
+  func streamedSevenZip() throws {
+    try t.shell("mkdir t out; echo 1 >t/a; $BP archive -q -o x.7z t; gzip -k x.7z")
+    for command in ["list", "verify", "extract -C out", "list --all-formats"] {
+      for archive in ["x.7z", "x.7z.gz"] {
+        let run = try t.shell("cat \(archive) | $BP \(command) -")
+        #expect(run.status == 1, "\(command) \(archive): \(run.errorText)")
+        #expect(
+          run.errorText.contains(
+            "unsupported: the archive cannot be read as a stream (give the archive itself"),
+          "\(command): \(run.errorText)")
+      }
+    }
+    #expect(try t.batchproc("verify", "x.7z").status == 0)
+  }
+
+  @Test("with a socket are verified, except for the socket")
+  func sockets() throws {
+    let made = try t.shell(
+      #"""
+      mkdir t; echo 1 >t/a; echo 2 >t/z; python3 -c "import socket; socket.socket(socket.AF_UNIX).bind('t/s')"
+      find t | LC_ALL=C sort | cpio -oH newc --quiet >x.cpio
+      python3 - <<'END'
+      import stat, zipfile
+      with zipfile.ZipFile('x.zip', 'w') as z:
+          for name, kind in [('a', stat.S_IFREG), ('s', stat.S_IFSOCK), ('z', stat.S_IFREG)]:
+              info = zipfile.ZipInfo(name); info.create_system = 3; info.external_attr = (kind | 0o644) << 16
+              z.writestr(info, name)
+      END
+      """#)
+    try #require(made.status == 0, "\(made.errorText)")
+    for (archive, name) in [("x.cpio", "t/s"), ("x.zip", "s")] {
+      let run = try t.shell("$BP verify \(archive)")
+      #expect(run.status == 3, "\(archive): \(run.text)\(run.errorText)")
+      #expect(run.errorText.contains("\(name): is of a kind"), "\(run.errorText)")
+      #expect(
+        !run.text.contains("DAMAGED") && !run.errorText.contains("damaged"), "\(run.text)\(run.errorText)")
+    }
+  }
+
+  @Test("whose later frames need more memory are not damaged")
+  func memory() throws {
+    try t.shell(
+      """
+      head -c 2000000 /dev/urandom >m; tar cf m.tar m m; xz -9 <m.tar >nine
+      (head -c 2000000 m.tar | xz -0; tail -c +2000001 m.tar | xz -9) >mix
+      (head -c 2000000 m.tar | zstd -q; tail -c +2000001 m.tar | zstd -q --long=31) >long
+      """)
+    for (archive, options) in [
+      ("nine", "--max-memory 32M"), ("mix", "--max-memory 32M"), ("long", "--max-memory 64M"),
+    ] {
+      for command in ["verify", "verify --against ."] {
+        let run = try t.shell("$BP \(command) \(options) \(archive)")
+        #expect(run.status == 1, "\(command) \(archive): \(run.text)\(run.errorText)")
+        #expect(!(run.text + run.errorText).lowercased().contains("damage"), "\(run.text)\(run.errorText)")
+        #expect(run.errorText.contains("memory") || run.errorText.contains("window"), "\(run.errorText)")
+      }
+    }
+  }
+
+  @Test("in zip that were encrypted into a pipe are encrypted, not damaged")
+  func encryptedZip() throws {
+    let made = try t.shell(
+      "command -v zip >/dev/null && mkdir z && echo a >z/a && seq 1000 >z/b && zip -q -P pw -r - z | cat >x.zip; zip -q -P pw -r y.zip z"
+    )
+    guard made.status == 0 else { return }
+    let piped = try t.batchproc("verify", "x.zip")
+    #expect(piped.status == 3 && piped.text.isEmpty, "\(piped.text)\(piped.errorText)")
+    #expect(piped.errorText.contains("unsupported: encrypted"), "\(piped.errorText)")
+    #expect(!piped.errorText.contains("damaged"), "\(piped.errorText)")
+    #expect(try t.batchproc("verify", "y.zip").status == 3)
+  }
+
   @Test("in cpio give the content of a file with several names at each chosen name")
   func cpioNames() throws {
     let made = try t.shell(

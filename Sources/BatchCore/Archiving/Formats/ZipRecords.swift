@@ -125,7 +125,10 @@ struct ZipLocalHeader {
     guard fields.method == other.method, (fields.flags ^ other.flags) & ZipFields.encryption == 0 else {
       return false
     }
-    if fields.isSizedAtEnd, fields.check == 0 || fields.check == other.check { return true }
+    // Programs that encrypt what they write to a pipe use the place of the CRC-32 for another number.
+    if fields.isSizedAtEnd, fields.check == 0 || fields.check == other.check || entry.isEncrypted {
+      return true
+    }
     return fields.check == other.check
       && (fields.compressedSize == other.compressedSize || fields.compressedSize == .max || entry.isLarge)
       && (fields.size == other.size || fields.size == .max || entry.isLarge)

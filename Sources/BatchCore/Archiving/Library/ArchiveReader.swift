@@ -192,7 +192,7 @@ final class ArchiveReader: MemberReader {
   ) throws(BatchError) -> Member {
     let member = try member(of: entry)
     guard let message else { return member }
-    if message.meaning == .harmless, !hasFailed { return member }
+    if message.meaning == .harmless || (isEncrypted && message.isOfChecksum), !hasFailed { return member }
     if message.isGap {
       found = [member]
       return .unusable(message.error)
