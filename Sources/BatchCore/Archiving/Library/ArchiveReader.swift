@@ -96,14 +96,13 @@ final class ArchiveReader: MemberReader {
       if content.length != nil { archive_read_support_format_zip_seekable(archive) }
     }
     if readsAllFormats {
-      // Not xar: its reader needs an XML library and a Unicode library.
+      // Not xar: its reader needs an XML library and a Unicode library. Not warc: its reader fails on intact archives.
       archive_read_support_format_ar(archive)
       archive_read_support_format_cab(archive)
       archive_read_support_format_iso9660(archive)
       archive_read_support_format_lha(archive)
       archive_read_support_format_rar(archive)
       archive_read_support_format_rar5(archive)
-      archive_read_support_format_warc(archive)
     }
     let result = locale.use { feed.open(archive) }
     guard result >= ARCHIVE_WARN else { throw failure() }
