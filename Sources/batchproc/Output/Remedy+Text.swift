@@ -21,7 +21,7 @@ extension Remedy {
     case .makeDevices: "see --devices"
     case .restorePrivileges: "see --same-permissions"
     case .allowUnsafeLinks: "see --safe-links"
-    case .readAllFormats: "--all-formats reads ar, cab, iso, lha, rar and warc"
+    case .readAllFormats: "--all-formats reads ar, cab, iso, lha and rar"
     case .readStandardInput: "give - to read a stream from standard input"
     case .readListWithNUL: "lists with NUL ends are read by --files0-from"
     case .waitForLock: "give --lock-wait, or run it later"

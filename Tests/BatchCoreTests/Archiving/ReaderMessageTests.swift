@@ -13,6 +13,8 @@ import Testing
       dataMap: [0..<4096, 8192..<8193])
     entry.hasTime = false
     entry.hasSize = false
+    entry.hasMode = false
+    entry.sharesContent = true
     return entry
   }
 

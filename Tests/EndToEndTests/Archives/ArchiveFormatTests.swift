@@ -83,6 +83,22 @@ import Testing
     #expect(run.text == (format == "cpio" ? "2\n" : "1\n"))
   }
 
+  @Test(
+    "a time that cpio and zip cannot store becomes the nearest one, with a warning",
+    arguments: ["cpio", "zip"])
+  func times(format: String) throws {
+    let run = try t.shell(
+      """
+      mkdir t out; touch -d '2300-01-01 UTC' t/late; touch -d '1960-01-01 UTC' t/early; touch -d '2050-01-01 UTC' t/fine
+      $BP archive -q --verify -o x.\(format) t; echo $?; $BP extract -q -C out x.\(format); stat -c %Y out/t/early out/t/fine out/t/late
+      """)
+    #expect(run.text == "0\n0\n2524608000\n4294967295\n", "\(run.text)\(run.errorText)")
+    #expect(run.messages.count == 2, "\(run.errorText)")
+    for name in ["t/late", "t/early"] {
+      #expect(run.errorText.contains("\(name): its time is replaced: \(format) has"), "\(run.errorText)")
+    }
+  }
+
   @Test("unzip accepts a zip")
   func unzip() throws {
     try writeMixedTree()

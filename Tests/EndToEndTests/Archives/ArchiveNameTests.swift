@@ -72,6 +72,21 @@ import Testing
     #expect(run.text == "(0, 2) (0, 4) (1, 6)\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test("a name of which --transform leaves nothing is reported with the file", arguments: ["tar", "cpio"])
+  func nothingLeft(format: String) throws {
+    let run = try t.shell(
+      """
+      mkdir t; ln -s a t/l; echo 1 >t/z; ln t/z t/zz; head -c 40000000 /dev/zero >t/large
+      $BP archive -q -o x.\(format) --transform 's,^a$,,;s,t/large,,' t; echo $?; $BP list -q x.\(format) | LC_ALL=C sort
+      $BP archive -qn -o y.\(format) --transform 's,^a$,,' t
+      """)
+    #expect(run.text.hasPrefix("3\nt/\nt/z\nt/zz\n"), "\(run.text)\(run.errorText)")
+    let link = "batchproc: t/l: nothing is left of the name that it links to"
+    #expect(
+      run.messages.sorted() == [link, link, "batchproc: t/large: nothing is left of the name"],
+      "\(run.errorText)")
+  }
+
   @Test("invalid operands are refused, and no archive is made")
   func empty() throws {
     for arguments in [

@@ -211,6 +211,19 @@ import Testing
     }
   }
 
+  @Test("count although a member between them was refused or was a folder", arguments: jobs)
+  func between(jobs: String) throws {
+    try make(
+      "file('a', b'1'); file('a/b'); file('a', b'2'); node('d', DIR); file('d', b''); node('d', LINK, linkname='x')"
+    )
+    for archive in ["x.tar", "x.tar.gz", "-"] {
+      let run = try extract(archive, jobs)
+      #expect(run.status == 3 && run.messages.count == 1, "\(archive) \(run.errorText)")
+      #expect(run.errorText.contains(": a/b: refused"), "\(archive) \(run.errorText)")
+      #expect(try t.shell("cat out/a; readlink out/d").text == "2x\n", "\(archive)")
+    }
+  }
+
   @Test("do not replace a folder that is not empty, and do not turn a file into a folder", arguments: jobs)
   func folders(jobs: String) throws {
     try make(

@@ -47,7 +47,7 @@ package final class ArchiveFile: Sendable {
   /// - Parameters:
   ///   - path: `-` is standard input.
   ///   - folder: the open folder that contains its last name; nil to open it by path.
-  ///   - foreignReader: reads ar, cab, ISO 9660, lha, rar and warc archives, in a separate process; nil to refuse them.
+  ///   - foreignReader: reads ar, cab, ISO 9660, lha and rar archives, in a separate process; nil to refuse them.
   ///   - keys: the keys for an encrypted archive.
   ///   - context: the context of the run that reads it.
   /// - Throws: the error of opening it; `special` if it is neither a file nor a stream; the errors of ``AgeFile``.

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// How the formats that are read only on request are read: ar, cab, ISO 9660, lha, rar, warc.
+/// How the formats that are read only on request are read: ar, cab, ISO 9660, lha, rar.
 ///
 /// libarchive's readers for these formats crash, loop, or allocate without end on some damaged archives.
 enum ForeignFormats: Sendable {

@@ -2,9 +2,9 @@ import BatchEngine
 
 /// Handles members that have the name of an earlier member.
 extension ExtractCollector {
-  /// Removes the file that an earlier member created under the name of a member, after creating the links that refer to that file.
+  /// Removes what an earlier member created under the name of a member, after creating the links that refer to it.
   func makeWay(for order: ExtractionOrder) throws(BatchError) {
-    guard order.wait == .replaces, !order.isLinkToItself else { return }
+    guard order.replaces, !order.isLinkToItself else { return }
     let place = order.place
     let links = steps.take(of: place) { !$0.isFolder }
     var first: DeferredStep?
@@ -26,7 +26,7 @@ extension ExtractCollector {
       try settle(order, verdict)
     }
     if isUnmade(place) { return }
-    if lane.remove(place, isFolder: false, by: context.commits) { return }
+    if order.wait == .replaces, lane.remove(place, isFolder: false, by: context.commits) { return }
     guard order.entry.kind != .directory, folder.hasMade(place),
       lane.remove(place, isFolder: true, by: context.commits)
     else {

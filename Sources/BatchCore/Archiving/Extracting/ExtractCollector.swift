@@ -269,7 +269,11 @@ package final class ExtractCollector: BatchCollector {
   }
 
   private func end(_ error: BatchError?) throws(BatchError) {
-    guard var order = growingOrder, let file = growing.take() else { return }
+    guard var order = growingOrder, let file = growing.take() else {
+      // The file was kept or refused, but the archive is damaged or unreadable here all the same.
+      if let error { try fail(error) }
+      return
+    }
     defer { drop() }
     if !order.entry.hasSize { (order.entry.size, order.entry.hasSize) = (file.end, true) }
     do throws(BatchError) {

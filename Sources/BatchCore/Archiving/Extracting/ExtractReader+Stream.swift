@@ -12,6 +12,7 @@ extension ExtractReader {
   func read(
     _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>, _ hand: Hand
   ) throws(BatchError) {
+    var late = LateContents()
     while let member = try reader.next() {
       try context.checkCancellation()
       var damage: BatchError?
@@ -20,20 +21,28 @@ extension ExtractReader {
         damage = error
         try hand(.problem(error.path == nil ? error.at(name) : error))
       case .entry(let entry):
-        guard planner.chooses(entry.path, isDirectory: entry.kind == .directory) else { continue }
-        guard let order = try order(for: entry, reader, hand) else { continue }
-        let hasContent = (entry.kind == .file || entry.kind == .hardLink) && entry.size > 0
-        if hasContent || !entry.hasSize {
-          damage = try handContent(of: order, reader, in: context, hand)
-        } else {
-          try hand(.member(order, []))
-        }
+        let isChosen = planner.chooses(entry.path, isDirectory: entry.kind == .directory)
+        let entries = planner.takesEverything ? [entry] : late.entries(for: entry, isChosen: isChosen)
+        for entry in entries { damage = try extract(entry, reader, in: context, hand) }
       }
       if damage?.code == .malformed, !options.keepsGoing { return try hand(.note(.stop)) }
     }
+    for entry in late.takeAll() { _ = try extract(entry, reader, in: context, hand) }
     try reader.drain()
     if let lost = reader.lostPart { try hand(.problem(lost.at(name))) }
     try hand(.note(.remarks(reader.harmlessRemarks)))
+  }
+
+  /// - Returns: why its content cannot be read.
+  private func extract(
+    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
+    _ hand: Hand
+  ) throws(BatchError) -> BatchError? {
+    guard let order = try order(for: entry, reader, hand) else { return nil }
+    let hasContent = (entry.kind == .file || entry.kind == .hardLink) && entry.size > 0
+    if hasContent || !entry.hasSize { return try handContent(of: order, reader, in: context, hand) }
+    try hand(.member(order, []))
+    return nil
   }
 
   /// - Returns: nil for a member that is not created; its result was yielded.

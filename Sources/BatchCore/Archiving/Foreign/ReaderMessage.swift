@@ -138,7 +138,11 @@ extension [UInt8] {
   }
 
   fileprivate mutating func append(_ entry: ArchiveEntry) {
-    self += [entry.kind.rawValue, (entry.hasTime ? 1 : 0) | (entry.hasSize ? 0 : 2)]
+    self += [
+      entry.kind.rawValue,
+      (entry.hasTime ? 1 : 0) | (entry.hasSize ? 0 : 2) | (entry.hasMode ? 0 : 4)
+        | (entry.sharesContent ? 8 : 0),
+    ]
     for number in [entry.size, UInt64(bitPattern: entry.modified.seconds)] { appendLittleEndian(number) }
     for number in [
       UInt32(bitPattern: entry.modified.nanoseconds), entry.mode, entry.owner, entry.group, entry.deviceMajor,
@@ -211,7 +215,7 @@ extension LittleEndianReader {
 
   fileprivate mutating func entry() -> ArchiveEntry? {
     guard let kind = number(UInt8.self).flatMap({ ArchiveEntry.Kind(rawValue: $0) }),
-      let flags = number(UInt8.self), flags < 4, let size = number(UInt64.self), size <= Int64.max,
+      let flags = number(UInt8.self), flags < 16, let size = number(UInt64.self), size <= Int64.max,
       let seconds = number(Int64.self)
     else { return nil }
     let numbers = (0..<6).compactMap { _ in number(UInt32.self) }
@@ -227,6 +231,8 @@ extension LittleEndianReader {
       deviceMajor: numbers[4], deviceMinor: numbers[5])
     entry.hasTime = flags & 1 == 1
     entry.hasSize = flags & 2 == 0
+    entry.hasMode = flags & 4 == 0
+    entry.sharesContent = flags & 8 != 0
     if isLink {
       guard let target = self.path() else { return nil }
       entry.linkTarget = target

@@ -56,8 +56,10 @@ final class ZipMembers {
 
   /// Compares the next member with its entry in the directory.
   ///
+  /// - Parameter member: nil for one of a kind that cannot be extracted.
+  /// - Returns: whether the entry has a mode.
   /// - Throws: `malformed` when they differ.
-  func check(_ member: ArchiveEntry) throws(BatchError) {
+  func check(_ member: ArchiveEntry?) throws(BatchError) -> Bool {
     guard number < places.count else {
       throw BatchError(.malformed, "damaged: the directory of the archive does not name it")
     }
@@ -87,10 +89,11 @@ final class ZipMembers {
     guard !isHuge, behind <= next else {
       throw BatchError(.malformed, "damaged: it overlaps the next member")
     }
-    if member.kind == .symbolicLink, !entry.isEncrypted, let target = member.linkTarget {
+    if member?.kind == .symbolicLink, !entry.isEncrypted, let target = member?.linkTarget {
       let check = target.bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
       guard check == entry.check else { throw BatchError(.malformed, "damaged: its CRC-32 is another") }
     }
+    return entry.hasMode
   }
 
   /// Whether bytes follow the end of the zip.

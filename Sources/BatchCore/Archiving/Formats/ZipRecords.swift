@@ -73,8 +73,9 @@ struct ZipEntry {
   var check: UInt32 { fields.check }
   var compressedSize: UInt32 { fields.compressedSize }
   var isEncrypted: Bool { fields.flags & 1 != 0 }
-  /// Whether it was created on a Unix system and is a symbolic link.
-  var isSymbolicLink: Bool { system == 3 && FileStatus.Kind(mode: attributes >> 16) == .symbolicLink }
+  /// Whether it has a kind and permissions of Unix.
+  var hasMode: Bool { system == 3 && attributes >> 16 != 0 }
+  var isSymbolicLink: Bool { hasMode && FileStatus.Kind(mode: attributes >> 16) == .symbolicLink }
   /// Whether a number is too large for its field and is in the extra field.
   var isLarge: Bool {
     fields.size == Self.large || fields.compressedSize == Self.large || offset == Self.large
@@ -124,7 +125,10 @@ struct ZipLocalHeader {
     guard fields.method == other.method, (fields.flags ^ other.flags) & ZipFields.encryption == 0 else {
       return false
     }
-    if fields.isSizedAtEnd, fields.check == 0 || fields.check == other.check { return true }
+    // Programs that encrypt what they write to a pipe use the place of the CRC-32 for another number.
+    if fields.isSizedAtEnd, fields.check == 0 || fields.check == other.check || entry.isEncrypted {
+      return true
+    }
     return fields.check == other.check
       && (fields.compressedSize == other.compressedSize || fields.compressedSize == .max || entry.isLarge)
       && (fields.size == other.size || fields.size == .max || entry.isLarge)

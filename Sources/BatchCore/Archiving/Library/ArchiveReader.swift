@@ -96,14 +96,13 @@ final class ArchiveReader: MemberReader {
       if content.length != nil { archive_read_support_format_zip_seekable(archive) }
     }
     if readsAllFormats {
-      // Not xar: its reader needs an XML library and a Unicode library.
+      // Not xar: its reader needs an XML library and a Unicode library. Not warc: its reader fails on intact archives.
       archive_read_support_format_ar(archive)
       archive_read_support_format_cab(archive)
       archive_read_support_format_iso9660(archive)
       archive_read_support_format_lha(archive)
       archive_read_support_format_rar(archive)
       archive_read_support_format_rar5(archive)
-      archive_read_support_format_warc(archive)
     }
     let result = locale.use { feed.open(archive) }
     guard result >= ARCHIVE_WARN else { throw failure() }
@@ -192,7 +191,7 @@ final class ArchiveReader: MemberReader {
   ) throws(BatchError) -> Member {
     let member = try member(of: entry)
     guard let message else { return member }
-    if message.meaning == .harmless, !hasFailed { return member }
+    if message.meaning == .harmless || (isEncrypted && message.isOfChecksum), !hasFailed { return member }
     if message.isGap {
       found = [member]
       return .unusable(message.error)
@@ -332,7 +331,7 @@ final class ArchiveReader: MemberReader {
 
   private func member(of entry: OpaquePointer) throws(BatchError) -> Member {
     do throws(BatchError) {
-      var member = try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
+      var member = try described(entry)
       // libarchive applies the minus sign of a time only to its seconds.
       let time = member.modified
       if isTar, time.seconds < 0, time.nanoseconds > 0 {
@@ -340,7 +339,7 @@ final class ArchiveReader: MemberReader {
           seconds: time.seconds - 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
       }
       do throws(BatchError) {
-        try check(member, entry)
+        try check(&member, entry)
         if isTar { try readHeaders(of: &member) }
       } catch {
         throw error.at(member.path)
@@ -352,17 +351,37 @@ final class ArchiveReader: MemberReader {
     }
   }
 
-  /// Checks what libarchive does not check.
-  private func check(_ member: ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
+  private func described(_ entry: OpaquePointer) throws(BatchError) -> ArchiveEntry {
+    do throws(BatchError) {
+      return try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
+    } catch {
+      // The directory names it too.
+      if base == ARCHIVE_FORMAT_ZIP { try checkZip(nil) }
+      throw error
+    }
+  }
+
+  /// - Parameter member: nil for one of a kind that cannot be extracted.
+  /// - Returns: whether the archive has a mode for it.
+  @discardableResult
+  private func checkZip(_ member: ArchiveEntry?) throws(BatchError) -> Bool {
+    if feed.content.file == nil { try streamedZip.add(feed, upTo: position) }
+    return try zip?.check(member) ?? false
+  }
+
+  /// Checks what libarchive does not check, and adds what it does not say.
+  private func check(_ member: inout ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
     switch base {
+    case ARCHIVE_FORMAT_TAR: break
     case ARCHIVE_FORMAT_CPIO:
       _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
         try CpioHeader(headers).check()
       }
-    case ARCHIVE_FORMAT_ZIP:
-      try zip?.check(member)
-      if feed.content.file == nil { try streamedZip.add(feed, upTo: position) }
-    default: break
+      member.sharesContent =
+        archive_entry_nlink(entry) > 1 && (member.kind == .file || member.kind == .hardLink)
+    case ARCHIVE_FORMAT_ZIP: member.hasMode = try checkZip(member)
+    // libarchive does not say whether the archive has a mode, but this is the one that it uses otherwise.
+    default: member.hasMode = member.mode != (member.kind == .directory ? 0o777 : 0o666)
     }
     isEncrypted = archive_entry_is_encrypted(entry) != 0
     // The target of a link is stored as content.

@@ -21,9 +21,12 @@ struct LibraryMessage {
   /// A name or an owner that cannot be represented in the locale. Harmless: only the bytes are used.
   private static let conversions = ["can't be converted from", "cannot be converted from"]
 
+  /// 7z is read from its end.
+  private static let seeking = "does not support seeking"
+
   private static let unsupported = [
     "ncrypt", "Passphrase", "Crypto codec", "nsupported", "not supported", "Unexpected codec ID",
-    "Unknown codec ID",
+    "Unknown codec ID", seeking,
   ]
 
   private static let noMemory = ["allocate", "No memory", "Out of memory", "no memory"]
@@ -35,6 +38,10 @@ struct LibraryMessage {
   /// Whether it concerns bytes before a member, not the member.
   var isGap: Bool { text.hasPrefix("Skipped ") }
 
+  /// Whether the two headers of a zip member have different checksums. If the content is encrypted and was written to a pipe, the first
+  /// header may have another number in that place.
+  var isOfChecksum: Bool { text.hasPrefix("Inconsistent CRC32") }
+
   var meaning: Meaning {
     if Self.noMemory.contains(where: text.contains) { return .noMemory }
     if Self.conversions.contains(where: text.contains) { return .harmless }
@@ -45,6 +52,10 @@ struct LibraryMessage {
   var error: BatchError {
     switch meaning {
     case .noMemory: .noCodecMemory
+    case .unsupported where text.contains(Self.seeking):
+      BatchError(
+        .unsupported, "unsupported: the archive cannot be read as a stream",
+        remedy: "give the archive itself as a file")
     case .unsupported: BatchError(.unsupported, "unsupported: \(text)")
     case .damage, .harmless: BatchError(.malformed, "damaged: \(text)")
     }

@@ -148,7 +148,7 @@ package struct MemberListReader: BatchReader {
   private func digest(
     of entry: inout ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
   ) throws(BatchError) -> Digest? {
-    guard entry.kind == .file, digests != nil || !entry.hasSize else { return nil }
+    guard entry.hasOwnContent, digests != nil || !entry.hasSize else { return nil }
     let content = digests.map { ContentDigest($0, cancellation: archive.file.cancellation) }
     let end: UInt64
     do throws(BatchError) {

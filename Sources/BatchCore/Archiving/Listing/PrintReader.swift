@@ -71,6 +71,7 @@ package struct PrintReader: BatchReader {
   private func readMembers(
     _ reader: any MemberReader, in context: ReaderContext<Item>
   ) throws(BatchError) {
+    var late = LateContents()
     while let member = try reader.next() {
       try context.checkCancellation()
       switch member {
@@ -78,7 +79,9 @@ package struct PrintReader: BatchReader {
         try context.yield(.problem(error.path == nil ? error.at(archive.path) : error))
         if error.code == .malformed { end.cutShort() }
       case .entry(let entry):
-        guard planner.chooses(entry.path, isDirectory: entry.kind == .directory), entry.kind == .file else {
+        let isChosen = planner.chooses(entry.path, isDirectory: entry.kind == .directory)
+        // The content of a file with several names is written once.
+        guard late.entries(for: entry, isChosen: isChosen).contains(where: { $0.kind == .file }) else {
           continue
         }
         do throws(BatchError) {
@@ -88,6 +91,11 @@ package struct PrintReader: BatchReader {
           try context.yield(.problem(error.at(entry.path)))
         }
       }
+    }
+    for entry in late.takeAll() {
+      let error = BatchError(
+        .invalid, "its content is stored with another name, which was not selected", path: entry.path)
+      try context.yield(entry.kind == .file ? .end : .problem(error))
     }
     try reader.drain()
     if let lost = reader.lostPart {

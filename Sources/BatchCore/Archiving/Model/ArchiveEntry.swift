@@ -15,8 +15,12 @@ package struct ArchiveEntry: Sendable, Hashable {
   package var size: UInt64 = 0
   /// False for a file whose size follows its content, as in a zip that was written as a stream; then ``size`` is 0.
   package var hasSize = true
+  /// Whether it is a name of a cpio file with several names: `newc` stores the content at one of them, usually the last one.
+  package var sharesContent = false
   /// The 12 permission bits.
   package var mode: UInt32 = 0o644
+  /// False if the archive has no mode for it; then ``mode`` is that of libarchive, with which anybody may write.
+  package var hasMode = true
   /// `UInt32.max` if the archive has no owner or an impossible one.
   package var owner: UInt32 = 0
   package var group: UInt32 = 0
@@ -34,4 +38,7 @@ package struct ArchiveEntry: Sendable, Hashable {
   package var attributes: [ExtendedAttribute] = []
   /// The data ranges of a sparse file; nil if it is not sparse.
   package var dataMap: [Range<UInt64>]?
+
+  /// Whether the content of the file is stored with this name.
+  var hasOwnContent: Bool { sharesContent ? size > 0 : kind == .file }
 }

@@ -30,6 +30,14 @@ public struct ArchiveFormat: Sendable, Hashable {
     .map { ArchiveFormat(tarOf: $0) }
     + [ArchiveFormat("cpio", .cpio), ArchiveFormat("zip", .zip), ArchiveFormat("7z", .sevenZip)]
 
+  /// The times of modification that it can store, in seconds since 1970.
+  var times: ClosedRange<Int64> {
+    switch container {
+    case .tar, .sevenZip: Int64.min...Int64.max
+    case .cpio, .zip: 0...Int64(UInt32.max)
+    }
+  }
+
   /// Whether independent parts can be concatenated to one archive.
   package var isJoinable: Bool { container == .tar }
 

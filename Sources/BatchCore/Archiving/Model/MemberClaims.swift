@@ -13,6 +13,8 @@ struct MemberClaims {
     case afterAll
     /// All members before it, because one of them has its name and is replaced.
     case replaces
+    /// All members before it, because one of them is a folder of its name. What has the name now may have existed before the run.
+    case replacesFolder
   }
 
   private static let slash = UInt8(ascii: "/")
@@ -51,7 +53,7 @@ struct MemberClaims {
       return wasFile || wasLink ? .replaces : others
     case .symbolicLink, .hardLink:
       // If a folder and a link have the same name, the folder stays and the link is refused.
-      guard !folders.contains(hash) || contested.contains(hash) else { return others }
+      guard !folders.contains(hash) || contested.contains(hash) || files.contains(hash) else { return others }
       let wasFile = files.remove(hash) != nil
       return !links.insert(hash).inserted || wasFile ? .replaces : others
     case .file, .fifo, .characterDevice, .blockDevice:
@@ -59,7 +61,8 @@ struct MemberClaims {
       let wasFolder = folders.contains(hash)
       // Members in that folder are refused from now on.
       if wasFolder { lastParent = nil }
-      return !files.insert(hash).inserted || wasLink || wasFolder ? .replaces : others
+      if !files.insert(hash).inserted || wasLink { return .replaces }
+      return wasFolder ? .replacesFolder : others
     }
   }
 
@@ -75,7 +78,6 @@ struct MemberClaims {
       let known = hasher
       hashes.append(known.finalize())
     }
-    parentHasher = hasher
     var isBelowContested = false
     for hash in hashes.reversed() {
       if contested.contains(hash) {
@@ -84,9 +86,14 @@ struct MemberClaims {
         throw BatchError(
           .invalid, "refused: an earlier member that is not a folder has its folder's name", path: path)
       }
-      if !addFolder(hash), contested.isEmpty { break }
+      // The folders above a known one are known too.
+      if folders.contains(hash), contested.isEmpty { break }
     }
-    lastParent = parent
+    // Only now, because a refused member claims nothing.
+    for hash in hashes.reversed() {
+      guard addFolder(hash) else { break }
+    }
+    (lastParent, parentHasher) = (parent, hasher)
     return isBelowContested
   }
 

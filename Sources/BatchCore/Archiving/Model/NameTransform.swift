@@ -67,11 +67,15 @@ final class NameTransformer {
     self.patterns = patterns
   }
 
-  /// - Throws: `invalid` when the new name is empty.
+  /// - Throws: `invalid`, without a path, when the new name is empty.
   func name(_ name: PathBytes, as use: NameTransform.Use) throws(BatchError) -> PathBytes {
     guard !patterns.isEmpty else { return name }
     let result = patterns.reduce(name.bytes) { $1.uses.contains(use) ? $1.applied(to: $0) : $0 }
-    guard !result.isEmpty else { throw BatchError(.invalid, "nothing is left of the name", path: name) }
+    guard !result.isEmpty else {
+      throw BatchError(
+        .invalid,
+        use == .member ? "nothing is left of the name" : "nothing is left of the name that it links to")
+    }
     return use == .symbolicLink ? PathBytes(result) : MemberNaming.name(of: PathBytes(result))
   }
 }

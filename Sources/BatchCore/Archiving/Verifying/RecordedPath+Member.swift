@@ -20,6 +20,12 @@ extension RecordedPath {
     self.digest = digest
     isTimeExact = false
     describe(entry)
+    if !entry.hasMode { mode = nil }
+    if entry.sharesContent {
+      // The content is compared at the name that has it.
+      size = entry.size > 0 ? entry.size : nil
+      if entry.kind == .hardLink, digest != nil { (isHardLink, firstName) = (false, entry.linkTarget) }
+    }
     // A stock archive does not state whether attributes were archived.
     if !entry.attributes.isEmpty { attributes = entry.attributes }
     if hasOwner { setOwner(of: entry) }

@@ -119,6 +119,8 @@ package struct VerifyReader: BatchReader {
       if let live { try yieldNew(NewPaths(live, places), in: context) }
     } catch {
       try context.checkCancellation()
+      // Too little memory is no damage.
+      if error.code == .exhausted { throw error }
       try context.yield(Item(step: .unreadable(nil, error)))
       if live != nil {
         try yield([.fact("new paths cannot be determined: the archive was not read to its end")], in: context)
@@ -200,6 +202,7 @@ package struct VerifyReader: BatchReader {
             : try readContent(of: entry, reader, in: context)
         } catch {
           try context.checkCancellation()
+          if error.code == .exhausted { throw error }
           step = .unreadable(entry.path, error.at(entry.path))
         }
         try context.yield(Item(step: step, mark: mark))
@@ -232,7 +235,7 @@ package struct VerifyReader: BatchReader {
   ) throws(BatchError) -> RecordedPath {
     var entry = entry
     var digest: Digest?
-    if let digests, entry.kind == .file {
+    if let digests, entry.hasOwnContent {
       let content = ContentDigest(digests, cancellation: archive.cancellation)
       let end = try reader.readContent(into: content) { (count) throws(BatchError) in
         try context.checkCancellation()

@@ -40,7 +40,7 @@ package final class VerifyWorker: BatchWorker {
       output.append(.finding(Finding(path: path, damage: nil, mark: item.mark)))
     case .unreadable(let path, let error):
       if let path { note(path, nil, to: &output) }
-      guard error.code != .unsupported else {
+      guard error.code != .unsupported, error.code != .special else {
         context.report(Problem(.unreadable, path.map { error.at($0) } ?? error))
         return
       }

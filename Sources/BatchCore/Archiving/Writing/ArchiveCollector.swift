@@ -126,6 +126,8 @@ package final class ArchiveCollector: BatchCollector {
         context.report(.dangling(member.entry.path))
         continue
       }
+      var member = member
+      limitTime(of: &member.entry)
       switch try archive.append(member) {
       case .added(let member, let isWhole):
         if isWhole { context.counters.addDone() }
@@ -137,6 +139,18 @@ package final class ArchiveCollector: BatchCollector {
       }
     }
     try report(written)
+  }
+
+  /// Replaces a time that the format cannot store by the nearest one, because libarchive would write another time.
+  private func limitTime(of entry: inout ArchiveEntry) {
+    let (times, seconds) = (options.format.times, entry.modified.seconds)
+    guard !times.contains(seconds) else { return }
+    entry.modified = FileStatus.Time(
+      seconds: min(max(seconds, times.lowerBound), times.upperBound), nanoseconds: 0)
+    let error = BatchError(
+      .special, "its time is replaced: \(options.format.name) has times from 1970 to 2106 only",
+      path: entry.path)
+    context.report(Problem(.special, error), severity: .warning)
   }
 }
 

@@ -79,7 +79,7 @@ package struct LargeBlock: Sendable {
 
 /// A member with its content, which may continue in blocks.
 package struct SerialMember: Sendable {
-  let entry: ArchiveEntry
+  var entry: ArchiveEntry
   var content: [UInt8] = []
   /// The digest of the content; nil if no digests are needed, and for content in blocks.
   var digest: Digest?

@@ -24,7 +24,7 @@ struct MemberMaker {
       }
       return (target: target, attributes: attributes)
     }
-    if let target = details.target { entry.linkTarget = try names.name(target, as: .symbolicLink) }
+    if let target = details.target { entry.linkTarget = try name(target, as: .symbolicLink, of: record) }
     entry.attributes = details.attributes
     return entry
   }
@@ -37,7 +37,7 @@ struct MemberMaker {
     guard let kind = ArchiveEntry.Kind(status.kind) else {
       throw BatchError(.special, "is \(status.kind.text), passed over", path: record.path)
     }
-    let name = try names.name(MemberNaming.name(of: record.path), as: .member)
+    let name = try name(MemberNaming.name(of: record.path), as: .member, of: record)
     var entry = ArchiveEntry(path: name, kind: kind)
     describe(status, in: &entry)
     if kind == .characterDevice || kind == .blockDevice {
@@ -52,11 +52,17 @@ struct MemberMaker {
   /// - Throws: `invalid` when a new name is empty.
   func link(for record: FileRecord, to first: PathBytes) throws(BatchError) -> ArchiveEntry {
     var entry = ArchiveEntry(
-      path: try names.name(MemberNaming.name(of: record.path), as: .member), kind: .hardLink,
-      linkTarget: try names.name(MemberNaming.name(of: first), as: .hardLink))
+      path: try name(MemberNaming.name(of: record.path), as: .member, of: record), kind: .hardLink,
+      linkTarget: try name(MemberNaming.name(of: first), as: .hardLink, of: record))
     describe(record.status, in: &entry)
     entry.size = 0
     return entry
+  }
+
+  private func name(
+    _ name: PathBytes, as use: NameTransform.Use, of record: FileRecord
+  ) throws(BatchError) -> PathBytes {
+    do throws(BatchError) { return try names.name(name, as: use) } catch { throw error.at(record.path) }
   }
 
   /// Sets the values of `stat(2)`.

@@ -4,7 +4,7 @@ extension OptionSpec {
   fileprivate static let allFormats = OptionSpec(
     .allFormats, "all-formats",
     help:
-      "Read ar, cab, iso, lha, rar and warc too, in a separate process with limits of memory and processor time."
+      "Read ar, cab, iso, lha and rar too, in a separate process with limits of memory and processor time."
   )
 }
 

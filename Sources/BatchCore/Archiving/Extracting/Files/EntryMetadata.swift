@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// Sets owner, mode, attributes and time of an extracted file, through its descriptor.
 struct EntryMetadata {
@@ -107,7 +108,12 @@ struct EntryMetadata {
   }
 
   /// The permissions for creating the file, with which its attributes can still be set.
-  var permissions: UInt32 { entry.attributes.isEmpty ? entry.mode & 0o777 : 0o600 }
+  var permissions: UInt32 { entry.attributes.isEmpty ? recordedMode & 0o777 : 0o600 }
+
+  /// The mode in the archive; without one the mode of a new file.
+  private var recordedMode: UInt32 {
+    entry.hasMode ? entry.mode : entry.mode & AtomicFile.folderPermissions
+  }
 
   /// Whether a new file has its final owner from the beginning, given the status of new files in its folder.
   func isOwned(like given: FileStatus?) -> Bool {
@@ -123,10 +129,10 @@ struct EntryMetadata {
 
   private func mode(_ losses: inout Losses) -> UInt32 {
     // The bits would give away the rights of the extracting user.
-    guard !losses.contains(.ownerNumber) else { return entry.mode & 0o1777 }
-    guard !options.restoresPrivileges else { return entry.mode & 0o7777 }
+    guard !losses.contains(.ownerNumber) else { return recordedMode & 0o1777 }
+    guard !options.restoresPrivileges else { return recordedMode & 0o7777 }
     if entry.mode & Self.privilegeBits != 0 { losses.insert(.privileges) }
-    return entry.mode & 0o1777
+    return recordedMode & 0o1777
   }
 
   /// Sets the time of modification. Checks unusual times afterwards, because a file system replaces a time that it cannot store

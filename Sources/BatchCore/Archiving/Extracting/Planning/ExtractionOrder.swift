@@ -11,6 +11,11 @@ struct ExtractionOrder: Sendable {
   /// Whether it must wait for earlier members.
   var wait = MemberClaims.Wait.nothing
 
-  /// Whether it is a hard link to its own name: archives contain that if a path was archived twice.
-  var isLinkToItself: Bool { entry.kind == .hardLink && entry.size == 0 && linkPlace?.bytes == place.bytes }
+  /// Whether an earlier member has its name.
+  var replaces: Bool { wait == .replaces || wait == .replacesFolder }
+
+  /// Whether it is a hard link to an earlier member of its own name: archives contain that if a path was archived twice.
+  var isLinkToItself: Bool {
+    replaces && entry.kind == .hardLink && entry.size == 0 && linkPlace?.bytes == place.bytes
+  }
 }

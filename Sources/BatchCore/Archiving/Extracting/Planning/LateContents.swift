@@ -1,0 +1,60 @@
+import BatchEngine
+
+/// The files of a cpio that have several names, of which only some are selected: `newc` stores the content at one of the names,
+/// usually the last one.
+struct LateContents {
+  private enum State {
+    /// The first selected name, which is not created until the content is found.
+    case waiting(ArchiveEntry)
+    /// The selected name that has the content.
+    case found(PathBytes)
+  }
+
+  /// By the first name in the archive, which links have as their target.
+  private var files: [PathBytes: State] = [:]
+
+  /// Takes the next member.
+  ///
+  /// - Returns: what is created now. The last one gets the content of the member.
+  mutating func entries(for entry: ArchiveEntry, isChosen: Bool) -> [ArchiveEntry] {
+    guard entry.sharesContent else {
+      if isChosen, !files.isEmpty { files[entry.path] = nil }
+      return isChosen ? [entry] : []
+    }
+    let first = entry.linkTarget ?? entry.path
+    let state = entry.kind == .hardLink ? files[first] : nil
+    var entry = entry
+    switch state {
+    case .waiting(var waiting) where entry.size > 0:
+      files[first] = .found(waiting.path)
+      (waiting.kind, waiting.linkTarget) = (.file, nil)
+      guard isChosen else {
+        waiting.size = entry.size
+        return [waiting]
+      }
+      entry.linkTarget = waiting.path
+      return [waiting, entry]
+    case _ where !isChosen: return []
+    case .waiting(let other):
+      entry.linkTarget = other.path
+      return [entry]
+    case .found(let other):
+      entry.linkTarget = other
+      return [entry]
+    case nil where entry.size == 0:
+      files[first] = .waiting(entry)
+      return []
+    case nil:
+      files[first] = .found(entry.path)
+      (entry.kind, entry.linkTarget) = (.file, nil)
+      return [entry]
+    }
+  }
+
+  /// Removes and returns the selected names whose content was not found: empty files, and links to names that were not selected.
+  mutating func takeAll() -> [ArchiveEntry] {
+    defer { files = [:] }
+    let waiting = files.values.compactMap { if case .waiting(let entry) = $0 { entry } else { nil } }
+    return waiting.sorted { $0.path.bytes.lexicographicallyPrecedes($1.path.bytes) }
+  }
+}
