@@ -167,9 +167,10 @@ package struct CompressJob: BatchJob {
         return nil
       }
       if let rows = context.settled(record, plan.decision) { return rows.first }
+      let writesAll = options.writesAll(plan.decision)
       if options.isDryRun {
         guard let start = context.start(of: record) else { return nil }
-        guard !options.compressesAll, CompressionFormat.isCompressed(start: start) else {
+        guard !writesAll, CompressionFormat.isCompressed(start: start) else {
           return context.plan(record, target: target)
         }
         return try passOver(record, .compressedAlready, context)
@@ -179,7 +180,7 @@ package struct CompressJob: BatchJob {
         CompressionFormat.isCompressed(
           start: UnsafeRawBufferPointer(rebasing: raw.prefix(CompressionFormat.detectionLength)))
       }
-      if !options.compressesAll, isCompressed {
+      if !writesAll, isCompressed {
         return try passOver(record, .compressedAlready, context)
       }
       compressed.removeAll(keepingCapacity: true)
@@ -192,7 +193,7 @@ package struct CompressJob: BatchJob {
         context.report(Problem(.unreadable, error.at(record.path)))
         return nil
       }
-      if !options.compressesAll, compressed.count >= content.count {
+      if !writesAll, compressed.count >= content.count {
         return try passOver(record, .notSmaller, context)
       }
       var report = report(of: record, target)
@@ -385,7 +386,8 @@ package struct CompressJob: BatchJob {
       _ file: LargeFile, _ index: Int, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
-      if !options.compressesAll, !options.writesToStream, !file.isPlain, isCompressed(file, context) {
+      let writesAll = options.writesToStream || options.writesAll(file.decision)
+      if !writesAll, !file.isPlain, isCompressed(file, context) {
         // Other blocks need not be compressed; the first one decides about the file.
         file.end(at: 0)
         guard index == 0 else { return nil }

@@ -40,7 +40,10 @@ extension CommandSpec {
       OptionSpec(
         .replace, "replace", kind: .invertible(initially: true), default: "--replace",
         help:
-          "Replace an output that is older than its source. With --no-replace it is kept and named."
+          """
+          Replace an output that is older than its source, also by a larger one. With --no-replace it is kept and \
+          named.
+          """
       ),
       OptionSpec(
         .copyOthers, "copy-others",
