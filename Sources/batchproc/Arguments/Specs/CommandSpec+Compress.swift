@@ -49,7 +49,7 @@ extension CommandSpec {
         .copyOthers, "copy-others",
         help: """
           With --output-dir: copy the files for which no compressed output is written, so that the directory is \
-          complete.
+          complete. A file is refused if its copy could have the name of another file's output: a.gz beside a.
           """),
       OptionSpec(
         .compressAll, "compress-all",
