@@ -70,6 +70,9 @@ final class LinkLedger {
     case nil: return .skip
     }
     let naming = options.naming
+    if first.isCopy, name.hasRival, let target = naming.copyTarget(of: name.record.path) {
+      return .refused(OutputClaims.conflict(of: name.record, target))
+    }
     guard let output = first.output else {
       guard options.isDryRun else { return .skip }
       if case .refused(let error) = decision { return .refused(error) }

@@ -44,11 +44,14 @@ package final class HardLinkItem: Sendable {
   package let record: FileRecord
   package let target: PathBytes
   package let first: FirstLink
+  /// Whether a copy of it would have the name of another source's output.
+  let hasRival: Bool
 
-  package init(_ record: FileRecord, target: PathBytes, first: FirstLink) {
+  package init(_ record: FileRecord, target: PathBytes, first: FirstLink, hasRival: Bool = false) {
     self.record = record
     self.target = target
     self.first = first
+    self.hasRival = hasRival
   }
 }
 

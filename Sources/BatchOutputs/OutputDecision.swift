@@ -49,16 +49,23 @@ package enum OutputDecision: Sendable, Hashable {
       return .refused(
         BatchError(.invalid, "is in the way of the output: it is \(output.kind.text)", path: target))
     }
+    // A plain copy has the name of its source, which is never removed.
+    let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
     if output.modified == source.status.modified {
-      return options.removesSource ? .rewrite : .upToDate(output.identity)
+      return options.removesSource && !isCopy ? .rewrite : .upToDate(output.identity)
     }
     guard options.replacing == .older else {
       return .refused(
         BatchError(.invalid, "exists already and is kept", path: target, remedy: .replaceOutput))
     }
     if output.modified < source.status.modified {
-      // A plain copy has the name of its source.
-      let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
+      // An earlier run may have written it for a source that it removed.
+      if isCopy, options.removesSource, options.naming.pathWithoutSuffix(target) != nil {
+        return .refused(
+          BatchError(
+            .invalid, "may be the output of a removed source and is kept", path: target,
+            remedy: .replaceOutput))
+      }
       if case .adding = options.naming.direction, !isCopy, looksInside,
         !options.isOutput(name, in: folder?.raw, calls)
       {

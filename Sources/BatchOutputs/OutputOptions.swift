@@ -35,6 +35,9 @@ package struct OutputOptions: Sendable {
   /// Writes outputs even if they are not smaller, and even for files that are already compressed.
   package var compressesAll = false
 
+  /// Whether an output is written even if it is not smaller. An existing one would keep the old content of its source.
+  package func writesAll(_ decision: OutputDecision) -> Bool { compressesAll || decision.isReplacing }
+
   package init(naming: OutputNaming, recognizing recognition: Recognition) {
     self.naming = naming
     self.recognition = recognition

@@ -13,7 +13,8 @@ package final class RunOutputs: Sendable {
     weak var committer: OutputCommitter?
     var staged = 0
     var open = 0
-    var waiting = 0
+    /// One semaphore for each thread that waits: a thread that wakes and must wait again cannot take the signal of another one.
+    var waiting: [DispatchSemaphore] = []
   }
 
   package let options: OutputOptions
@@ -22,7 +23,6 @@ package final class RunOutputs: Sendable {
   let limit: Int
   private let cancellation: Cancellation
   private let state = Mutex(State())
-  private let freed = DispatchSemaphore(value: 0)
 
   /// - Parameter cancellation: ends the wait for a place.
   init(_ options: OutputOptions, _ folders: OutputFolders, _ cancellation: Cancellation) {
@@ -50,7 +50,7 @@ package final class RunOutputs: Sendable {
   }
 
   /// Whether a thread waits for a place.
-  var isShort: Bool { state.withLock { $0.waiting > 0 } }
+  var isShort: Bool { state.withLock { !$0.waiting.isEmpty } }
 
   /// Takes a place for one more output; waits until one is free.
   ///
@@ -60,10 +60,11 @@ package final class RunOutputs: Sendable {
   package func reserve(sparing spare: Int = 0) throws(BatchError) {
     TokenOrder.place.take()
     let most = max(1, limit - spare)
+    let freed = DispatchSemaphore(value: 0)
     while true {
       let isTaken = state.withLock { state in
         guard state.open < most else {
-          state.waiting += 1
+          state.waiting.append(freed)
           return false
         }
         state.open += 1
@@ -82,10 +83,10 @@ package final class RunOutputs: Sendable {
   package func release(_ count: Int = 1) {
     let waiting = state.withLock { state in
       state.open -= count
-      defer { state.waiting = 0 }
+      defer { state.waiting = [] }
       return state.waiting
     }
-    for _ in 0..<waiting { freed.signal() }
+    for freed in waiting { freed.signal() }
   }
 
   /// Adds a complete output, which keeps its place until it is committed.

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 import TestSupport
 import Testing
 
@@ -302,6 +303,29 @@ struct OutputCommitterTests {
     outputs.release()
     cancellation.cancel(BatchError(.cancelled, "stopped"))
     #expect(throws: BatchError(.cancelled, "stopped")) { try outputs.reserve(sparing: 1) }
+  }
+
+  @Test("gives a free place to the thread that may take it, while other threads must keep one free")
+  func wakesEach() async throws {
+    for _ in 0..<50 {
+      let cancellation = Cancellation()
+      let outputs = RunOutputs(limit: 2, folders, cancellation)
+      try outputs.reserve()
+      try outputs.reserve()
+      // Ends the waits if the test fails.
+      DispatchQueue.global().asyncAfter(deadline: .now() + 20) {
+        cancellation.cancel(BatchError(.cancelled, "waited too long"))
+      }
+      try await onThreads(6) { thread in
+        if thread == 0 {
+          usleep(3000)
+          return outputs.release()
+        }
+        // Only the thread 1 may take the last place. It frees both, so that the others can go on.
+        #expect(throws: Never.self) { try outputs.reserve(sparing: thread == 1 ? 0 : 1) }
+        outputs.release(thread == 1 ? 2 : 1)
+      }
+    }
   }
 
   @Test("ends the wait for a place when the run is stopped")

@@ -52,7 +52,9 @@ extension PlanMaker {
       let measure = ItemMeasure(weight: weight)
       if joinsNames {
         var mayHaveRival = false
-        if case .file(let record) = item, !record.isOperand, let naming,
+        if case .file(let record) = item, let naming, naming.hasRival(copyOf: record, calls: tree.calls) {
+          mayHaveRival = true
+        } else if case .file(let record) = item, !record.isOperand, let naming,
           let target = naming.target(of: record.path)
         {
           let known =

@@ -88,8 +88,8 @@ package struct CompressJob: BatchJob {
       _ item: CompressItem, in context: WorkerContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
-      case .file(let record, let target, let decision):
-        if let row = try compress(record, target, decision, context) {
+      case .file(let record, let target, let decision, let hasRival):
+        if let row = try compress(record, target, decision, hasRival: hasRival, context) {
           rows.append(row)
         } else if let source = LinkedSource.of(record) {
           rows.append(.failed(source))
@@ -110,7 +110,7 @@ package struct CompressJob: BatchJob {
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
         if let plan { rows.append(.link(name, plan.decision)) }
       case .compressed(let record):
-        if let row = try passOver(record, .compressedAlready, context) { rows.append(row) }
+        if let row = try passOver(record, .compressedAlready, hasRival: false, context) { rows.append(row) }
       case .repeated: context.skip(.repeated)
       case .problem(let problem): context.report(problem)
       }
@@ -124,11 +124,15 @@ package struct CompressJob: BatchJob {
     ///
     /// - Returns: nil when it failed, which has been reported.
     private func passOver(
-      _ record: FileRecord, _ outcome: OutputOutcome, _ context: WorkerContext
+      _ record: FileRecord, _ outcome: OutputOutcome, hasRival: Bool, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else {
         context.skip(outcome.skipReason)
         return .report(TransformReport(source: record.path, outcome: outcome), LinkedSource.of(record))
+      }
+      guard !hasRival else {
+        context.report(Problem(.unreadable, OutputClaims.conflict(of: record, target)))
+        return nil
       }
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
@@ -156,7 +160,8 @@ package struct CompressJob: BatchJob {
 
     /// - Returns: nil when it failed, which has been reported.
     private func compress(
-      _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, _ context: WorkerContext
+      _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, hasRival: Bool,
+      _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       if options.writesToStream {
         guard !options.isDryRun else { return context.plan(record, target: record.path) }
@@ -167,20 +172,21 @@ package struct CompressJob: BatchJob {
         return nil
       }
       if let rows = context.settled(record, plan.decision) { return rows.first }
+      let writesAll = options.writesAll(plan.decision)
       if options.isDryRun {
         guard let start = context.start(of: record) else { return nil }
-        guard !options.compressesAll, CompressionFormat.isCompressed(start: start) else {
+        guard !writesAll, CompressionFormat.isCompressed(start: start) else {
           return context.plan(record, target: target)
         }
-        return try passOver(record, .compressedAlready, context)
+        return try passOver(record, .compressedAlready, hasRival: hasRival, context)
       }
       guard let outcome = try read(record, in: context) else { return nil }
       let isCompressed = content.withUnsafeBytes { raw in
         CompressionFormat.isCompressed(
           start: UnsafeRawBufferPointer(rebasing: raw.prefix(CompressionFormat.detectionLength)))
       }
-      if !options.compressesAll, isCompressed {
-        return try passOver(record, .compressedAlready, context)
+      if !writesAll, isCompressed {
+        return try passOver(record, .compressedAlready, hasRival: hasRival, context)
       }
       compressed.removeAll(keepingCapacity: true)
       do throws(BatchError) {
@@ -192,8 +198,8 @@ package struct CompressJob: BatchJob {
         context.report(Problem(.unreadable, error.at(record.path)))
         return nil
       }
-      if !options.compressesAll, compressed.count >= content.count {
-        return try passOver(record, .notSmaller, context)
+      if !writesAll, compressed.count >= content.count {
+        return try passOver(record, .notSmaller, hasRival: hasRival, context)
       }
       var report = report(of: record, target)
       report.hasReplaced = plan.decision.isReplacing
@@ -329,6 +335,7 @@ package struct CompressJob: BatchJob {
     {
       let record = file.record
       let target = options.naming.copyTarget(of: record.path) ?? record.path
+      guard !file.hasRival else { throw OutputClaims.conflict(of: record, target) }
       let plan = try OutputPlan(for: record, target: target, options, outputs.folders, after: &place)
       switch plan.decision {
       case .write, .rewrite: break
@@ -385,11 +392,12 @@ package struct CompressJob: BatchJob {
       _ file: LargeFile, _ index: Int, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
-      if !options.compressesAll, !options.writesToStream, !file.isPlain, isCompressed(file, context) {
+      let writesAll = options.writesToStream || options.writesAll(file.decision)
+      if !writesAll, !file.isPlain, isCompressed(file, context) {
         // Other blocks need not be compressed; the first one decides about the file.
         file.end(at: 0)
         guard index == 0 else { return nil }
-        let row = try passOver(file.record, .compressedAlready, context)
+        let row = try passOver(file.record, .compressedAlready, hasRival: file.hasRival, context)
         return .passedOver(file, row ?? LinkedSource.of(file.record).map { .failed($0) })
       }
       var start: LargeFileStart?

@@ -19,17 +19,23 @@ package struct CompressSource: BatchSource {
   private var stream: StreamBlocks?
   private var claims: OutputClaims?
   private let folders: OutputFolders
+  /// Whether the copy of the last file of the tree may have the name of another output, from a plan.
+  private let planned: (() -> Bool)?
 
   /// - Parameters:
   ///   - operandCount: the number of operands; nil if unknown. Several operands can lead to one output.
   ///   - limit: files from this size on are refused, and no file is cut into blocks; nil cuts large files into blocks.
+  ///   - planned: whether the copy of the last file may have the name of another output; for a tree from a plan.
   /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: OutputOptions,
-    wholeBelow limit: Int64? = nil, cancellation: Cancellation
+    wholeBelow limit: Int64? = nil, planned: (() -> Bool)? = nil, cancellation: Cancellation
   ) throws(BatchError) {
     self.tree = tree
-    claims = operandCount == 1 ? nil : OutputClaims()
+    // Sources that are removed during the run must be remembered, because copies must not replace their outputs.
+    let remembers = options.copiesOthers && options.removesSource
+    claims = operandCount == 1 && !remembers ? nil : OutputClaims()
+    self.planned = planned
     self.options = options
     folders = OutputFolders(
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: 0, opener: tree.folders)
@@ -71,9 +77,9 @@ package struct CompressSource: BatchSource {
       // A stream has no existing output, and each name of a file is written as a separate file.
       let decision = OutputDecision.write(isReplacing: false)
       guard record.status.size >= blockThreshold, !options.isDryRun else {
-        return .file(record, target: "-", decision)
+        return .file(record, target: "-", decision, hasRival: false)
       }
-      return try firstBlock(of: record, target: "-", decision)
+      return try firstBlock(of: record, target: "-", decision, hasRival: false)
     }
     if options.naming.isOutput(record, calls: tree.calls) { return .compressed(record) }
     let target = options.naming.target(of: record.path) ?? record.path
@@ -82,13 +88,16 @@ package struct CompressSource: BatchSource {
     case .repeated: return .repeated(record)
     case .refused(let error): return .problem(Problem(.unreadable, error))
     }
+    let hasRival = hasRival(copyOf: record)
     if record.status.linkCount > 1 {
       if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
-        return .link(HardLinkItem(record, target: target, first: first))
+        return .link(HardLinkItem(record, target: target, first: first, hasRival: hasRival))
       }
       firstNames[record.status.identity] = FirstLink(record: record, target: target)
     }
-    guard record.status.size >= blockThreshold else { return .file(record, target: target, nil) }
+    guard record.status.size >= blockThreshold else {
+      return .file(record, target: target, nil, hasRival: hasRival)
+    }
     guard !isWhole else {
       let error = BatchError(
         .exhausted, "is too large: only files below \(blockThreshold) bytes are read", path: record.path)
@@ -96,17 +105,24 @@ package struct CompressSource: BatchSource {
     }
     let decision = decision(about: record, target)
     guard !options.isDryRun, let decision, decision.isWritten
-    else { return .file(record, target: target, decision) }
-    return try firstBlock(of: record, target: target, decision)
+    else { return .file(record, target: target, decision, hasRival: hasRival) }
+    return try firstBlock(of: record, target: target, decision, hasRival: hasRival)
+  }
+
+  /// Whether a copy of the file would have the name of another source's output.
+  private mutating func hasRival(copyOf record: FileRecord) -> Bool {
+    guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else { return false }
+    return planned?() == true || claims?.contain(target) == true
+      || options.naming.hasRival(copyOf: record, calls: tree.calls)
   }
 
   private mutating func firstBlock(
-    of record: FileRecord, target: PathBytes, _ decision: OutputDecision
+    of record: FileRecord, target: PathBytes, _ decision: OutputDecision, hasRival: Bool
   ) throws(BatchError) -> CompressItem {
     // Checked before any block is planned: planning exbibytes would never end.
     if let problem = tree.tooManyHoles(record) { return .problem(problem) }
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
-    let file = LargeFile(record, target: target, decision, plan: plan)
+    let file = LargeFile(record, target: target, decision, hasRival: hasRival, plan: plan)
     large = file
     nextBlock = 1
     return .block(file, index: 0)
@@ -128,7 +144,7 @@ package struct CompressSource: BatchSource {
 
   package func weight(of item: CompressItem) -> Int64 {
     switch item {
-    case .file(let record, _, _): record.status.size
+    case .file(let record, _, _, _): record.status.size
     // Blocks start before other items, and each is a separate operation.
     case .block, .streamBlock, .proof, .copy: .max
     case .link, .compressed, .repeated, .problem: 0

@@ -169,7 +169,7 @@ package final class TransformCollector: BatchCollector {
     let (joined, remark) = try output.finish()
     if let remark { rows.add(warning: remark) }
     let options = outputs.options
-    guard options.compressesAll || joined.size < file.record.status.size else {
+    guard options.writesAll(file.decision) || joined.size < file.record.status.size else {
       abandon(file)
       if options.copiesOthers, options.naming.copyTarget(of: file.record.path) != nil {
         return complete(file, by: .copy(file))

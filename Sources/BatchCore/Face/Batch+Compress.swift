@@ -22,7 +22,8 @@ extension Batch {
     public var isSynced = true
     /// Also writes outputs that are not smaller than their sources, and outputs of files that are compressed already.
     public var compressesAll = false
-    /// Copies the sources without a compressed output to ``outputDirectory``.
+    /// Copies the sources without a compressed output to ``outputDirectory``. A source whose copy could have the name of another
+    /// output fails: `a.gz` beside `a`.
     public var copiesOthers = false
 
     /// The defaults: `gz` at its default level, beside the sources, which stay.

@@ -90,8 +90,9 @@ extension AtomicFile.Metadata {
   /// the mode may prevent writing them; then the mode; then the times.
   ///
   /// When the owner may not be changed, group and others lose their permissions, so that no user gains access that the intended
-  /// owner would not have given; if only the group could not be changed, it keeps the permissions that others have. If a list
-  /// cannot be set, rights that only some users had are removed. File systems without modes or times are accepted.
+  /// owner would not have given; if only the group could not be changed, group and others keep the permissions that both had:
+  /// members of the intended group are now among the others. If a list cannot be set, rights that only some users had are
+  /// removed. File systems without modes or times are accepted.
   ///
   /// - Parameter attributes: of a source; those that the target does not support, or that only root may set, are skipped, as
   ///   the stock tools do.
@@ -101,13 +102,12 @@ extension AtomicFile.Metadata {
     calls: any FileSystemCalls
   ) -> (failed: Int32, isListLost: Bool) {
     var permissions = self.permissions & 0o777
-    var ownership: UInt32 = 0o777
+    // The rights that others may keep without the intended owner or group; nil if the file has both.
+    var remaining: UInt32?
     if let owner, !owner.isThat(of: given.status) {
       let failed = -calls.setOwner(of: descriptor, user: owner.user, group: owner.group)
       guard failed == 0 || Self.isRefusal(failed) else { return (failed, false) }
-      if failed != 0 {
-        ownership = owner.isGroupOnly ? 0o707 | (permissions & 0o7) << 3 : 0o700
-      }
+      if failed != 0 { remaining = owner.isGroupOnly ? 7 : 0 }
     }
     var isListLost = false
     var hasList = false
@@ -121,8 +121,13 @@ extension AtomicFile.Metadata {
       hasList = failed == 0
       isListLost = failed != 0
       if isListLost { permissions = AccessList.permissions(permissions, without: attribute.value) }
+      // The group bits are the mask of the list, and its group may have fewer rights.
+      if hasList { remaining = remaining.map { $0 & AccessList.groupRights(of: attribute.value) } }
     }
-    permissions &= ownership
+    if let remaining {
+      let common = permissions & permissions >> 3 & remaining
+      permissions = permissions & 0o700 | common << 3 | common
+    }
     var isMarked = !attributes.isEmpty
     if given.mayHaveForeignList, !hasList {
       let (isRemoved, failed) = AccessList.remove(AccessList.accessName, from: descriptor, calls)

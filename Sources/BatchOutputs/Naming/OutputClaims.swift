@@ -27,8 +27,17 @@ package struct OutputClaims {
     }
     sources[path.hashValue] = first
     if first == source.status.identity.hashValue { return .repeated }
-    return .refused(
-      BatchError(.invalid, "has the same output as another source: \(target)", path: source.path))
+    return .refused(Self.conflict(of: source, target))
+  }
+
+  /// Whether an output belongs to a source already.
+  package mutating func contain(_ target: PathBytes) -> Bool {
+    !sources.isEmpty && sources[realPath(of: target).hashValue] != nil
+  }
+
+  /// Why a source does not get an output that belongs to another one.
+  package static func conflict(of source: FileRecord, _ target: PathBytes) -> BatchError {
+    BatchError(.invalid, "has the same output as another source: \(target)", path: source.path)
   }
 
   /// The output with its folder resolved: operands may reach one folder through different links.

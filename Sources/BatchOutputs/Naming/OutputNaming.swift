@@ -59,16 +59,25 @@ package struct OutputNaming: Sendable, Hashable {
 
   /// Whether a file is the output of an earlier run: its source is beside it and has the same time.
   package func isOutput(_ record: FileRecord, calls: any FileSystemCalls) -> Bool {
-    guard directory == nil, case .adding(let suffix) = direction else { return false }
-    let path = record.path
-    let name = path.lastComponent
-    guard name.count > suffix.bytes.count, name.suffix(suffix.bytes.count).elementsEqual(suffix.bytes) else {
-      return false
-    }
-    guard let source = try? calls.status(of: PathBytes(path.bytes.dropLast(suffix.bytes.count))) else {
-      return false
-    }
+    guard directory == nil, let path = pathWithoutSuffix(record.path),
+      let source = try? calls.status(of: path)
+    else { return false }
     return source.kind == .regular && source.modified == record.status.modified
+  }
+
+  /// Whether a file beside a source may have an output with the name of the source's copy.
+  package func hasRival(copyOf record: FileRecord, calls: any FileSystemCalls) -> Bool {
+    guard let path = pathWithoutSuffix(record.path) else { return false }
+    // If links are followed, they are sources too.
+    return (try? calls.status(of: path, followingLinks: record.followsLinks))?.kind == .regular
+  }
+
+  /// The path without the suffix that is added; nil if its name does not have it, or consists of it.
+  func pathWithoutSuffix(_ path: PathBytes) -> PathBytes? {
+    guard case .adding(let suffix) = direction else { return nil }
+    let (name, count) = (path.lastComponent, suffix.bytes.count)
+    guard name.count > count, name.suffix(count).elementsEqual(suffix.bytes) else { return nil }
+    return PathBytes(path.bytes.dropLast(count))
   }
 
   /// The path of a folder, mirrored below another one.

@@ -66,6 +66,35 @@ struct OutputDecisionTests {
     }
   }
 
+  @Test("about a copy is to keep what may be the only output of a removed source")
+  func copies() throws {
+    for name in ["b", "b.gz"] {
+      let target = PathBytes("o/\(name)")
+      for path in [PathBytes(name), target] {
+        try fixture.file(path, CompressionFormat.gz.compressed([1, 2]))
+        try fixture.setModified(path, seconds: 1000)
+      }
+      let source = try fixture.record(PathBytes(name))
+      let output = try #require(fixture.status(target)?.identity)
+      var options = OutputOptions(
+        naming: OutputNaming(.adding(suffix: ".gz"), directory: fixture.path("o")))
+      func decide() -> OutputDecision {
+        .of(fixture.path(target), for: source, options, calls: LinuxCalls())
+      }
+      options.removesSource = true
+      // A copied source is never removed, so its copy need not be written again.
+      #expect(decide() == .upToDate(output))
+      try fixture.setModified(target, seconds: 999)
+      let kept = "may be the output of a removed source and is kept"
+      #expect(reason(decide()) == (name == "b" ? nil : kept))
+      options.replacing = .always
+      #expect(decide() == .write(isReplacing: true))
+      options.replacing = .older
+      options.removesSource = false
+      #expect(decide() == .write(isReplacing: true))
+    }
+  }
+
   @Test("is to refuse a newer file, unless forced")
   func newer() throws {
     try fixture.file("a.gz", CompressionFormat.gz.compressed([1, 2]))

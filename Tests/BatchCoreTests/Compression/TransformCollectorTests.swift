@@ -126,6 +126,36 @@ struct TransformCollectorTests {
     }
   }
 
+  @Test("of a stopped run has a large file that was copied because it is already compressed")
+  func stoppedAfterCopy() throws {
+    let content = try CompressionFormat.gz.compressed(SampleContent.noise.bytes(4_400_000))
+    try fixture.file("t/large", content)
+    let calls = FaultyCalls()
+    let cancellation = Cancellation()
+    // The times are the last that a copy gets before it is staged.
+    calls.on(
+      .change(.setTimes), nil,
+      .before { cancellation.cancel(BatchError(.cancelled, "stopped by a signal")) })
+    var options = OutputOptions(
+      naming: OutputNaming(.adding(suffix: ".gz"), directory: fixture.path("o")))
+    options.isSynced = false
+    options.copiesOthers = true
+    _ = try options.naming.makeDirectory(by: LinuxCalls())
+    let runner = BatchRunner(cancellation: cancellation, calls: calls)
+    let source = try CompressSource(
+      runner.tree([fixture.path("t")]), operandCount: 1, format: .gz, level: nil, options: options,
+      cancellation: cancellation)
+    let told = Recorder<OutputOutcome>()
+    let job = CompressJob(of: source, output: StandardOutput(cancellation: cancellation)) { report in
+      told.record(report.outcome)
+    }
+    let summary = runner.run(job, over: source).summary
+    // The output folder mirrors the whole path of the source.
+    let target = try #require(options.naming.copyTarget(of: fixture.path("t/large")))
+    #expect(told.values == [.copied(target: target, size: Int64(content.count))])
+    #expect(summary.counts.done == 1 && summary.stopped?.code == .cancelled)
+  }
+
   @Test("lists an output after it has its name")
   func safe() throws {
     for number in 0..<20 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }

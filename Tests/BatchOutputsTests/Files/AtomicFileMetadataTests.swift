@@ -52,6 +52,25 @@ import Testing
   }
 
   @Test(
+    "without the intended group, group and others have the rights that both had",
+    arguments: [
+      (0o604, 0o600), (0o640, 0o600), (0o644, 0o644), (0o664, 0o644), (0o657, 0o655), (0o777, 0o777),
+    ] as [(UInt32, UInt32)])
+  func foreignGroup(wanted: UInt32, given: UInt32) throws {
+    try folder.file("out", "x")
+    let calls = FaultyCalls()
+    calls.on(.change(.setOwner), nil, .fail(EPERM))
+    let file = try calls.openFile(folder.path("out"), followingLast: true)
+    for (owner, mode) in [(.init(group: 4_321), given), (.init(user: 1_234, group: 4_321), wanted & 0o700)]
+      as [(AtomicFile.Metadata.Owner, UInt32)]
+    {
+      let metadata = AtomicFile.Metadata(permissions: wanted, owner: owner)
+      #expect(metadata.apply(to: file.raw, calls: calls).failed == 0)
+      #expect(folder.status("out").map { $0.mode & 0o7777 } == mode)
+    }
+  }
+
+  @Test(
     "the default permissions are 0666 without the umask",
     arguments: [
       ("Name:\tx\nUmask:\t0022\nState:\tR\n", 0o644), ("Umask:\t0000\n", 0o666), ("Umask:\t0077", 0o600),

@@ -41,6 +41,7 @@ struct OutputClaimsTests {
     #expect(Self.word(claims.claim("o/a", for: other)) == "refused invalid")
     #expect(Self.word(claims.claim("o/a", for: one)) == "repeated")
     #expect(Self.word(claims.claim("o/b", for: other)) == "granted")
+    #expect(claims.contain("o/a") && claims.contain("o/b") && !claims.contain("o/c"))
   }
 
   @Test("recognise a folder by each path to it, also before it exists")

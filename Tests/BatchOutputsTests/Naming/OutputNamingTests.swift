@@ -52,6 +52,29 @@ struct OutputNamingTests {
     }
   }
 
+  @Test("of a copy may be that of another output when the file without the suffix is beside the source")
+  func rivals() throws {
+    let fixture = try TreeFixture()
+    for name in ["a", "a.gz", "b.gz", "c.gz", "d.gz", ".gz"] as [PathBytes] { try fixture.file(name, "x") }
+    try fixture.folder("c")
+    try fixture.symbolicLink("d", to: fixture.path("a"))
+    func hasRival(_ name: PathBytes, _ naming: OutputNaming, followsLinks: Bool = false) throws -> Bool {
+      let record = try fixture.record(name)
+      let found = FileRecord(
+        directory: record.directory, names: NameArena(name: record.path.lastComponent), nameOffset: 0,
+        status: record.status, followsLinks: followsLinks)
+      return naming.hasRival(copyOf: found, calls: LinuxCalls())
+    }
+    let naming = Self.adding(".gz", in: "o")
+    let names = ["a", "a.gz", "b.gz", "c.gz", "d.gz", ".gz"]
+    let found = try names.filter { try hasRival(PathBytes($0), naming) }
+    #expect(found == ["a.gz"])
+    #expect(try hasRival("d.gz", naming, followsLinks: true))
+    #expect(try !hasRival("a.gz", Self.adding(".zst", in: "o")))
+    let removing = OutputNaming.Direction.removing([KnownSuffix(".gz", replacement: "")])
+    #expect(try !hasRival("a.gz", OutputNaming(removing, directory: "o")))
+  }
+
   @Test("marks a file as an earlier output when the source next to it has the same time")
   func outputs() throws {
     let fixture = try TreeFixture()

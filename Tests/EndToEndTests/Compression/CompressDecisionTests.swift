@@ -105,6 +105,24 @@ import Testing
     #expect(all.errorText.contains("compressed 5 files"), "\(all.errorText)")
   }
 
+  @Test(
+    "an older output is replaced also if the new one is not smaller: it would keep the old content",
+    arguments: [
+      "head -c 4000 /dev/urandom", "head -c 5M /dev/urandom", "seq 5000 | gzip",
+      "head -c 5M /dev/urandom | gzip", ":",
+    ], ["", "--output-dir o --copy-others", "--remove-source"])
+  func replacedByLarger(content: String, options: String) throws {
+    let run = try t.shell(
+      """
+      $BP compress -q w/a; mkdir -p o/w; cp -a w/a.gz o/w; { \(content); } >w/a; cp w/a new
+      $BP compress \(options) w/a; echo $?
+      """)
+    #expect(run.text == "0\n" && run.errorText.contains("1 replaced"), "\(run.text)\(run.errorText)")
+    let output = options.hasPrefix("--output") ? "o/w/a.gz" : "w/a.gz"
+    #expect(try t.shell("gzip -dc \(output) | cmp - new").status == 0)
+    #expect(t.exists("w/a") == (options != "--remove-source") && !t.exists("o/w/a"))
+  }
+
   @Test("--suffix changes the suffix, and outputs are mirrored below a folder")
   func naming() throws {
     let run = try t.batchproc("compress", "--suffix", "~z", "--output-dir", "o/p", "./w//", "w/a")

@@ -77,6 +77,18 @@ struct CompressOwnerTests {
   }
 
   @Test(
+    "members of a group that an output could not keep get no right that their group did not have",
+    .enabled(if: Host.canChangeUser), arguments: [("r--", "644"), ("---", "600")])
+  func foreignGroupWithList(rights: String, expected: String) throws {
+    let run = try t.shell(
+      """
+      mkdir w; chmod 777 w; seq 5000 >w/a; chown 65534:1000 w/a; setfacl -m u::rw,u:12345:r,g::\(rights),o::r w/a
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP compress -q w; stat -c '%g %a' w/a.gz
+      """)
+    #expect(run.text == "65534 \(expected)\n", "\(run.errorText)")
+  }
+
+  @Test(
     "an ordinary user gets attributes and lists of read-only files back",
     .enabled(if: Host.canChangeUser && Host.hasPython), arguments: ["", "--no-fsync"])
   func readOnlyAttributes(option: String) throws {

@@ -102,6 +102,59 @@ import Testing
       try t.shell("gzip -dc o/w/a.gz | cmp - <(seq 99); cmp w/a <(seq 5000) && echo both").text == "both\n")
   }
 
+  /// Files that are compressed, and files that are copied: of these, all but `c.gz` have the name of an output.
+  private static let copies = """
+    mkdir s; seq 5000 >s/a; echo 1 | gzip >s/a.gz; seq 600000 >s/b; head -c 5M /dev/urandom >s/b.gz
+    seq 500000 >s/d; head -c 5M /dev/urandom | gzip >s/d.gz; echo 2 | gzip >s/c.gz; ln s/c.gz s/h.gz
+    seq 4000 >s/h; touch -d @1000000000 s/a s/b s/d s/h; for i in 1 2 3; do seq 3000 >s/a-$i; done
+    check() {
+      for n in 'a 5000' 'b 600000' 'd 500000' 'h 4000'; do set -- $n; gzip -dc o/s/$1.gz | cmp - <(seq $2); done
+      cmp s/c.gz o/s/c.gz; ls s | tr '\\n' ' '
+    }
+    """
+
+  @Test(
+    "a copy that would have the name of another source's output is refused, also after that source was removed",
+    arguments: ["s", "s/*", "s/?.gz s/?"], ["-j 1", "-j 7 --stride 1"])
+  func copies(operands: String, options: String) throws {
+    let run = try t.shell(
+      """
+      \(Self.copies)
+      run() { $BP compress --no-fsync --remove-source --output-dir o --copy-others \(options) $*; echo $?; check; }
+      run \(operands) 2>first; run s 2>again
+      """)
+    let left = "a.gz b.gz c.gz d.gz h.gz "
+    #expect(
+      run.text.replacing("a-1 a-2 a-3 ", with: "") == "3\n\(left)3\n\(left)", "\(run.text)\(run.errorText)")
+    let names = ["a.gz", "b.gz", "d.gz", "h.gz"]
+    let first = try t.shell("grep -a ' s/' first | sort").text
+    #expect(
+      first
+        == names.map { "batchproc: s/\($0): has the same output as another source: o/s/\($0)\n" }.joined(),
+      "\(first)")
+    let again = try t.shell("grep -a ' o/s/' again | sort").text
+    #expect(
+      again
+        == names.map {
+          "batchproc: o/s/\($0): may be the output of a removed source and is kept (--force replaces it)\n"
+        }.joined(), "\(again)")
+  }
+
+  @Test("a dry run refuses such a copy, and so does each shard of a plan")
+  func copiesOfPlan() throws {
+    let run = try t.shell(
+      """
+      \(Self.copies)
+      $BP compress --dry-run --output-dir o --copy-others s 2>/dev/null >would; echo $?; grep -c 'o/s/[ah].gz$' would
+      $BP plan -q --no-fsync --shards 4 --out p -- compress --stride 1 --remove-source --output-dir o --copy-others s
+      for i in 0 1 2 3; do $BP compress -q --no-fsync --plan p --shard $i; done 2>errors
+      check; grep -c 'has the same output' errors
+      """)
+    #expect(
+      run.text.replacing("a-1 a-2 a-3 ", with: "") == "3\n2\na.gz b.gz c.gz d.gz h.gz 4\n",
+      "\(run.text)\(run.errorText)")
+  }
+
   @Test("compressed files with one output are all refused")
   func rivals() throws {
     try t.shell("cd w; gzip -k b; zstd -q b; rm b; xz a")

@@ -41,6 +41,19 @@ import Testing
   }
 
   @Test(
+    "a file that cannot be read is reported, and the files after it are written, at every size",
+    .enabled(if: Host.canChangeUser), arguments: ["cat", "decompress -c", "test"], ["1k", "9M"])
+  func unreadable(command: String, size: String) throws {
+    let run = try t.shell(
+      """
+      mkdir w; echo 1 | gzip >w/a.gz; truncate -s \(size) w/b.gz; chmod 0 w/b.gz; echo 3 | gzip >w/c.gz
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP \(command) -q w; echo $?
+      """)
+    #expect(run.text == (command == "test" ? "3\n" : "1\n3\n3\n"), "\(run.text)\(run.errorText)")
+    #expect(run.messages.count == 1 && run.errorText.contains("w/b.gz"), "\(run.errorText)")
+  }
+
+  @Test(
     "a closed pipe ends the run without a message, also when the input is endless",
     arguments: [
       (.gz, ""), (.zst, "env --ignore-signal=PIPE "), (.xz, ""), (.lz4, "env --ignore-signal=PIPE "),

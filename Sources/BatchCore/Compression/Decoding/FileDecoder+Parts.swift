@@ -11,7 +11,9 @@ extension FileDecoder {
   /// Decodes a file in parts.
   ///
   /// - Parameter delivered: bytes of content that were passed to the sink.
-  /// - Returns: nil when the file has no parts, or one is damaged: then the whole file must be decoded sequentially.
+  /// - Returns: nil when the file has no parts, or one is damaged, or it cannot be read: then the whole file must be decoded
+  ///   sequentially.
+  /// - Throws: the errors of `restart` and `sink`, and an error after some content was passed on.
   func decodeParts(
     _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     delivered: inout UInt64, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
@@ -19,11 +21,17 @@ extension FileDecoder {
     guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
     var count: UInt64 = 0
     defer { delivered = count }
+    var isOfCaller = false
+    func call(_ body: () throws(BatchError) -> Void) throws(BatchError) {
+      isOfCaller = true
+      try body()
+      isOfCaller = false
+    }
     do throws(BatchError) {
       guard let (format, found) = try parts(of: record, in: context) else { return nil }
       return try context.withFile(record) { (file, now) throws(BatchError) -> Outcome? in
         try now.requireContent(of: record)
-        try restart(file, now)
+        try call { () throws(BatchError) in try restart(file, now) }
         var (check, checkGap) = (UInt32(0), CheckGap?.none)
         let isWhole = try decode(found, format, of: file, record, in: context) {
           (content) throws(BatchError) in
@@ -34,7 +42,9 @@ extension FileDecoder {
             check = GzipBlockTable.join(check, measure.check, count: measure.count)
           }
           try withBytes(of: content.bytes) { (raw) throws(BatchError) in
-            try sink(UnsafeRawBufferPointer(rebasing: raw[..<measure.count]))
+            try call { () throws(BatchError) in
+              try sink(UnsafeRawBufferPointer(rebasing: raw[..<measure.count]))
+            }
           }
           count += UInt64(measure.count)
         }
@@ -48,7 +58,9 @@ extension FileDecoder {
         count = 0
         return nil
       }
-      throw error
+      // The sequential reading reports an error of reading, if no content must be taken back.
+      guard !isOfCaller, count == 0, error.code != .cancelled else { throw error }
+      return nil
     }
   }
 

@@ -7,15 +7,20 @@ package final class LargeFile: Sendable {
   let record: FileRecord
   let target: PathBytes
   let decision: OutputDecision
+  /// Whether a copy of it would have the name of another source's output.
+  let hasRival: Bool
   let plan: BlockPlan
   let blockCount: Int
   private let lastNeeded = Atomic<Int>(.max)
   private let isChecked = Atomic<Bool>(false)
 
-  init(_ record: FileRecord, target: PathBytes, _ decision: OutputDecision, plan: BlockPlan) {
+  init(
+    _ record: FileRecord, target: PathBytes, _ decision: OutputDecision, hasRival: Bool, plan: BlockPlan
+  ) {
     self.record = record
     self.target = target
     self.decision = decision
+    self.hasRival = hasRival
     self.plan = plan
     blockCount = plan.blockCount ?? 0
   }

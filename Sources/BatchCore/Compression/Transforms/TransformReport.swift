@@ -86,8 +86,8 @@ package enum TransformRow: Sendable {
   /// Whether it is the whole result of a source and depends on no earlier row.
   var isComplete: Bool {
     switch self {
-    case .report, .output, .failed, .completed: true
-    case .link, .block, .failedBlock, .passedOver, .streamBlock, .streamed, .streamFile: false
+    case .report, .output, .failed, .passedOver, .completed: true
+    case .link, .block, .failedBlock, .streamBlock, .streamed, .streamFile: false
     }
   }
 

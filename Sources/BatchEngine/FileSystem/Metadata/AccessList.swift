@@ -49,6 +49,11 @@ package struct AccessList {
   /// The rights of the mask, which appear as the group bits in the mode of a file; nil without a mask.
   package var maskRights: UInt32? { lines.first { $0.tag == Self.mask }?.rights }
 
+  /// The rights in the entry of the owning group; none if the bytes are no list.
+  package static func groupRights(of list: [UInt8]) -> UInt32 {
+    AccessList(list)?.lines.first { $0.tag == owningGroup }?.rights ?? 0
+  }
+
   /// The permissions for a file that loses its list: no user gets more rights than with the list.
   ///
   /// With a list, the group bits of a mode are its mask. Without it, the owning group gets the rights of its own entry; group

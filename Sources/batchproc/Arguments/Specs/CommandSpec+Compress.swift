@@ -40,13 +40,16 @@ extension CommandSpec {
       OptionSpec(
         .replace, "replace", kind: .invertible(initially: true), default: "--replace",
         help:
-          "Replace an output that is older than its source. With --no-replace it is kept and named."
+          """
+          Replace an output that is older than its source, also by a larger one. With --no-replace it is kept and \
+          named.
+          """
       ),
       OptionSpec(
         .copyOthers, "copy-others",
         help: """
           With --output-dir: copy the files for which no compressed output is written, so that the directory is \
-          complete.
+          complete. A file is refused if its copy could have the name of another file's output: a.gz beside a.
           """),
       OptionSpec(
         .compressAll, "compress-all",

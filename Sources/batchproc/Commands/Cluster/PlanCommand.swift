@@ -4,6 +4,8 @@ import BatchOutputs
 
 struct PlanCommand: Command {
   private let planned: PlannedCommand
+  /// The options of the outputs of a run that compresses or decompresses; nil for other runs.
+  private let outputOptions: OutputOptions?
   private let shards: Int
   private let folder: PathBytes
   private let fewestBytes: Int64?
@@ -29,7 +31,8 @@ struct PlanCommand: Command {
         command: command,
         given: planned.parsed.given + parsed.given.filter { PlannedCommand.free.contains($0.id) },
         operands: planned.parsed.operands))
-    if [.compress, .decompress].contains(command.id) { _ = try TransformChoices(planned.parsed) }
+    let transforms = [.compress, .decompress].contains(command.id)
+    outputOptions = transforms ? try TransformChoices(planned.parsed).outputs : nil
     archive =
       command.id == .archive ? try ArchiveChoices(planned.parsed, environment: environment) : nil
     if let archive, !archive.options.format.isJoinable {
@@ -75,10 +78,10 @@ struct PlanCommand: Command {
         try ArchiveSource(tree, options: archive.options), context.cancellation)
     } else if id == .check {
       tally = try check(operands, walk, into: maker)
-    } else if [.compress, .decompress].contains(id) {
-      let naming = OutputNaming(.decompressing, directory: nil)
+    } else if let outputOptions {
+      let mayShare = id == .decompress || outputOptions.copiesOthers
       tally = try maker.walk(
-        tree, joinsNames: true, naming: id == .decompress ? naming : nil, context.cancellation)
+        tree, joinsNames: true, naming: mayShare ? outputOptions.naming : nil, context.cancellation)
     } else if id == .test {
       tally = try maker.walk(tree, joinsNames: false, context.cancellation)
     } else {

@@ -74,19 +74,18 @@ struct TransformCommand: Command {
     }
     let outcome =
       try compresses
-      ? compress(tree, known, total: total, report: tell)
+      ? compress(
+        CompressSource(
+          tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
+          cancellation: session.cancellation), total: total, report: tell)
       : decompress(DecompressSource(tree, operands: known, naming: naming), total: total, report: tell)
     return finish(outcome)
   }
 
-  /// - Parameter operands: the operands of the tree; nil if they are not known.
   private func compress(
-    _ tree: sending TreeSource, _ operands: [PathBytes]?, total: ResultOperation<Counters.Snapshot>?,
+    _ source: sending CompressSource, total: ResultOperation<Counters.Snapshot>?,
     report: @escaping TransformCollector.Report
   ) throws(BatchError) -> RunOutcome<TransformCounts> {
-    let source = try CompressSource(
-      tree, operandCount: operands?.count, format: choices.format, level: choices.level, options: options,
-      cancellation: session.cancellation)
     let job = CompressJob(of: source, output: session.output, report: report)
     return session.run(job, over: source, total: total)
   }
@@ -113,7 +112,10 @@ struct TransformCommand: Command {
     }
     let outcome: RunOutcome<TransformCounts>
     if compresses {
-      outcome = try compress(tree, operands, total: task.count, report: record)
+      let source = try CompressSource(
+        tree, operandCount: operands.count, format: choices.format, level: choices.level, options: options,
+        planned: { player.mayHaveRival }, cancellation: session.cancellation)
+      outcome = try compress(source, total: task.count, report: record)
     } else {
       let source = DecompressSource(tree, operands: operands, naming: naming) { player.mayHaveRival }
       outcome = decompress(source, total: task.count, report: record)
