@@ -58,9 +58,10 @@ import Testing
         $BP backup -q --to set --keep-last 1 src 2>errors; echo $?; grep -c 'backup-20200101T000000Z.manifest: ' errors; sums
         ls set | grep -c '^backup-.*manifest'
         """)
-    // The backup adds its manifest and removes none.
+    // The backup adds its manifest and removes none. It reports the damage before it begins, and what it does
+    // not remove at its end.
     #expect(
-      run.text == "victim\nvictim\n5\n1\n1\nvictim\nvictim\n5\n3\n1\nvictim\nvictim\n6\n3\n",
+      run.text == "victim\nvictim\n5\n1\n1\nvictim\nvictim\n5\n3\n2\nvictim\nvictim\n6\n3\n",
       "\(run.text)\(run.errorText)")
   }
 
