@@ -21,9 +21,21 @@ protocol ArchiveContent: AnyObject {
 
   /// The file, if its content is not compressed; otherwise nil.
   var file: ArchiveFile? { get }
+
+  /// What is needed to compare a stream without compression, and so without checksums, with its index; otherwise nil.
+  var streamCheck: StreamCheck? { get }
+}
+
+/// The checksum of a stream.
+struct StreamCheck {
+  /// The CRC-32 of the bytes so far.
+  var value: UInt32
+  /// The memory that the index may need, in bytes.
+  let memory: Int
 }
 
 extension ArchiveContent {
   var file: ArchiveFile? { nil }
   var hasGarbage: Bool { false }
+  var streamCheck: StreamCheck? { nil }
 }

@@ -12,6 +12,7 @@ final class FileContent: ArchiveContent {
   private(set) var bytesRead: UInt64 = 0
   private(set) var hasGarbage = false
   private(set) var length: UInt64?
+  private(set) var streamCheck: StreamCheck?
 
   private let source: ArchiveFile
   private var end: UInt64
@@ -54,6 +55,10 @@ final class FileContent: ArchiveContent {
       length = nil
     } else {
       length = file.size.map { min($0, end ?? $0) }
+      if stream != nil {
+        streamCheck = StreamCheck(
+          value: ArchiveFrame.check(of: start), memory: Int(clamping: file.decoding.memoryLimit))
+      }
     }
     rest = start
     position = UInt64(filled)
@@ -172,6 +177,7 @@ final class FileContent: ArchiveContent {
     rest = UnsafeRawBufferPointer(rebasing: buffer.room[..<count])
     position += UInt64(count)
     bytesRead += UInt64(count)
+    if let check = streamCheck?.value { streamCheck?.value = ArchiveFrame.check(of: rest, after: check) }
     guard case .here(let progress) = source.foreignFormats, position > furthest else { return }
     furthest = position
     progress()

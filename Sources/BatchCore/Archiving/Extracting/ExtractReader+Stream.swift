@@ -29,7 +29,9 @@ extension ExtractReader {
     }
     for entry in late.takeAll() { _ = try extract(entry, reader, in: context, hand) }
     try reader.drain()
-    if let lost = reader.lostPart { try hand(.problem(lost.at(name))) }
+    for damage in [reader.lostPart, reader.uncheckedContents] {
+      if let damage { try hand(.problem(damage.at(name))) }
+    }
     try hand(.note(.remarks(reader.harmlessRemarks)))
   }
 

@@ -8,6 +8,8 @@ extension ArchiveReader {
   static let loneBlockRemark = "of the two blocks that end the archive one is missing"
   static let behindZipRemark = "there are bytes after the end of the zip, which are not read"
   static let emptyRemark = "it has no members"
+  static let uncheckedRemark =
+    "contents may be wrong: the member index is damaged, and without compression nothing else has their checksums"
 
   /// Reads the bytes after the archive, so that all checksums of the compression are compared and nothing is skipped silently.
   ///
@@ -45,25 +47,38 @@ extension ArchiveReader {
     let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
     guard !isFile || endsWithZeros else { return false }
     var trailing = TrailingBytes()
-    if endsWithZeros { feed.rest(from: position).withUnsafeBytes { trailing.add($0) } }
+    let start = feed.rest(from: position)
+    if endsWithZeros { start.withUnsafeBytes { trailing.add($0) } }
+    var tail: StreamedTail? = isTar ? feed.content.streamCheck.map { StreamedTail($0, start) } : nil
     // Uncompressed content has no checksums, and may be long.
     while !isFile || !trailing.isSurelyMore {
       let piece = try feed.content.next()
       if piece.isEmpty { break }
       if endsWithZeros { trailing.add(piece) }
+      tail?.add(piece)
     }
-    return trailing.isMore
+    if trailing.isMore { return true }
+    if let check = feed.content.streamCheck?.value, let remark = try tail?.compare(check, at: position, name) {
+      remarks.append(remark)
+    }
+    return false
   }
 }
 
 extension MemberReader {
   /// Why members may be missing from an archive that was read to its end. Zeros instead of a header end a tar, and members
   /// after them are not read.
-  var lostPart: BatchError? {
-    guard remarks.contains(ArchiveReader.moreRemark) else { return nil }
-    return BatchError(.malformed, "damaged: \(ArchiveReader.moreRemark)")
+  var lostPart: BatchError? { damage(ArchiveReader.moreRemark) }
+
+  /// Why contents that were read may be wrong.
+  var uncheckedContents: BatchError? { damage(ArchiveReader.uncheckedRemark) }
+
+  private func damage(_ remark: String) -> BatchError? {
+    remarks.contains(remark) ? BatchError(.malformed, "damaged: \(remark)") : nil
   }
 
-  /// Remarks that do not concern missing members.
-  var harmlessRemarks: [String] { remarks.filter { $0 != ArchiveReader.moreRemark } }
+  /// Remarks that concern neither missing members nor contents.
+  var harmlessRemarks: [String] {
+    remarks.filter { $0 != ArchiveReader.moreRemark && $0 != ArchiveReader.uncheckedRemark }
+  }
 }

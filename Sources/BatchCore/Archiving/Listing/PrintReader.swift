@@ -98,8 +98,9 @@ package struct PrintReader: BatchReader {
       try context.yield(entry.kind == .file ? .end : .problem(error))
     }
     try reader.drain()
-    if let lost = reader.lostPart {
-      try context.yield(.problem(lost.at(archive.path)))
+    for damage in [reader.lostPart, reader.uncheckedContents] {
+      guard let damage else { continue }
+      try context.yield(.problem(damage.at(archive.path)))
       end.cutShort()
     }
     end.note { $0.remarks += reader.harmlessRemarks }

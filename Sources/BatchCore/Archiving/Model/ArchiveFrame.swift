@@ -24,7 +24,10 @@ package struct ArchiveFrame: Sendable {
 
   /// The checksum of a frame's bytes in the index. Uncompressed bytes have no other checksum, and those of gzip, zstd and lz4
   /// do not cover all bytes.
-  static func check(of bytes: UnsafeRawBufferPointer) -> UInt32 {
-    libdeflate_crc32(0, bytes.baseAddress, bytes.count)
+  ///
+  /// - Parameter previous: the checksum of the bytes before these.
+  static func check(of bytes: UnsafeRawBufferPointer, after previous: UInt32 = 0) -> UInt32 {
+    guard let start = bytes.baseAddress else { return previous }
+    return libdeflate_crc32(previous, start, bytes.count)
   }
 }

@@ -59,8 +59,13 @@ struct OpenArchive {
   }
 
   private func readerHere(_ limits: ArchiveLimits) throws(BatchError) -> ArchiveReader {
-    try ArchiveReader(
-      try content(), name: file.path, requiresMembers: requiresMembers, limits: limits, by: right)
+    let content = try content()
+    let reader = try ArchiveReader(
+      content, name: file.path, requiresMembers: requiresMembers, limits: limits, by: right)
+    if unusedIndex?.code == .malformed, content.format == nil {
+      reader.remarks.append(ArchiveReader.uncheckedRemark)
+    }
+    return reader
   }
 
   /// Whether an index shows that there are members.

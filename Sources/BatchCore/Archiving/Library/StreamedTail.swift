@@ -1,0 +1,56 @@
+import BatchEngine
+
+/// The bytes after the end of an uncompressed tar that is read as a stream: the index, if it is one of ours.
+///
+/// The index has a checksum of each frame, but the frames are only known when they have passed. CRC-32 can be combined: that
+/// of the whole stream follows from those of the frames and of the tail.
+struct StreamedTail {
+  /// The bytes of the tail may need this part of the memory, and the decoded index as much again.
+  private static let share = 4
+
+  private let memory: Int
+  private var bytes: [UInt8]
+  /// Whether the tail needs more memory.
+  private var isLong = false
+
+  /// - Parameter start: the bytes of the tail that were already read.
+  init(_ check: StreamCheck, _ start: [UInt8]) {
+    memory = check.memory / Self.share
+    bytes = start
+  }
+
+  mutating func add(_ piece: UnsafeRawBufferPointer) {
+    isLong = isLong || bytes.count + piece.count > memory
+    if isLong { bytes = [] } else { bytes += piece }
+  }
+
+  /// Compares the stream with its index. Called when it was read to its end, and has nothing but an index after its members.
+  ///
+  /// - Parameters:
+  ///   - check: the CRC-32 of the whole stream.
+  ///   - start: where the tail begins in the stream.
+  /// - Returns: a remark if there is an index that cannot be used.
+  /// - Throws: `malformed` if the stream has another checksum.
+  func compare(_ check: UInt32, at start: UInt64, _ name: PathBytes) throws(BatchError) -> String? {
+    guard !isLong else { return StoredIndex.tooLarge.message }
+    guard let block = TailBlock(Array(bytes.suffix(TailBlock.size))) else { return nil }
+    let stored = IndexExtent(bytes.prefix(Int(clamping: block.indexLength)))
+    let index: MemberIndex
+    do throws(BatchError) {
+      index = try StoredIndex.read(stored, checks: false, size: start, memory: memory)
+    } catch {
+      return error == StoredIndex.tooLarge ? error.message : ArchiveReader.uncheckedRemark
+    }
+    guard index.frames.last?.compressed.upperBound == start else { return ArchiveReader.uncheckedRemark }
+    var expected: UInt32 = 0
+    for frame in index.frames {
+      expected = GzipBlockTable.join(expected, frame.check, count: Int(clamping: frame.compressedSize))
+    }
+    let tail = bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
+    guard GzipBlockTable.join(expected, tail, count: bytes.count) == check else {
+      throw BatchError(
+        .malformed, "damaged: its checksum is another, and any of its members may be wrong", path: name)
+    }
+    return nil
+  }
+}
