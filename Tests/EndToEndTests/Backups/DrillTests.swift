@@ -116,6 +116,24 @@ import Testing
     #expect(run.text == "0\n0\n0\n0\n1234 1234 666\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test("a restored file that its owner may not read is not drilled", .enabled(if: Host.canChangeUser))
+  func unreadable() throws {
+    let run = try drilled(
+      """
+      echo one >src/a; echo two >src/b; chmod 040 src/b; $BP backup -q --to set src; chmod -R a+rwX set tmp; chmod a+rx .
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP drill --all set 2>&1 | sed 's/.*src\\/b: //; s/.*Z: //; s/ in .*;/;/'
+      echo ${PIPESTATUS[0]}; $BP drill -q --all set; echo $?
+      """)
+    #expect(
+      run.text == """
+        cannot open: Permission denied
+        2 files, 8 B; 1 could not be drilled
+        5
+        0
+
+        """, "\(run.text)\(run.errorText)")
+  }
+
   @Test("results of drills that cannot be read stop the next drill and prune, and the report names them")
   func unreadableState() throws {
     let run = try drilled(

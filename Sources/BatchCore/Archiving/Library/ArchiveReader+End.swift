@@ -58,7 +58,8 @@ extension ArchiveReader {
       tail?.add(piece)
     }
     if trailing.isMore { return true }
-    if let check = feed.content.streamCheck?.value, let remark = try tail?.compare(check, at: position, name) {
+    if let check = feed.content.streamCheck?.value, let remark = try tail?.compare(check, at: position, name)
+    {
       remarks.append(remark)
     }
     return false

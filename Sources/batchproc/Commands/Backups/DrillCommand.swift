@@ -90,15 +90,15 @@ struct DrillCommand: Command {
     let folder = try TemporaryFolder(in: session.temporary, for: "drill", calls: session.context.calls)
     let undrilled = try extract(portion, of: drill, into: folder.path, &tally)
     // If there was no space, the run ends.
-    let damaged =
+    let (damaged, unreadable) =
       tally.isWithoutRoom
-      ? [] : try compare(portion, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
+      ? ([], 0) : try compare(portion, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
     tally.files += portion.entries.count
     tally.bytes += min(Int64(clamping: portion.amount.bytes), .max - tally.bytes)
     tally.damaged += damaged.count
-    tally.undrilled += undrilled.count
+    tally.undrilled += undrilled.count + unreadable
     if isAgainstLive, !tally.isWithoutRoom {
-      tally.rotten += try compare(portion, of: drill, with: "/", isLive: true).count
+      tally.rotten += try compare(portion, of: drill, with: "/", isLive: true).different.count
     }
     try drill.finish(portion, damaged: damaged, undrilled: undrilled)
     do throws(BatchError) {
@@ -154,11 +154,11 @@ struct DrillCommand: Command {
         remedy: "set TMPDIR to a directory that can hold it"))
   }
 
-  /// - Returns: the files that differ.
+  /// - Returns: the files that differ, and how many others could not be read.
   private func compare(
     _ portion: Drill.Portion, of drill: Drill, with folder: PathBytes, isLive: Bool,
     leavingOut unknown: Set<PathBytes> = []
-  ) throws(BatchError) -> Set<PathBytes> {
+  ) throws(BatchError) -> (different: Set<PathBytes>, unreadable: Int) {
     let context = RunContext(
       sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
     let live = try LiveTree(folder, options: WalkOptions(), in: SourceContext(context))
@@ -174,7 +174,7 @@ struct DrillCommand: Command {
     }
     let outcome = BatchRunner(context).run(job, over: drill.audit(of: portion, live: live))
     if let stopped = outcome.summary.stopped { throw stopped }
-    return found.withLock { $0 }
+    return (found.withLock { $0 }, outcome.summary.counts.failed)
   }
 }
 
