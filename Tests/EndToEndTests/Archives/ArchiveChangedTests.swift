@@ -57,8 +57,8 @@ struct ArchiveChangedTests {
   }
 
   @Test(
-    "and becomes shorter counts as failed in formats without an index", arguments: ["3M", "40M"],
-    ["cpio", "zip", "7z"])
+    "and becomes shorter counts as failed in formats without an index",
+    arguments: [("3M", "cpio"), ("3M", "zip"), ("40M", "zip"), ("3M", "7z")])
   func shrinksInOnePiece(size: String, format: String) throws {
     let run = try changing("truncate -s 1M t/odd", size: size, format, options: "--verify")
     #expect(run.status == 3, "\(run.errorText)")

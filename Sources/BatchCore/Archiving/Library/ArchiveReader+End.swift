@@ -9,7 +9,7 @@ extension ArchiveReader {
   static let behindZipRemark = "there are bytes after the end of the zip, which are not read"
   static let emptyRemark = "it has no members"
   static let uncheckedRemark =
-    "contents may be wrong: the member index is damaged, and without compression nothing else has their checksums"
+    "contents may be wrong: the member index cannot be used, and without compression nothing else has their checksums"
 
   /// Reads the bytes after the archive, so that all checksums of the compression are compared and nothing is skipped silently.
   ///
