@@ -26,7 +26,7 @@ BatchCore/Archiving/Foreign/ReaderMessage
 BatchCore/Archiving/Formats/*
 BatchCore/Archiving/Index/{IndexExtent,IndexPages,IndexSlice,MemberPage,StoredIndex}
 BatchCore/Archiving/Index/Locating/*
-BatchCore/Archiving/Library/{AccessList+Library,ArchiveReader,ArchiveReader+End,ArchiveReader+Format,LibraryEntry,LibraryMessage,StreamedZip}
+BatchCore/Archiving/Library/{AccessList+Library,ArchiveReader,ArchiveReader+End,ArchiveReader+Format,LibraryEntry,LibraryMessage,StreamedTail,StreamedZip}
 BatchCore/Archiving/Model/{LittleEndianReader,NameTransform,OwnerNumbers,TarBlock}
 BatchCore/Backup/Drills/DrillState
 BatchCore/Backup/Sets/SetID
