@@ -62,7 +62,8 @@ struct OpenArchive {
     let content = try content()
     let reader = try ArchiveReader(
       content, name: file.path, requiresMembers: requiresMembers, limits: limits, by: right)
-    if unusedIndex?.code == .malformed, content.format == nil {
+    // Without a known place of the index, bytes are left after the end, which is damage too.
+    if end != nil, unusedIndex?.code == .malformed, content.format == nil {
       reader.remarks.append(ArchiveReader.uncheckedRemark)
     }
     return reader
