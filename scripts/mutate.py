@@ -364,7 +364,9 @@ class Archives(Kind):
         self.outside()
         # A stream of zeros is a tar without members, for stock tar too; a warning says so.
         is_empty = not content.strip(b"\0") and b"it has no members" in self.last.message
-        if extracted == 0 and not repaired and self.level[name] != UNCHECKED and not is_empty:
+        # If nothing of its index is left, a plain tar is one of another tool, without checksums of its contents.
+        is_foreign = name == "our.tar" and b"\x28\xb5\x2f\xfd" not in content and b"BPTAIL" not in content
+        if extracted == 0 and not repaired and self.level[name] != UNCHECKED and not is_empty and not is_foreign:
             there = tree(target, self.level[name] == ALL)
             original = self.original[name]
             is_other = there != original if self.level[name] == ALL else self.contents(there) - self.contents(original)
