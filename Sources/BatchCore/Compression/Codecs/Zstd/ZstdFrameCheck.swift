@@ -1,7 +1,9 @@
-/// Finds two faults of a frame that libzstd finds only if it gets the whole frame at once:
+/// Finds faults of a frame that libzstd finds only if it gets the whole frame at once:
 ///
 /// - The content has another size than the header says, and the last block is empty.
 /// - A compressed block has no bytes, and so no literals section (RFC 8878 section 3.1.1.3).
+///
+/// And one that it finds only if it gets the frame in pieces: a block is larger than the window.
 struct ZstdFrameCheck {
   private var start: [UInt8] = []
   private var header: ZstdFrameHeader?
@@ -51,7 +53,7 @@ struct ZstdFrameCheck {
     header = ZstdFrameHeader(start)
   }
 
-  /// - Returns: false for a compressed block without bytes.
+  /// - Returns: false for a compressed block without bytes, and for a block that is larger than the window.
   private mutating func takeBlock(_ byte: UInt8) -> Bool {
     block |= UInt32(byte) << UInt32(8 * blockLength)
     blockLength += 1
@@ -62,6 +64,7 @@ struct ZstdFrameCheck {
     // A block of one repeated byte stores that byte once.
     bytesToSkip = kind == 1 ? 1 : size
     (block, blockLength) = (0, 0)
-    return kind != 2 || size > 0
+    let largest = header?.largestBlock ?? 0
+    return (kind != 2 || size > 0) && max(bytesToSkip, size) <= largest
   }
 }

@@ -69,10 +69,11 @@ final class ZstdFrameDecoder: FrameDecoder {
   }
 
   func decode(wholeFrame: UnsafeRawBufferPointer, room: (Int) -> UnsafeMutableRawBufferPointer?) -> Int? {
+    var check = ZstdFrameCheck()
     // The two largest values mean that the size is unknown, or that this is not a frame.
     guard let size = Int(exactly: ZSTD_getFrameContentSize(wholeFrame.baseAddress, wholeFrame.count)),
       ZSTD_findFrameCompressedSize(wholeFrame.baseAddress, wholeFrame.count) == wholeFrame.count,
-      let room = room(size)
+      check.pass(wholeFrame, produced: size), let room = room(size)
     else { return nil }
     let count = ZSTD_decompressDCtx(
       context, room.baseAddress, size, wholeFrame.baseAddress, wholeFrame.count)

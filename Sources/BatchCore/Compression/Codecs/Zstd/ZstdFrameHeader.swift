@@ -10,6 +10,8 @@ struct ZstdFrameHeader {
   /// The size of the content of the frame in bytes; nil if the header does not store it.
   let contentSize: UInt64?
   let hasChecksum: Bool
+  /// The most bytes of a block, stored or decoded: the size of the window, at most 128 KiB; RFC 8878 section 3.1.1.2.4.
+  let largestBlock: UInt64
 
   /// - Parameter bytes: from the magic number on, which is not checked.
   /// - Returns: nil if the header is truncated.
@@ -23,6 +25,12 @@ struct ZstdFrameHeader {
     // A size in two bytes is stored minus 256.
     contentSize = sizeLength == 0 ? nil : sizeLength == 2 ? size + 256 : size
     hasChecksum = descriptor >> 2 & 1 == 1
+    let largest: UInt64 = 128 << 10
+    // A frame without a window descriptor has a window of the size of its content.
+    let exponent = bytes[5] >> 3
+    let isWindow = descriptor >> 5 & 1 == 0
+    let window = exponent < 7 ? (UInt64(1) << (7 + exponent)) * UInt64(8 + (bytes[5] & 7)) : largest
+    largestBlock = min(largest, isWindow ? window : contentSize ?? 0)
   }
 
   /// The length of a header in bytes.
