@@ -17,7 +17,13 @@ func fuzzCompressedStreams(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let format = formats[Int(start[0]) % formats.count]
   let input = UnsafeRawBufferPointer(start: start + 1, count: count - 1)
   guard let (bounded, free) = decoder(of: format) else { return }
-  let pieces = decode(bounded, input, most: 1 + Int(start[0] / 8))
+  let pieces: [UInt8]?
+  do {
+    pieces = try contentOrLimit(bounded, input, most: 1 + Int(start[0] / 8))
+  } catch {
+    // Other ways need less memory, because they do not keep a window.
+    return
+  }
   precondition(
     decode(bounded, input, most: .max) == pieces, "pieces of a file are judged otherwise than all of it")
   precondition(decode(free, input, most: .max) == pieces, "the way of whole files judges otherwise")
@@ -45,6 +51,14 @@ private func decoder(of format: CompressionFormat) -> (bounded: StreamDecoder, f
 private func decode(
   _ decoder: StreamDecoder, _ input: UnsafeRawBufferPointer, most: Int, isHasty: Bool = false
 ) -> [UInt8]? {
+  try? contentOrLimit(decoder, input, most: most, isHasty: isHasty)
+}
+
+/// - Returns: nil for a file that is damaged.
+/// - Throws: `exhausted` at a limit.
+private func contentOrLimit(
+  _ decoder: StreamDecoder, _ input: UnsafeRawBufferPointer, most: Int, isHasty: Bool = false
+) throws(BatchError) -> [UInt8]? {
   decoder.reset(isHasty: isHasty)
   var content: [UInt8] = []
   let take: StreamDecoder.Sink = { (piece) throws(BatchError) in
@@ -63,6 +77,7 @@ private func decode(
       try decoder.finish()
     }
   } catch {
+    if case .failed(let error) = error, error.code == .exhausted { throw error }
     return nil
   }
   return content

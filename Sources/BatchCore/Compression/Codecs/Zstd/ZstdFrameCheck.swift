@@ -6,7 +6,7 @@
 /// And one that it finds only if it gets the frame in pieces: a block is larger than the window.
 struct ZstdFrameCheck {
   private var start: [UInt8] = []
-  private var header: ZstdFrameHeader?
+  private(set) var header: ZstdFrameHeader?
   private var isSkippable = false
   /// Bytes before the header of the next block, or before the checksum.
   private var bytesToSkip = 0

@@ -52,20 +52,27 @@ final class ZstdFrameDecoder: FrameDecoder {
     case ZSTD_error_checksum_wrong: throw .checksum
     case ZSTD_error_memory_allocation: throw .failed(.noCodecMemory)
     case ZSTD_error_frameParameter_windowTooLarge:
-      throw .failed(
-        BatchError(
-          .exhausted, "the zstd frame needs a window of more than 2^\(windowLog) bytes",
-          remedy: windowLog < DecoderOptions.largestWindowLog ? .raiseMemory : nil))
+      throw windowIsTooLarge
     case ZSTD_error_dictionary_wrong:
       throw .failed(BatchError(.invalid, "the zstd frame needs the dictionary that it was made with"))
     default: throw .corrupt
     }
     let consumed = UnsafeRawBufferPointer(rebasing: input.prefix(source.pos))
     start.pass(consumed)
-    guard check.pass(consumed, produced: target.pos), result != 0 || check.hasContentSize else {
+    let isValid = check.pass(consumed, produced: target.pos)
+    // libzstd needs no window, and does not look at the limit, if the input happens to end after the frame.
+    if let header = check.header, header.window > UInt64(1) << UInt64(windowLog) { throw windowIsTooLarge }
+    guard isValid, result != 0 || check.hasContentSize else {
       throw .corrupt
     }
     return FrameStep(consumed: source.pos, produced: target.pos, isEnd: result == 0)
+  }
+
+  private var windowIsTooLarge: FrameFailure {
+    .failed(
+      BatchError(
+        .exhausted, "the zstd frame needs a window of more than 2^\(windowLog) bytes",
+        remedy: windowLog < DecoderOptions.largestWindowLog ? .raiseMemory : nil))
   }
 
   func decode(wholeFrame: UnsafeRawBufferPointer, room: (Int) -> UnsafeMutableRawBufferPointer?) -> Int? {

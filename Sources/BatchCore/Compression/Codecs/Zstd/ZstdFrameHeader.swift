@@ -10,8 +10,8 @@ struct ZstdFrameHeader {
   /// The size of the content of the frame in bytes; nil if the header does not store it.
   let contentSize: UInt64?
   let hasChecksum: Bool
-  /// The most bytes of a block, stored or decoded: the size of the window, at most 128 KiB; RFC 8878 section 3.1.1.2.4.
-  let largestBlock: UInt64
+  /// The size of the window in bytes.
+  let window: UInt64
 
   /// - Parameter bytes: from the magic number on, which is not checked.
   /// - Returns: nil if the header is truncated.
@@ -25,13 +25,14 @@ struct ZstdFrameHeader {
     // A size in two bytes is stored minus 256.
     contentSize = sizeLength == 0 ? nil : sizeLength == 2 ? size + 256 : size
     hasChecksum = descriptor >> 2 & 1 == 1
-    let largest: UInt64 = 128 << 10
-    // A frame without a window descriptor has a window of the size of its content.
-    let exponent = bytes[5] >> 3
-    let isWindow = descriptor >> 5 & 1 == 0
-    let window = exponent < 7 ? (UInt64(1) << (7 + exponent)) * UInt64(8 + (bytes[5] & 7)) : largest
-    largestBlock = min(largest, isWindow ? window : contentSize ?? 0)
+    // Without a window descriptor, the window has the size of the content.
+    window =
+      descriptor >> 5 & 1 == 1
+      ? contentSize ?? 0 : (UInt64(1) << (7 + bytes[5] >> 3)) * UInt64(8 + (bytes[5] & 7))
   }
+
+  /// The most bytes of a block, stored or decoded; RFC 8878 section 3.1.1.2.4.
+  var largestBlock: UInt64 { min(window, 128 << 10) }
 
   /// The length of a header in bytes.
   ///
