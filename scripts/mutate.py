@@ -384,7 +384,9 @@ class Archives(Kind):
 
     @staticmethod
     def contents(there):
-        return {value[:2] for value in there.values() if value[0] == "file"}
+        """The contents of files. In a zip, nothing protects the mode that makes a link of a file."""
+        links = {("file", hashlib.sha1(value[1]).digest()) for value in there.values() if value[0] == "link"}
+        return links | {value[:2] for value in there.values() if value[0] == "file"}
 
 
 class Streams(Kind):

@@ -66,7 +66,15 @@ final class LinkLedger {
     var name = name
     switch first.outcome {
     case .written, .upToDate, .linked, .copied, .planned: break
-    case .compressedAlready, .notSmaller: return first.outcome.map { .report($0) } ?? .skip
+    case .compressedAlready, .notSmaller:
+      if decision.isReplacing {
+        return .refused(
+          BatchError(
+            .invalid,
+            "gets no output, because its first name gets none; an older output is left: \(name.target)",
+            path: name.record.path))
+      }
+      return first.outcome.map { .report($0) } ?? .skip
     case nil: return .skip
     }
     let naming = options.naming

@@ -230,6 +230,8 @@ package final class OutputCollector<Report: OutputReport> {
         guard let outcome = committer.outcome(of: id) else { return compact() }
         try settle(name, outcome)
       case .kept: return compact()
+      // A link whose commit ends after the last report would not be counted.
+      case .nameOfKept where context.cancellation.isCancelled: return compact()
       case .nameOfKept(let name, let decision):
         if let next = try take(name, decision) {
           waiting[reported] = next

@@ -112,8 +112,12 @@ package struct CompressSource: BatchSource {
   /// Whether a copy of the file would have the name of another source's output.
   private mutating func hasRival(copyOf record: FileRecord) -> Bool {
     guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else { return false }
-    return planned?() == true || claims?.contain(target) == true
+    let hasRival =
+      planned?() == true || claims?.contain(target) == true
       || options.naming.hasRival(copyOf: record, calls: tree.calls)
+    // The name belongs to the copy from now on, because a later operand may have a source with this output.
+    if !hasRival, options.naming.pathWithoutSuffix(target) != nil { _ = claims?.claim(target, for: record) }
+    return hasRival
   }
 
   private mutating func firstBlock(

@@ -73,7 +73,7 @@ package struct OutputNaming: Sendable, Hashable {
   }
 
   /// The path without the suffix that is added; nil if its name does not have it, or consists of it.
-  func pathWithoutSuffix(_ path: PathBytes) -> PathBytes? {
+  package func pathWithoutSuffix(_ path: PathBytes) -> PathBytes? {
     guard case .adding(let suffix) = direction else { return nil }
     let (name, count) = (path.lastComponent, suffix.bytes.count)
     guard name.count > count, name.suffix(count).elementsEqual(suffix.bytes) else { return nil }

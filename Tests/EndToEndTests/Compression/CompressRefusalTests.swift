@@ -113,6 +113,28 @@ import Testing
     }
     """
 
+  @Test("a later output does not replace the copy of an earlier operand, at every concurrency")
+  func laterOutput() throws {
+    let run = try t.shell(
+      """
+      for j in 1 2 7 32; do rm -rf x w; mkdir -p x w/x w/out/x; echo gz | gzip >x/a.gz; touch -d 2020-01-01 x/a.gz; yes plain | head -2000 >w/x/a
+      (cd w; $BP compress -q -j $j --output-dir out --copy-others ../x x; echo $?; gunzip -c out/x/a.gz); done
+      """)
+    #expect(run.text == String(repeating: "3\ngz\n", count: 4), "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("x/a: has the same output as another source"), "\(run.errorText)")
+  }
+
+  @Test("an older output of a further name is reported if the first name gets no output")
+  func olderOutput() throws {
+    let run = try t.shell(
+      """
+      mkdir u; cd u; yes old | head -1000 >y; touch -d 2020-01-01 y; $BP compress -q y; head -c 5000 /dev/urandom >y; ln y a
+      $BP compress -q .; echo $?; gunzip -c y.gz | head -1
+      """)
+    #expect(run.text == "3\nold\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("./y: gets no output"), "\(run.errorText)")
+  }
+
   @Test(
     "a copy that would have the name of another source's output is refused, also after that source was removed",
     arguments: ["s", "s/*", "s/?.gz s/?"], ["-j 1", "-j 7 --stride 1"])

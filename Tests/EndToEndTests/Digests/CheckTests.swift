@@ -57,6 +57,17 @@ import Testing
     "\\SHA256 (t/text) = DIGEST", "DIGEST ?t/text", "-", "DIGEST  t/nosuch",
   ]
 
+  @Test("no file was verified if one list names only missing files and another cannot be read")
+  func withoutProof() throws {
+    let run = try t.shell(
+      """
+      echo "$(printf x | sha256sum | cut -c-64)  none" >gone; $BP check --ignore-missing gone nofile; echo $?
+      $BP check --ignore-missing gone; echo $?
+      """)
+    #expect(run.text == "4\n4\n", "\(run.errorText)")
+    #expect(run.messages.count { $0.hasSuffix("no file was verified") } == 2, "\(run.errorText)")
+  }
+
   @Test("each line is judged as coreutils judges it", arguments: lines)
   func judgement(line: String) throws {
     let run = try t.shell(

@@ -168,17 +168,25 @@ final class BatchQueue: Sendable {
   }
 
   private func mayAdmit() -> Bool {
-    guard !cancellation.isCancelled else { return false }
+    // A checkpoint that is due does not wait for room, which a slow source may delay without limit.
+    guard !cancellation.isCancelled, !isAtCheckpoint() else { return false }
     guard hasRoom() else {
       waitForRoom()
       return false
     }
     let concurrency = concurrency.current
     return state.withLock { state in
-      guard !state.isExhausted, !state.isAtBarrier else { return false }
-      if let limit = depth.perCheckpoint, state.sinceCheckpoint >= limit, !isAsked() { return false }
+      guard !state.isExhausted else { return false }
       guard state.operations < Self.most(depth, concurrency) else { return false }
       return state.items < depth.items || state.operations < concurrency * 2
+    }
+  }
+
+  private func isAtCheckpoint() -> Bool {
+    state.withLock { state in
+      if state.isAtBarrier { return true }
+      guard let limit = depth.perCheckpoint, state.sinceCheckpoint >= limit else { return false }
+      return !isAsked()
     }
   }
 

@@ -18,7 +18,8 @@ struct CheckVerdict {
     warn(tally.differs, "computed checksum did NOT match", "computed checksums did NOT match")
     let isWithoutProof =
       manifestCount != nil && tally.entries == tally.ignored
-      && tally.malformed + tally.malformedManifests + tally.unreadableManifests == 0
+      && tally.malformed + tally.malformedManifests == 0
+      && (tally.entries > 0 || tally.unreadableManifests == 0)
     if isWithoutProof { warnings.append("no file was verified") }
     self.warnings = warnings
 
