@@ -32,6 +32,8 @@ package final class OutputCollector<Report: OutputReport> {
   private var waiting: [Waiting] = []
   /// How many of the waiting rows have been reported.
   private var reported = 0
+  /// Whether the run was stopped, so that no further link is made.
+  private var isStopped = false
   private var keptPlaces = 0
 
   /// - Parameter report: receives the result of each source when its output is committed.
@@ -200,6 +202,7 @@ package final class OutputCollector<Report: OutputReport> {
 
   /// Commits the complete outputs in one batch, and counts them.
   package func discard() {
+    isStopped = true
     committer.flushLast { targets in
       for target in targets {
         warn(
@@ -231,7 +234,7 @@ package final class OutputCollector<Report: OutputReport> {
         try settle(name, outcome)
       case .kept: return compact()
       // A link whose commit ends after the last report would not be counted.
-      case .nameOfKept where context.cancellation.isCancelled: return compact()
+      case .nameOfKept where isStopped: return compact()
       case .nameOfKept(let name, let decision):
         if let next = try take(name, decision) {
           waiting[reported] = next

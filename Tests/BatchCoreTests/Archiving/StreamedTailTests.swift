@@ -59,5 +59,6 @@ struct StreamedTailTests {
   @Test("is not compared if it consists of zeros") func zeros() throws {
     #expect(try compare([UInt8](repeating: 0, count: 7168), check: 5) == nil)
     #expect(try compare([], first: 0, check: 5) == nil)
+    #expect(try compare([UInt8](repeating: 0, count: 7168), memory: 4000, check: 5) == nil)
   }
 }

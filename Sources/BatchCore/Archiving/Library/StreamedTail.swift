@@ -7,6 +7,8 @@ import BatchEngine
 struct StreamedTail {
   /// The bytes of the tail may need this part of the memory, and the decoded index as much again.
   private static let share = 4
+  /// And never more bytes: an index of some 500,000 members.
+  private static let most = 32 << 20
 
   private let memory: Int
   private var bytes: [UInt8]
@@ -15,13 +17,20 @@ struct StreamedTail {
 
   /// - Parameter start: the bytes of the tail that were already read.
   init(_ check: StreamCheck, _ start: [UInt8]) {
-    memory = check.memory / Self.share
+    memory = min(check.memory / Self.share, Self.most)
     bytes = start
   }
 
   mutating func add(_ piece: UnsafeRawBufferPointer) {
+    guard beginsAsIndex else { return }
     isLong = isLong || bytes.count + piece.count > memory
-    if isLong { bytes = [] } else { bytes += piece }
+    if isLong { bytes = Array(bytes.prefix(4)) } else { bytes += piece }
+  }
+
+  /// Whether an index may be there: other bytes, which may be many, are not kept.
+  private var beginsAsIndex: Bool {
+    var reader = LittleEndianReader(bytes.prefix(4))
+    return bytes.count < 4 || reader.number(UInt32.self) == ZstdCodec.magic
   }
 
   /// Compares the stream with its index. Called when it was read to its end, and has nothing but an index after its members.
