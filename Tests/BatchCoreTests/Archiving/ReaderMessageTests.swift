@@ -15,6 +15,7 @@ import Testing
     entry.hasSize = false
     entry.hasMode = false
     entry.sharesContent = true
+    entry.isKnownEmpty = true
     return entry
   }
 

@@ -195,14 +195,20 @@ struct IndexedArchiveTests {
           changed = bytearray(whole)
           for place in places: changed[place] ^= 1
           open('changed.tar', 'wb').write(changed)
-          for command in ['extract', '--keep-going', '-C', 'out'], ['extract', '-O'], ['verify']:
-              for stream in False, True:
+          for command in ['extract', '--keep-going', '-C', 'out'], ['extract', '-O'], ['verify'], ['list', '--digests']:
+              # The list of a file shows the digests of its index.
+              for stream in [True] if 'list' in command else [False, True]:
                   os.makedirs('out', exist_ok=True)
                   more = ['--force'] if 'out' in command else []
                   ended = subprocess.run([BP, *command, *more, '-' if stream else 'changed.tar'], stdin=open('changed.tar'),
                                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
                   if (ended.returncode == 0) == damage: print(name, command, stream, ended.returncode, ended.stderr[-300:])
       run('intact', [], False)
+      for place in len(whole) - 505, len(whole) - 100:
+          changed = bytearray(whole)
+          changed[place] ^= 1
+          ended = subprocess.run([BP, 'verify', '-q', '-'], input=changed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+          if ended.returncode != 4: print('behind the index', place, ended.returncode, ended.stderr[-300:])
       run('content', [content], True)
       run('content and index', [content, index], True)
       run('content and tail', [content, len(whole) - 510], True)

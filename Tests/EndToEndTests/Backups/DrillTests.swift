@@ -122,13 +122,18 @@ import Testing
       """
       echo one >src/a; echo two >src/b; chmod 040 src/b; $BP backup -q --to set src; chmod -R a+rwX set tmp; chmod a+rx .
       setpriv --reuid=65534 --regid=65534 --clear-groups $BP drill --all set 2>&1 | sed 's/.*src\\/b: //; s/.*Z: //; s/ in .*;/;/'
-      echo ${PIPESTATUS[0]}; $BP drill -q --all set; echo $?
+      echo ${PIPESTATUS[0]}; stamp=$(basename set/*.manifest .manifest | cut -c8-)
+      echo '{"type":"suspect","archive":"'$stamp'"}' >>set/.backup.drill
+      setpriv --reuid=65534 --regid=65534 --clear-groups $BP drill -q --sample 100% set 2>/dev/null; grep -c suspect set/.backup.drill
+      $BP drill -q --all set; echo $?; grep -c suspect set/.backup.drill
       """)
     #expect(
       run.text == """
         cannot open: Permission denied
         2 files, 8 B; 1 could not be drilled
         5
+        1
+        0
         0
 
         """, "\(run.text)\(run.errorText)")

@@ -68,6 +68,35 @@ import Testing
     }
   }
 
+  @Test("in cpio with an empty file of several names give each name, and show when it has content")
+  func emptyCpioNames() throws {
+    let run = try t.shell(
+      """
+      mkdir t; : >t/e; ln t/e t/f; touch -d 2020-01-01 t/e t; find t -type f | LC_ALL=C sort | cpio -oH newc --quiet >x.cpio
+      for name in e f; do $BP extract -O x.cpio t/$name; echo $?; rm -rf out; mkdir out; $BP extract -q -C out x.cpio t/$name; echo $?; ls out/t; done
+      rm -rf out; mkdir out; $BP extract -q -C out x.cpio; stat -c %h out/t/e
+      $BP list -q --digests x.cpio; $BP verify -q --against . x.cpio; echo $?
+      printf CHANGED >t/e; touch -d 2020-01-01 t/e t; $BP verify -q --against . x.cpio; echo $?; $BP audit -q x.cpio t; echo $?
+      """)
+    #expect(
+      run.text == """
+        0
+        0
+        e
+        0
+        0
+        f
+        2
+        e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  t/f
+        0
+        t/f: MODIFIED (size 0 -> 7)
+        4
+        f: MODIFIED (size 0 -> 7)
+        4
+
+        """, "\(run.text)\(run.errorText)")
+  }
+
   @Test("in zip that were encrypted into a pipe are encrypted, not damaged")
   func encryptedZip() throws {
     let made = try t.shell(
@@ -105,11 +134,11 @@ import Testing
       #expect(try extract("t/e t/f") == "0\n", "\(archive)")
       let printed = try t.shell("for n in '' t/a t/c; do $BP extract -O \(archive) $n; done")
       #expect(printed.text == "content\ncontent\ncontent\n", "\(archive) \(printed.text)")
-      // Only names with a content have a digest.
+      // Names with a content have a digest, and the last name of an empty file.
       let listed = try t.shell(
         "$BP list --digests \(archive) >sums; sha256sum -c --quiet sums; grep -c . sums")
       #expect(
-        listed.text == (archive == "newc.cpio" ? "1\n" : "3\n"),
+        listed.text == (archive == "newc.cpio" ? "2\n" : "4\n"),
         "\(archive) \(listed.text)\(listed.errorText)")
       let same = try t.shell("$BP verify -q --against . \(archive)")
       #expect(!same.text.contains("t/"), "\(archive) \(same.text)")

@@ -29,9 +29,7 @@ extension ExtractReader {
     }
     for entry in late.takeAll() { _ = try extract(entry, reader, in: context, hand) }
     try reader.drain()
-    for damage in [reader.lostPart, reader.uncheckedContents] {
-      if let damage { try hand(.problem(damage.at(name))) }
-    }
+    for damage in reader.damages(name) { try hand(.problem(damage)) }
     try hand(.note(.remarks(reader.harmlessRemarks)))
   }
 

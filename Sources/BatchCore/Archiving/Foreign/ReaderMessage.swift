@@ -141,7 +141,7 @@ extension [UInt8] {
     self += [
       entry.kind.rawValue,
       (entry.hasTime ? 1 : 0) | (entry.hasSize ? 0 : 2) | (entry.hasMode ? 0 : 4)
-        | (entry.sharesContent ? 8 : 0),
+        | (entry.sharesContent ? 8 : 0) | (entry.isKnownEmpty ? 16 : 0),
     ]
     for number in [entry.size, UInt64(bitPattern: entry.modified.seconds)] { appendLittleEndian(number) }
     for number in [
@@ -215,7 +215,7 @@ extension LittleEndianReader {
 
   fileprivate mutating func entry() -> ArchiveEntry? {
     guard let kind = number(UInt8.self).flatMap({ ArchiveEntry.Kind(rawValue: $0) }),
-      let flags = number(UInt8.self), flags < 16, let size = number(UInt64.self), size <= Int64.max,
+      let flags = number(UInt8.self), flags < 32, let size = number(UInt64.self), size <= Int64.max,
       let seconds = number(Int64.self)
     else { return nil }
     let numbers = (0..<6).compactMap { _ in number(UInt32.self) }
@@ -233,6 +233,7 @@ extension LittleEndianReader {
     entry.hasSize = flags & 2 == 0
     entry.hasMode = flags & 4 == 0
     entry.sharesContent = flags & 8 != 0
+    entry.isKnownEmpty = flags & 16 != 0
     if isLink {
       guard let target = self.path() else { return nil }
       entry.linkTarget = target

@@ -19,7 +19,10 @@ struct TrailingBytes {
   }
 
   /// Whether there is other data, regardless of the bytes that follow.
-  var isSurelyMore: Bool { hasContent && first.count == 4 && !beginsAsIndex }
+  var isSurelyMore: Bool { hasContent && isSurelyNoIndex }
+
+  /// Whether these are not the bytes of an index, regardless of the bytes that follow.
+  var isSurelyNoIndex: Bool { first.count == 4 && !beginsAsIndex }
 
   /// Whether there is anything except zeros and an index.
   var isMore: Bool {

@@ -55,31 +55,29 @@ extension ArchiveReader {
       let piece = try feed.content.next()
       if piece.isEmpty { break }
       if endsWithZeros { trailing.add(piece) }
-      tail?.add(piece)
+      if trailing.isSurelyNoIndex { tail = nil } else { tail?.add(piece) }
     }
     if trailing.isMore { return true }
-    if let check = feed.content.streamCheck?.value, let remark = try tail?.compare(check, at: position, name)
-    {
-      remarks.append(remark)
+    let remark = try feed.content.streamCheck.flatMap { (check) throws(BatchError) in
+      try tail?.compare(check.value, at: position, name)
     }
+    if let remark { remarks.append(remark) }
     return false
   }
 }
 
 extension MemberReader {
-  /// Why members may be missing from an archive that was read to its end. Zeros instead of a header end a tar, and members
-  /// after them are not read.
-  var lostPart: BatchError? { damage(ArchiveReader.moreRemark) }
+  private static var damages: [String] { [ArchiveReader.moreRemark, ArchiveReader.uncheckedRemark] }
 
-  /// Why contents that were read may be wrong.
-  var uncheckedContents: BatchError? { damage(ArchiveReader.uncheckedRemark) }
-
-  private func damage(_ remark: String) -> BatchError? {
-    remarks.contains(remark) ? BatchError(.malformed, "damaged: \(remark)") : nil
+  /// Why members may be missing from an archive that was read to its end, or why their contents may be wrong. Zeros instead of
+  /// a header end a tar, and members after them are not read.
+  ///
+  /// - Parameter hasContents: whether contents were read, too.
+  func damages(_ name: PathBytes, hasContents: Bool = true) -> [BatchError] {
+    Self.damages.filter { remarks.contains($0) && (hasContents || $0 != ArchiveReader.uncheckedRemark) }
+      .map { BatchError(.malformed, "damaged: \($0)", path: name) }
   }
 
   /// Remarks that concern neither missing members nor contents.
-  var harmlessRemarks: [String] {
-    remarks.filter { $0 != ArchiveReader.moreRemark && $0 != ArchiveReader.uncheckedRemark }
-  }
+  var harmlessRemarks: [String] { remarks.filter { !Self.damages.contains($0) } }
 }

@@ -62,6 +62,8 @@ final class ArchiveReader: MemberReader {
   /// The headers of a 7z in a file, and their damage.
   private var sevenZip: (header: SevenZipHeader?, damage: BatchError?)
   private var streamedZip = StreamedZip()
+  /// How many names of a file in a cpio have been read, none of them with content; by its first name.
+  private var emptyNames: [PathBytes: UInt32] = [:]
 
   /// - Parameters:
   ///   - name: the name of the archive, for messages.
@@ -379,6 +381,7 @@ final class ArchiveReader: MemberReader {
       }
       member.sharesContent =
         archive_entry_nlink(entry) > 1 && (member.kind == .file || member.kind == .hardLink)
+      if member.sharesContent { noteContent(of: &member, nameCount: archive_entry_nlink(entry)) }
     case ARCHIVE_FORMAT_ZIP: member.hasMode = try checkZip(member)
     // libarchive does not say whether the archive has a mode, but this is the one that it uses otherwise.
     default: member.hasMode = member.mode != (member.kind == .directory ? 0o777 : 0o666)
@@ -386,6 +389,14 @@ final class ArchiveReader: MemberReader {
     isEncrypted = archive_entry_is_encrypted(entry) != 0
     // The target of a link is stored as content.
     if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
+  }
+
+  /// Counts the names of a file that shares its content, until one has content.
+  private func noteContent(of member: inout ArchiveEntry, nameCount: UInt32) {
+    let first = member.linkTarget ?? member.path
+    let count = member.size > 0 ? 0 : (emptyNames[first] ?? 0) &+ 1
+    member.isKnownEmpty = count == nameCount
+    emptyNames[first] = count == 0 || count == nameCount ? nil : count
   }
 
   /// Reads the fields of tar headers that libarchive does not check, or does not pass on unchanged.

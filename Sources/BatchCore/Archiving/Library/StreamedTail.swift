@@ -7,7 +7,7 @@ import BatchEngine
 struct StreamedTail {
   /// The bytes of the tail may need this part of the memory, and the decoded index as much again.
   private static let share = 4
-  /// And never more bytes: an index of some 500,000 members.
+  /// No more bytes are kept, which is an index of some 500,000 members.
   private static let most = 32 << 20
 
   private let memory: Int
@@ -22,15 +22,8 @@ struct StreamedTail {
   }
 
   mutating func add(_ piece: UnsafeRawBufferPointer) {
-    guard beginsAsIndex else { return }
     isLong = isLong || bytes.count + piece.count > memory
-    if isLong { bytes = Array(bytes.prefix(4)) } else { bytes += piece }
-  }
-
-  /// Whether an index may be there: other bytes, which may be many, are not kept.
-  private var beginsAsIndex: Bool {
-    var reader = LittleEndianReader(bytes.prefix(4))
-    return bytes.count < 4 || reader.number(UInt32.self) == ZstdCodec.magic
+    if isLong { bytes = [] } else { bytes += piece }
   }
 
   /// Compares the stream with its index. Called when it was read to its end, and has nothing but an index after its members.
@@ -38,15 +31,16 @@ struct StreamedTail {
   /// - Parameters:
   ///   - check: the CRC-32 of the whole stream.
   ///   - start: where the tail begins in the stream.
-  /// - Returns: a remark if there is an index that cannot be used.
+  /// - Returns: a remark if the index cannot be used, or if the bytes after it are damaged.
   /// - Throws: `malformed` if the stream has another checksum.
   func compare(_ check: UInt32, at start: UInt64, _ name: PathBytes) throws(BatchError) -> String? {
     guard !isLong else { return StoredIndex.tooLarge.message }
-    guard let block = TailBlock(Array(bytes.suffix(TailBlock.size))) else { return nil }
-    let stored = IndexExtent(bytes.prefix(Int(clamping: block.indexLength)))
+    let last = Array(bytes.suffix(TailBlock.size))
+    guard let block = TailBlock(last) else { return nil }
+    let stored = bytes.prefix(Int(clamping: block.indexLength))
     let index: MemberIndex
     do throws(BatchError) {
-      index = try StoredIndex.read(stored, checks: false, size: start, memory: memory)
+      index = try StoredIndex.read(IndexExtent(stored), checks: false, size: start, memory: memory)
     } catch {
       return error == StoredIndex.tooLarge ? error.message : ArchiveReader.uncheckedRemark
     }
@@ -60,6 +54,7 @@ struct StreamedTail {
       throw BatchError(
         .malformed, "damaged: its checksum is another, and any of its members may be wrong", path: name)
     }
-    return nil
+    let isWhole = last == block.bytes && bytes[stored.endIndex...].dropLast(last.count).allSatisfy { $0 == 0 }
+    return isWhole ? nil : TailBlock.damagedRemark
   }
 }

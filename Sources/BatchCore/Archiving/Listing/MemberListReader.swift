@@ -136,9 +136,9 @@ package struct MemberListReader: BatchReader {
       }
     }
     try reader.drain()
-    if let lost = reader.lostPart {
+    for damage in reader.damages(archive.file.path, hasContents: digests != nil) {
       end.cutShort()
-      try context.yield(.problem(lost.at(archive.file.path)))
+      try context.yield(.problem(damage))
     }
     end.note { $0.remarks += reader.harmlessRemarks }
   }

@@ -98,9 +98,8 @@ package struct PrintReader: BatchReader {
       try context.yield(entry.kind == .file ? .end : .problem(error))
     }
     try reader.drain()
-    for damage in [reader.lostPart, reader.uncheckedContents] {
-      guard let damage else { continue }
-      try context.yield(.problem(damage.at(archive.path)))
+    for damage in reader.damages(archive.path) {
+      try context.yield(.problem(damage))
       end.cutShort()
     }
     end.note { $0.remarks += reader.harmlessRemarks }

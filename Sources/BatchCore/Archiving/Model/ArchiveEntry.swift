@@ -17,6 +17,8 @@ package struct ArchiveEntry: Sendable, Hashable {
   package var hasSize = true
   /// Whether it is a name of a cpio file with several names: `newc` stores the content at one of them, usually the last one.
   package var sharesContent = false
+  /// Whether this is the last name of a file that shares its content, and no name has content.
+  package var isKnownEmpty = false
   /// The 12 permission bits.
   package var mode: UInt32 = 0o644
   /// False if the archive has no mode for it; then ``mode`` is that of libarchive, with which anybody may write.
@@ -39,6 +41,6 @@ package struct ArchiveEntry: Sendable, Hashable {
   /// The data ranges of a sparse file; nil if it is not sparse.
   package var dataMap: [Range<UInt64>]?
 
-  /// Whether the content of the file is stored with this name.
-  var hasOwnContent: Bool { sharesContent ? size > 0 : kind == .file }
+  /// Whether the content of the file is stored with this name. Of an empty file with several names, it is the last name.
+  var hasOwnContent: Bool { sharesContent ? size > 0 || isKnownEmpty : kind == .file }
 }

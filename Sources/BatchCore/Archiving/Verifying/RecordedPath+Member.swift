@@ -23,7 +23,7 @@ extension RecordedPath {
     if !entry.hasMode { mode = nil }
     if entry.sharesContent {
       // The content is compared at the name that has it.
-      size = entry.size > 0 ? entry.size : nil
+      size = entry.hasOwnContent ? entry.size : nil
       if entry.kind == .hardLink, digest != nil { (isHardLink, firstName) = (false, entry.linkTarget) }
     }
     // A stock archive does not state whether attributes were archived.

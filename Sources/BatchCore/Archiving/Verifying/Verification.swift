@@ -76,7 +76,7 @@ extension Verification.Note {
     // A file that may have been longer, or was not read completely, cannot be called complete.
     let doubtful = [
       ArchiveReader.moreRemark, ArchiveReader.garbageRemark, ArchiveReader.behindSevenZipRemark,
-      ArchiveReader.loneBlockRemark, ArchiveReader.uncheckedRemark,
+      ArchiveReader.loneBlockRemark, ArchiveReader.uncheckedRemark, TailBlock.damagedRemark,
     ]
     let doubts = reader.remarks.filter { doubtful.contains($0) }
     var notes = doubts.map { Verification.Note.damage($0) }

@@ -115,7 +115,7 @@ package final class Drill {
   ///
   /// - Parameters:
   ///   - damaged: its files that were not restored correctly.
-  ///   - undrilled: its files that could not be restored for lack of space, so that their state is unknown.
+  ///   - undrilled: its files that could not be restored for lack of space, or not read, so that their state is unknown.
   package func finish(_ portion: Portion, damaged: Set<PathBytes>, undrilled: Set<PathBytes>)
     throws(BatchError)
   {

@@ -88,15 +88,18 @@ struct DrillCommand: Command {
     _ portion: Drill.Portion, of drill: Drill, _ tally: inout Tally
   ) throws(BatchError) {
     let folder = try TemporaryFolder(in: session.temporary, for: "drill", calls: session.context.calls)
-    let undrilled = try extract(portion, of: drill, into: folder.path, &tally)
+    var undrilled = try extract(portion, of: drill, into: folder.path, &tally)
+    var damaged: Set<PathBytes> = []
     // If there was no space, the run ends.
-    let (damaged, unreadable) =
-      tally.isWithoutRoom
-      ? ([], 0) : try compare(portion, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
+    if !tally.isWithoutRoom {
+      let compared = try compare(portion, of: drill, with: folder.path, isLive: false, leavingOut: undrilled)
+      damaged = compared.different
+      undrilled.formUnion(compared.unreadable)
+    }
     tally.files += portion.entries.count
     tally.bytes += min(Int64(clamping: portion.amount.bytes), .max - tally.bytes)
     tally.damaged += damaged.count
-    tally.undrilled += undrilled.count + unreadable
+    tally.undrilled += undrilled.count
     if isAgainstLive, !tally.isWithoutRoom {
       tally.rotten += try compare(portion, of: drill, with: "/", isLive: true).different.count
     }
@@ -154,17 +157,19 @@ struct DrillCommand: Command {
         remedy: "set TMPDIR to a directory that can hold it"))
   }
 
-  /// - Returns: the files that differ, and how many others could not be read.
+  /// - Returns: the files that differ, and those that could not be read.
   private func compare(
     _ portion: Drill.Portion, of drill: Drill, with folder: PathBytes, isLive: Bool,
     leavingOut unknown: Set<PathBytes> = []
-  ) throws(BatchError) -> (different: Set<PathBytes>, unreadable: Int) {
+  ) throws(BatchError) -> (different: Set<PathBytes>, unreadable: Set<PathBytes>) {
     let context = RunContext(
       sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
     let live = try LiveTree(folder, options: WalkOptions(), in: SourceContext(context))
     let rows = AuditRows(session: session, showsRotAlone: isLive)
     let found = Mutex<Set<PathBytes>>([])
+    let seen = Mutex<Set<PathBytes>>([])
     let job = AuditJob(.live(live)) { (all) throws(BatchError) in
+      seen.withLock { $0.formUnion(all.map(\.path)) }
       let findings = all.filter { !unknown.contains($0.path) }
       let different = findings.filter { finding in
         finding.difference.map { !isLive || $0.kind == .rot } ?? false
@@ -174,7 +179,11 @@ struct DrillCommand: Command {
     }
     let outcome = BatchRunner(context).run(job, over: drill.audit(of: portion, live: live))
     if let stopped = outcome.summary.stopped { throw stopped }
-    return (found.withLock { $0 }, outcome.summary.counts.failed)
+    // There is no finding about a file that cannot be read.
+    let unreadable =
+      outcome.summary.counts.failed > 0
+      ? seen.withLock { seen in portion.entries.map(\.path).filter { !seen.contains($0) } } : []
+    return (found.withLock { $0 }, Set(unreadable))
   }
 }
 

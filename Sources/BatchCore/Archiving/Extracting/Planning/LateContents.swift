@@ -8,6 +8,8 @@ struct LateContents {
     case waiting(ArchiveEntry)
     /// The selected name that has the content.
     case found(PathBytes)
+    /// A name that is not selected has the content. The first selected name after it, if there is one.
+    case elsewhere(ArchiveEntry?)
   }
 
   /// By the first name in the archive, which links have as their target.
@@ -34,8 +36,13 @@ struct LateContents {
       }
       entry.linkTarget = waiting.path
       return [waiting, entry]
-    case _ where !isChosen: return []
-    case .waiting(let other):
+    case _ where !isChosen:
+      if state == nil, entry.size > 0 { files[first] = .elsewhere(nil) }
+      return []
+    case .elsewhere(nil) where entry.size == 0:
+      files[first] = .elsewhere(entry)
+      return []
+    case .waiting(let other), .elsewhere(let other?):
       entry.linkTarget = other.path
       return [entry]
     case .found(let other):
@@ -44,17 +51,26 @@ struct LateContents {
     case nil where entry.size == 0:
       files[first] = .waiting(entry)
       return []
-    case nil:
+    case nil, .elsewhere(nil):
       files[first] = .found(entry.path)
       (entry.kind, entry.linkTarget) = (.file, nil)
       return [entry]
     }
   }
 
-  /// Removes and returns the selected names whose content was not found: empty files, and links to names that were not selected.
+  /// Removes and returns the selected names whose content was not found: files, if no name has content, and links to names that
+  /// were not selected.
   mutating func takeAll() -> [ArchiveEntry] {
     defer { files = [:] }
-    let waiting = files.values.compactMap { if case .waiting(let entry) = $0 { entry } else { nil } }
+    let waiting: [ArchiveEntry] = files.values.compactMap { state in
+      switch state {
+      case .waiting(var entry):
+        (entry.kind, entry.linkTarget) = (.file, nil)
+        return entry
+      case .elsewhere(let entry): return entry
+      case .found: return nil
+      }
+    }
     return waiting.sorted { $0.path.bytes.lexicographicallyPrecedes($1.path.bytes) }
   }
 }

@@ -3,6 +3,7 @@ import BatchEngine
 /// The block that ends the tail of an uncompressed archive, and the last stream of a `.tar.xz`.
 struct TailBlock: Hashable {
   static let size = TarBlock.size
+  static let damagedRemark = "the archive is damaged after the index"
   /// How many of the eight letters of the mark must match: with fewer it is another block, with more it may be damaged.
   private static let fewestLetters = 5
 

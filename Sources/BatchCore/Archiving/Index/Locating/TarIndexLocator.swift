@@ -24,6 +24,6 @@ struct TarIndexLocator: IndexLocator {
     let isWhole = last == block.bytes && filler.allSatisfy { $0 == 0 }
     return IndexPlace(
       start: start, index: IndexExtent(of: file, [start..<indexEnd]),
-      remarks: isWhole ? [] : ["the archive is damaged after the index"])
+      remarks: isWhole ? [] : [TailBlock.damagedRemark])
   }
 }
