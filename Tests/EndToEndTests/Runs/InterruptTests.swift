@@ -68,10 +68,12 @@ import Testing
     return run.wait()
   }
 
-  /// The number of files that the run reported as done.
+  /// The number of files that the run says it has done. A signal at the end of a run ends the command, but the run may be
+  /// complete, and then its usual summary has the number.
   private func count(_ run: Outcome, _ moment: Moment) -> Int? {
     let pattern: Regex<(Substring, Substring)> =
-      moment.isJSON ? /"type":"summary".*"done":(\d+)/ : /interrupted: ([\d,]+) files?/
+      moment.isJSON
+      ? /"type":"summary".*"done":(\d+)/ : /(?:interrupted:|extracted|compressed|decompressed) ([\d,]+) files?/
     let text = moment.isJSON ? run.text : run.errorText
     return text.firstMatch(of: pattern).flatMap { Int($0.1.filter { $0 != "," }) }
   }
