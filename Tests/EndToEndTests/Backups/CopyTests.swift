@@ -30,7 +30,7 @@ import Testing
       """
       back_up; back_up; "$BP" copy set far 2>&1 | sed 's/ (.*//'; far; back_up; "$BP" copy -v set far 2>&1 | grep -c '^copy'
       "$BP" copy -v set far 2>&1 | grep -c '^copy'; check far; ls -a far | grep -c batchproc
-      f=$(ls far/*.tar.zst | head -1); printf x | dd of=$f bs=1 seek=50 conv=notrunc 2>/dev/null
+      f=$(ls far/*.tar.zst | head -1); printf damaged | dd of=$f bs=1 seek=50 conv=notrunc 2>/dev/null
       "$BP" copy -v set far 2>&1 | grep -c '^copy'; "$BP" copy -v --checksum set far 2>&1 | grep -c '^copy'; cmp $f set/${f#far/}; echo $?
       """)
     #expect(
@@ -49,6 +49,15 @@ import Testing
       run.text == "3\n 2 manifest 2 tar.zst \n0\n 1 manifest 1 tar.zst \nrestored\n",
       "\(run.text)\(run.errorText)")
     #expect(run.errorText.contains("is not copied"))
+  }
+
+  @Test("a set without a snapshot that can be copied ends copy with 1")
+  func nothingCopied() throws {
+    let run = try run(
+      """
+      back_up; truncate -s 100 set/*.zst; "$BP" copy -q set far 2>e; echo $?; grep -c 'is not copied' e; ls far | grep -c Z
+      """)
+    #expect(run.text == "1\n1\n0\n", "\(run.text)\(run.errorText)")
   }
 
   @Test("a snapshot that is damaged here is named, and the others are copied (3)")
@@ -174,7 +183,7 @@ import Testing
       test $(($(fetched))) -le 3000000 && echo few; grep -c 'copyto.*tar.zst' calls; size=$(cat base/far/*.tar.zst* | wc -c)
       for j in 1 2 7; do rm calls; "$BP" restore -q -j $j \(keys) --from off:far -C all$j; echo $?; diff -r src all$j$PWD/src && echo same
         test $(($(fetched))) -le $size && echo once; done; "$BP" restore -C x 2>&1 | head -1
-      cp -r base/far broken; printf x | dd of=$(ls broken/*.tar.zst*) bs=1 seek=15000000 conv=notrunc status=none
+      cp -r base/far broken; printf damaged | dd of=$(ls broken/*.tar.zst*) bs=1 seek=15000000 conv=notrunc status=none
       printf '[off]\ntype = alias\nremote = %s\n' "$PWD" >rclone.conf; "$BP" restore -q \(keys) --from off:broken -C bad; echo $?; ls bad$PWD/src
       truncate -s 10000000 base/far/*.tar.zst*; "$BP" restore -q \(keys) --from off:base/far -C short 2>/dev/null; echo $?; ls $TMPDIR | grep -c batchproc-rem
       """)
@@ -262,7 +271,7 @@ import Testing
       back_up; back_up; back_up
       "$BP" copy -q set far:; "$BP" copy --copy-keep-last 1 set far: >/dev/null 2>e; echo $?; grep -c AccessDenied e
       "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>e; echo $?; grep -c AccessDenied e; ls far/*.manifest | wc -l
-      f=$(ls far/*.manifest | head -1); printf x | dd of=$f bs=1 seek=40 conv=notrunc status=none
+      f=$(ls far/*.manifest | head -1); printf damaged | dd of=$f bs=1 seek=40 conv=notrunc status=none
       "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>&1; echo $?
       """)
     #expect(run.text == "3\n1\n0\n1\n3\n3\n", "\(run.text)\(run.errorText)")

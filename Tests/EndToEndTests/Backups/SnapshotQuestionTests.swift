@@ -155,7 +155,7 @@ import Testing
       """
       $BP backup -q --to set --full src; a=$(ls set/*.zst | head -n 1); cp $a keep
       show() { $BP verify --json set 2>/dev/null | sed -n '/"type":"summary"/{ s/.*"seen":\\([0-9]*\\),"done":\\([0-9]*\\),"failed":\\([0-9]*\\),.*/\\1 \\2 \\3/; p; }'; }
-      show; printf X | dd of=$a bs=1 seek=40 conv=notrunc status=none; show; cp keep $a; echo garbage >>$a; show
+      show; printf damaged | dd of=$a bs=1 seek=40 conv=notrunc status=none; show; cp keep $a; echo garbage >>$a; show
       """)
     let lines = run.text.split(separator: "\n").map { $0.split(separator: " ").compactMap { Int($0) } }
     #expect(lines.count == 3 && lines.allSatisfy { $0.count == 3 && $0[0] == $0[1] + $0[2] }, "\(run.text)")
@@ -167,7 +167,7 @@ import Testing
       """
       for i in $(seq 40); do head -c 300k /dev/urandom >src/docs/$i; done; $BP backup -q --to set --full src
       $BP verify set 2>&1 | grep -o 'verified [0-9]* members'; for n in 1 2 3; do $BP verify --share $n/3 set 2>&1 | grep -o 'verified [0-9]* members'; done
-      newest=$(ls -S set/*.zst | head -n 1); cp $newest keep; printf X | dd of=$newest bs=1 seek=2000 conv=notrunc status=none
+      newest=$(ls -S set/*.zst | head -n 1); cp $newest keep; printf damaged | dd of=$newest bs=1 seek=2000 conv=notrunc status=none
       $BP verify -q set >named 2>error; echo $?; grep -c DAMAGED named | sed 's/[1-9][0-9]*/some/'; for n in 1 2 3; do $BP verify -q --share $n/3 set >/dev/null 2>&1; echo $?; done | sort | uniq -c | awk '{print $1, $2}'
       cp keep $newest; rm $newest; $BP verify -q set 2>&1 | grep -c 'is missing, and snapshots need it'; $BP verify --share 0/3 set; echo $?; $BP verify --share today/3 -q set 2>/dev/null; echo $?
       """)

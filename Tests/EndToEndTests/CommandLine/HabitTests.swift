@@ -74,7 +74,7 @@ import Testing
   @Test("a damaged file ends --stdout with 3, and is named")
   func damagedToStdout() throws {
     let run = try t.shell(
-      "gzip -k w/a; printf x | dd of=w/a.gz bs=1 seek=3000 conv=notrunc status=none; $BP cat w/a.gz w/z.bz2 | tail -n 1"
+      "gzip -k w/a; printf damaged | dd of=w/a.gz bs=1 seek=3000 conv=notrunc status=none; $BP cat w/a.gz w/z.bz2 | tail -n 1"
     )
     #expect(run.text == "900\n" && run.errorText.contains("batchproc: w/a.gz: "), "\(run.errorText)")
     #expect(try t.batchproc("cat", "w/a.gz").status == 3)
@@ -316,7 +316,7 @@ import Testing
     try t.shell(
       """
       mkdir m; for i in $(seq 3000); do echo $i >m/$i; done; $BP archive -q -o x.tar.zst m
-      printf xx | dd of=x.tar.zst bs=1 seek=2000 conv=notrunc status=none
+      printf damaged | dd of=x.tar.zst bs=1 seek=2000 conv=notrunc status=none
       """)
     let run = try t.batchproc("extract", "-C", "o", "x.tar.zst")
     #expect(run.status == 5)
@@ -337,7 +337,7 @@ import Testing
     try t.shell(
       """
       mkdir m; for i in 1 2 3 4; do head -c 50000 /dev/urandom >m/$i; done; $BP archive -q -o x.tar m
-      printf xx | dd of=x.tar bs=1 seek=120000 conv=notrunc status=none
+      printf damaged | dd of=x.tar bs=1 seek=120000 conv=notrunc status=none
       """)
     let run = try t.batchproc("verify", "x.tar")
     #expect(run.status == 4)

@@ -26,7 +26,7 @@ struct JSONSchemaTests {
     "$BP" hash -q t >m; j check check m; j audit audit m .; echo two >t/a; j different check m; j moved audit m t
     j compress compress --on special=warn t; j again compress t; j test test t
     j decompress decompress --output-dir d t; j duplicates duplicates d t
-    cp t/b.gz bad.gz; printf x | dd of=bad.gz bs=1 seek=90 conv=notrunc status=none
+    cp t/b.gz bad.gz; printf damaged | dd of=bad.gz bs=1 seek=90 conv=notrunc status=none
     j damaged test bad.gz; j refused decompress bad.gz t/a; rm -f t/*.gz
     j archive archive --verify -o a.tar.zst t; j exists archive -o a.tar.zst t
     j list list a.tar.zst; j verify verify a.tar.zst; echo 3 >t/a; j against verify --against . a.tar.zst

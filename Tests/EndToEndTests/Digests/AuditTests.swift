@@ -177,7 +177,7 @@ import Testing
   @Test("--against-live distinguishes rot in the live files from changes", .enabled(if: Host.hasPython))
   func live() throws {
     let run = try t.shell(
-      "$BP backup -q --to set src; echo more >>src/a/f3; python3 rot.py src/a/f7; $BP drill -q --all set; echo $?; $BP drill -q --all --against-live set; echo $?"
+      "chmod 4755 src/a/f7; $BP backup -q --to set src; echo more >>src/a/f3; python3 rot.py src/a/f7; $BP drill -q --all set; echo $?; $BP drill -q --all --against-live set; echo $?"
     )
     #expect(
       run.text.hasPrefix("0\n") && run.text.hasSuffix("src/a/f7: ROT (content)\n4\n"),

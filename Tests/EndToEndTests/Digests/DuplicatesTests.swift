@@ -15,7 +15,7 @@ import Testing
       for i in $(seq 5); do head -c 60000 /dev/zero | tr '\\0' $i >src/b/z$i; done
       cp src/b/z2 src/b/c/copy; cp src/b/z2 "src/b/c/$(printf 'line\\nbreak')"; ln src/b/z2 src/b/hard
       # The files have the same beginning and end, and different bytes between them.
-      cp src/b/z3 src/b/c/near; printf x | dd of=src/b/c/near bs=1 seek=30000 conv=notrunc status=none
+      cp src/b/z3 src/b/c/near; printf damaged | dd of=src/b/c/near bs=1 seek=30000 conv=notrunc status=none
       : >src/empty1; : >src/empty2; ln -s a/f1 src/link; mkfifo src/pipe
       """)
     try #require(made.status == 0, "\(made.errorText)")

@@ -28,7 +28,7 @@ import Testing
       let run = try t.batchproc(options.map { .init($0) })
       #expect(run.status == 0, "\(run.text)\(run.errorText)")
     }
-    try t.shell("printf x | dd of=t/large bs=1 seek=5000000 conv=notrunc 2>/dev/null")
+    try t.shell("printf damaged | dd of=t/large bs=1 seek=5000000 conv=notrunc 2>/dev/null")
     let run = try t.batchproc("check", "--quiet", "m")
     #expect(run.status == 4)
     #expect(run.text == "t/large: FAILED\n")

@@ -99,7 +99,7 @@ struct ClusterTests {
       cp -r p q; rm q/shard-0001.result; try q 'shard 1 is missing'
       cp q/shard-0002.result q/shard-0003.result; try q 'result of shard 2, which is there twice'
       truncate -s -5 q/shard-0000.result; try q 'shard-0000.result: is cut'
-      printf x | dd of=q/shard-0004.result bs=1 seek=400 conv=notrunc status=none; try q 'cut, edited or damaged'
+      printf damaged | dd of=q/shard-0004.result bs=1 seek=400 conv=notrunc status=none; try q 'cut, edited or damaged'
       cp q/shard-0002.result q/shard-0017.result; try q 'result of no shard'
       sed -i 's/"filtered":[0-9]*/"filtered":77/' q/plan.json; try q 'the plan was edited'
       "$BP" plan -q --shards 5 --out r -- hash --stride 1 -o other t/a; cp q/shard-0001.result r/shard-0001.result

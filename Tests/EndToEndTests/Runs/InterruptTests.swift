@@ -73,7 +73,8 @@ import Testing
   private func count(_ run: Outcome, _ moment: Moment) -> Int? {
     let pattern: Regex<(Substring, Substring)> =
       moment.isJSON
-      ? /"type":"summary".*"done":(\d+)/ : /(?:interrupted:|extracted|compressed|decompressed) ([\d,]+) files?/
+      ? /"type":"summary".*"done":(\d+)/
+      : /(?:interrupted:|extracted|compressed|decompressed) ([\d,]+) files?/
     let text = moment.isJSON ? run.text : run.errorText
     return text.firstMatch(of: pattern).flatMap { Int($0.1.filter { $0 != "," }) }
   }

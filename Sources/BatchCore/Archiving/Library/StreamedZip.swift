@@ -5,21 +5,26 @@ import BatchEngine
 /// libarchive stops where the directory begins. A hash of name, method and CRC-32 of each member is summed up, in any order;
 /// the sum over the directory must be equal.
 struct StreamedZip {
-  /// The longest data descriptor, which may stand before a header.
-  private static let mostBefore = 24
+  /// The sizes of a data descriptor, which follows the content of a member and is left unread when that is skipped.
+  private static let descriptorSizes = [12, 16, 20, 24]
+  /// The size of the mark of a split archive, which precedes the first header.
+  private static let markSize = 4
 
   private var count = 0
   private var sum: UInt64 = 0
+  /// Whether a data descriptor follows the content of the last member.
+  private var hasDescriptor = false
 
   /// Adds the last member.
   ///
   /// - Throws: `malformed` when bytes before it were skipped.
   mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) {
     count += 1
-    let number = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
-      try Self.number(of: headers)
+    let header = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
+      try Self.header(in: headers)
     }
-    sum &+= number ?? 0
+    sum &+= header?.number ?? 0
+    hasDescriptor = header?.hasDescriptor ?? false
   }
 
   /// Reads the directory to the end of the stream.
@@ -33,6 +38,7 @@ struct StreamedZip {
     var entries = 0
     var entrySum: UInt64 = 0
     var links = 0
+    if hasDescriptor { try rest.passDescriptor(Self.descriptorSizes, name) }
     while try rest.begins(with: ZipEntry.signature) {
       let place = rest.position
       let entry = try ZipEntry(try rest.take(ZipEntry.fixedSize, name), at: place, path: name)
@@ -51,14 +57,16 @@ struct StreamedZip {
     return (links, try rest.passZipEnd(entries, name))
   }
 
-  private static func number(of headers: UnsafeRawBufferPointer) throws(BatchError) -> UInt64 {
-    // The data descriptor of the previous member, or the mark of a split archive, has one of these sizes.
-    for start in [0, 4, 12, 16, 20, mostBefore] where start + ZipLocalHeader.fixedSize <= headers.count {
+  private static func header(
+    in headers: UnsafeRawBufferPointer
+  ) throws(BatchError) -> (number: UInt64, hasDescriptor: Bool) {
+    for start in [0, markSize] + descriptorSizes where start + ZipLocalHeader.fixedSize <= headers.count {
       let fixed = Array(headers[start..<(start + ZipLocalHeader.fixedSize)])
       guard let header = ZipLocalHeader(fixed[...]) else { continue }
       let nameStart = start + ZipLocalHeader.fixedSize
       guard nameStart + header.nameSize <= headers.count else { break }
-      return header.fields.number(named: Array(headers[nameStart..<(nameStart + header.nameSize)])[...])
+      let name = Array(headers[nameStart..<(nameStart + header.nameSize)])
+      return (header.fields.number(named: name[...]), header.fields.isSizedAtEnd)
     }
     throw BatchError(.malformed, "damaged: no valid header where a member begins")
   }
@@ -78,8 +86,21 @@ private struct RestOfStream {
   }
 
   mutating func begins(with signature: UInt32) throws(BatchError) -> Bool {
-    guard try fill(4) else { return false }
-    return bytes[start..<(start + 4)].little(at: 0) == signature
+    try has(signature, after: 0)
+  }
+
+  /// Passes a data descriptor of one of these sizes if the directory follows it.
+  mutating func passDescriptor(_ sizes: [Int], _ name: PathBytes) throws(BatchError) {
+    guard try !begins(with: ZipEntry.signature) else { return }
+    for size in sizes where try has(ZipEntry.signature, after: size) {
+      _ = try take(size, name)
+      return
+    }
+  }
+
+  private mutating func has(_ signature: UInt32, after count: Int) throws(BatchError) -> Bool {
+    guard try fill(count + 4) else { return false }
+    return bytes[(start + count)..<(start + count + 4)].little(at: 0) == signature
   }
 
   mutating func take(_ count: Int, _ name: PathBytes) throws(BatchError) -> ArraySlice<UInt8> {

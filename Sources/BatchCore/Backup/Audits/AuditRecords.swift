@@ -46,13 +46,14 @@ package struct AuditRecords {
     hasAllKinds = tree.hasAllKinds
   }
 
-  /// The records of files that a drill has restored. It restores neither owners nor setuid and setgid bits, which not every
-  /// user may set.
-  init(drilled entries: [SnapshotEntry]) {
+  /// - Parameter areRestored: whether the files to compare were restored by a drill. It restores neither owners nor setuid and
+  ///   setgid bits, which not every user may set.
+  init(_ entries: [SnapshotEntry], areRestored: Bool) {
     origin = .records([])
     hasAllKinds = true
     let records = entries.map { entry in
       var record = record(of: entry)
+      guard areRestored else { return record }
       record.mode = entry.mode & 0o1777
       (record.owner, record.group) = (nil, nil)
       return record

@@ -43,8 +43,10 @@ package struct AuditSource: BatchSource {
   }
 
   /// Compares only these rows of a snapshot; other paths in the folder are ignored.
-  init(_ entries: [SnapshotEntry], live: LiveTree) {
-    records = AuditRecords(drilled: entries)
+  ///
+  /// - Parameter isRestored: whether the folder contains what a drill restored, and not the files that were backed up.
+  init(_ entries: [SnapshotEntry], live: LiveTree, isRestored: Bool) {
+    records = AuditRecords(entries, areRestored: isRestored)
     target = .live(live)
     plan = AuditPlan()
     findsNew = false

@@ -107,8 +107,9 @@ package final class Drill {
     }
   }
 
-  package func audit(of portion: Portion, live: LiveTree) -> sending AuditSource {
-    AuditSource(portion.entries, live: live)
+  /// - Parameter isRestored: whether the folder contains the restored files, and not those that were backed up.
+  package func audit(of portion: Portion, live: LiveTree, isRestored: Bool) -> sending AuditSource {
+    AuditSource(portion.entries, live: live, isRestored: isRestored)
   }
 
   /// Remembers that a portion was drilled.

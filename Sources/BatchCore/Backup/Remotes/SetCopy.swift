@@ -11,6 +11,16 @@ package struct SetCopy {
     package var equal = 0
     /// How many errors of snapshots and archives were reported.
     package var problems = 0
+
+    package var status: Status { problems == 0 ? .whole : files + equal > 0 ? .partial : .nothing }
+  }
+
+  package enum Status: Sendable {
+    case whole
+    /// Some snapshots were not copied.
+    case partial
+    /// Snapshots exist, and none of their files could be copied.
+    case nothing
   }
 
   private let set: BackupSet

@@ -236,9 +236,9 @@ struct BackupCommand: Command {
   private func copy(_ set: BackupSet) -> Bool {
     guard let copying else { return true }
     do throws(BatchError) {
-      let (text, isIncomplete) = try copying.copy(set, session)
+      let (text, status) = try copying.copy(set, session)
       if !common.quiet, !common.json { session.diagnostics.print(text) }
-      return !isIncomplete
+      return status == .whole
     } catch {
       // What stopped the run is reported by its ending.
       if !session.cancellation.isCancelled { session.fail(error) }

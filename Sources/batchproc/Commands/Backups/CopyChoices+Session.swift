@@ -4,8 +4,9 @@ import BatchEngine
 extension CopyChoices {
   /// Copies a set, and then removes copies that no rule keeps.
   ///
-  /// - Returns: the line of the summary, and whether it is incomplete; each problem was reported.
-  func copy(_ set: BackupSet, _ session: Session) throws(BatchError) -> (text: String, isIncomplete: Bool) {
+  /// - Returns: the line of the summary, and whether everything was copied; each problem was reported.
+  func copy(_ set: BackupSet, _ session: Session) throws(BatchError) -> (text: String, status: SetCopy.Status)
+  {
     let common = session.common
     let remote = Remotes.remote(
       remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
@@ -15,9 +16,9 @@ extension CopyChoices {
     let outcome = try copy.copy { (file) throws(BatchError) in
       if common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
     }
-    var isIncomplete = outcome.problems > 0
+    var status = outcome.status
     var removed = 0
-    if !retention.isEmpty, !isIncomplete {
+    if !retention.isEmpty, status == .whole {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
@@ -26,7 +27,7 @@ extension CopyChoices {
         try session.cancellation.check()
         let isAllowed = isAppendOnly && error.code == .unwritable
         session.fail(error, severity: isAllowed ? .warning : .failure)
-        isIncomplete = !isAllowed
+        if !isAllowed { status = .partial }
       }
     }
     let text =
@@ -34,6 +35,6 @@ extension CopyChoices {
       + "\(ByteCount.text(Int64(clamping: outcome.bytes)))) to \(TerminalText.string(self.remote.bytes))"
       + (outcome.equal > 0 ? ", \(ByteCount.files(outcome.equal)) there already" : "")
       + (removed > 0 ? ", \(ByteCount.grouped(removed)) old copies removed" : "")
-    return (text, isIncomplete)
+    return (text, status)
   }
 }

@@ -20,13 +20,17 @@ struct CopyCommand: Command {
     let set = try choices.set(session)
     let lock = try set.lockForReading(choices.patience, in: session.context)
     defer { withExtendedLifetime(lock) {} }
-    let (text, isIncomplete) = try copying.copy(set, session)
+    let (text, status) = try copying.copy(set, session)
     try session.output.finish()
     if let events = session.reporter as? JSONReporter {
       try events.writeSummary { $0.add("message", text) }
     } else if !common.quiet {
       session.diagnostics.print(text)
     }
-    return .exit(isIncomplete ? .someFailed : .success)
+    switch status {
+    case .whole: return .exit(.success)
+    case .partial: return .exit(.someFailed)
+    case .nothing: return .exit(.fatal)
+    }
   }
 }

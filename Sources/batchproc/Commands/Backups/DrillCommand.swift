@@ -177,7 +177,8 @@ struct DrillCommand: Command {
       found.withLock { $0.formUnion(different.map(\.path)) }
       try rows.write(isLive ? different : findings)
     }
-    let outcome = BatchRunner(context).run(job, over: drill.audit(of: portion, live: live))
+    let outcome = BatchRunner(context).run(
+      job, over: drill.audit(of: portion, live: live, isRestored: !isLive))
     if let stopped = outcome.summary.stopped { throw stopped }
     // There is no finding about a file that cannot be read.
     let unreadable =
