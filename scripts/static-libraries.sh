@@ -8,13 +8,13 @@ set -eu
 folder=$1
 # The dependencies of libarchive (nettle, bz2) are named, since a static library does not contain its
 # dependencies.
-libraries="archive nettle bz2 z zstd lzma lz4 deflate crypto sqlite3 xxhash blake3"
+libraries="archive nettle bz2 z zstd lzma lz4 deflate crypto sqlite3 xxhash blake3 stdc++"
 
 rm -rf "$folder"
 mkdir -p "$folder"
 for library in $libraries; do
   found=
-  for place in /usr/lib/"$(uname -m)"-linux-gnu /usr/lib64 /usr/lib /usr/local/lib; do
+  for place in /usr/lib/gcc/"$(uname -m)"-linux-gnu/* /usr/lib/"$(uname -m)"-linux-gnu /usr/lib64 /usr/lib /usr/local/lib; do
     [ -e "$place/lib$library.a" ] || continue
     found=$place/lib$library.a
     break
