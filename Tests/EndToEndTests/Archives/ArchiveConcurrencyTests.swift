@@ -60,12 +60,14 @@ struct ArchiveConcurrencyTests {
   private func makeArchive(_ format: String, hasIndex: Bool) throws {
     let made = try t.shell(
       """
+      python3 -c 'import os
+      for d in range(1, 7):
+          os.makedirs(f"t/{d}/deep"); os.makedirs(f"t/{d}/empty")
+          for n in range(1, 31): open(f"t/{d}/{n}", "wb").write(os.urandom(n * d * 50))'
       for d in 1 2 3 4 5 6; do
-        mkdir -p t/$d/deep t/$d/empty
-        for n in $(seq 30); do head -c $((n * d * 50)) /dev/urandom >t/$d/$n; done
         echo deep >t/$d/deep/file; : >t/$d/none; ln -s 1 t/$d/symbolic; ln t/$d/1 t/$d/hard
       done
-      head -c 2500000 /dev/urandom >t/4/large; mkfifo t/5/fifo; find t -depth -exec touch -hd @1000000000 {} +
+      head -c 2500000 /dev/urandom >t/4/large; mkfifo t/5/fifo; find t -depth -print0 | xargs -0 touch -hd @1000000000
       if \(hasIndex); then $BP archive -q --no-fsync --stride 20 -o a.\(format) t; else tar caf a.\(format) t; fi
       """)
     try #require(made.status == 0, "\(made.errorText)")

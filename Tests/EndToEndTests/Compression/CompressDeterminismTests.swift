@@ -12,7 +12,7 @@ import Testing
     try t.shell(
       """
       mkdir -p src/d; seq 350000 >src/d/big; head -c 1000000 /dev/urandom >src/noise; : >src/empty
-      for i in $(seq 60); do seq $i $((i * 20)) >src/d/$i; seq $i >src/$i; done
+      awk 'BEGIN { for (i = 1; i <= 60; i++) { for (k = i; k <= i * 20; k++) print k >("src/d/" i); for (k = 1; k <= i; k++) print k >("src/" i) } }' 
       truncate -s 1M src/zeros; find src -exec touch -d @1000000000.5 {} +
       """)
   }

@@ -40,7 +40,7 @@ import Testing
   func lostBlocks(format: String, zeros: Int) throws {
     let hasIndex = format.hasPrefix("tar")
     try write(format, zeros: zeros, stock: false, size: "90K")
-    for jobs in [1, 2, 7, 32] {
+    for jobs in zeros == 512 ? [1, 2, 7, 32] : [2] {
       #expect(try codes("x.\(format)", jobs: jobs) == "\(hasIndex ? 5 : 1) 1 4 5 5 5 ")
     }
     if hasIndex {
@@ -95,7 +95,7 @@ import Testing
   @Test(
     "alone are damage under a name with another format's suffix",
     arguments: ["z.tar.gz", "z.tgz", "z.tar.zst", "z.tar.xz", "z.gz", "z.tar.Z", "z.zip", "z.7z", "z.cpio"],
-    [1048, 10240, 3_000_000])
+    [1048, 3_000_000])
   func claimed(name: String, size: Int) throws {
     try t.shell("truncate -s \(size) \(name)")
     #expect(try codes(name).dropLast(2) == "1 1 4 5 5 ")
