@@ -20,7 +20,7 @@ package final class ExtractCollector: BatchCollector {
   private var emptyFiles: Set<Int> = []
   /// Hashes of the places that a dry run would have created.
   private var rehearsed: Set<Int> = []
-  /// The file whose pieces are being received.
+  /// The file whose pieces are being received; nil if an existing file is kept.
   private var growing: GrowingFile?
   private var growingOrder: ExtractionOrder?
   private var byteCount = 0
@@ -247,12 +247,8 @@ package final class ExtractCollector: BatchCollector {
 
   private func begin(_ order: ExtractionOrder) throws(BatchError) {
     do throws(BatchError) {
-      if let file = try lane.begin(order) {
-        growing = consume file
-        growingOrder = order
-      } else {
-        try settle(order, .kept)
-      }
+      if let file = try lane.begin(order) { growing = consume file }
+      growingOrder = order
     } catch {
       try settle(order, .failed(error.at(order.entry.path)))
     }
@@ -269,12 +265,16 @@ package final class ExtractCollector: BatchCollector {
   }
 
   private func end(_ error: BatchError?) throws(BatchError) {
-    guard var order = growingOrder, let file = growing.take() else {
-      // The file was kept or refused, but the archive is damaged or unreadable here all the same.
+    defer { drop() }
+    guard var order = growingOrder else {
+      // The member was refused, but the archive is damaged or unreadable here all the same.
       if let error { try fail(error) }
       return
     }
-    defer { drop() }
+    guard let file = growing.take() else {
+      // An existing file is kept.
+      return try settle(order, error.map { .failed($0.at(order.entry.path)) } ?? .kept)
+    }
     if !order.entry.hasSize { (order.entry.size, order.entry.hasSize) = (file.end, true) }
     do throws(BatchError) {
       if let error { throw error }
