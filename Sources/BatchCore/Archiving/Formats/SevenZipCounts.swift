@@ -1,10 +1,11 @@
 /// The numbers of packed streams, folders, contents and files that a 7z header claims (7zFormat.txt of the LZMA SDK).
 ///
-/// libarchive allocates a table with that many rows before it reads the first one. Each row takes at least one byte of the
-/// header, so a header that claims more rows than it has bytes is refused before libarchive reads it.
+/// libarchive allocates a table with that many rows before it reads the first one, and a property before it reads its bytes.
+/// Each row takes at least one byte of the header, so a header that claims more than it has bytes for is refused before
+/// libarchive reads it.
 struct SevenZipCounts {
   private enum Failure: Error {
-    /// More rows than bytes.
+    /// More rows, or a longer property, than there are bytes.
     case excessive
     /// An error that libarchive reports, or a form that it cannot read either.
     case unknown
@@ -49,7 +50,10 @@ struct SevenZipCounts {
       }
       if take(Self.additionalStreams) { try readStreams() }
       if take(Self.mainStreams) { try readStreams() }
-      if take(Self.files) { _ = try count() }
+      if take(Self.files) {
+        _ = try count()
+        while try byte() != Self.end { try skip(number()) }
+      }
     default: throw .unknown
     }
   }
@@ -166,7 +170,7 @@ struct SevenZipCounts {
   }
 
   private mutating func skip(_ count: UInt64) throws(Failure) {
-    guard count <= UInt64(rest.count) else { throw .unknown }
+    guard count <= UInt64(rest.count) else { throw .excessive }
     rest = rest.dropFirst(Int(count))
   }
 }

@@ -12,31 +12,40 @@ struct SevenZipHeader {
   private static let largest: UInt64 = 64 << 20
 
   /// The error for a header that would make libarchive allocate without limit.
-  static let excessive = BatchError(.malformed, "damaged: its header claims more than it has bytes for")
+  private static let excessive = BatchError(
+    .malformed, "damaged: its header claims more than it has bytes for")
+  private static let wrongStart = BatchError(.malformed, "damaged: the check of its start header is wrong")
+  private static let missing = BatchError(.malformed, "truncated: its header is missing")
+  private static let notFound = BatchError(
+    .malformed, "damaged: the check of its start header is wrong, and no header is where it says")
+  /// The errors after which libarchive must not read the archive.
+  static let fatal = [excessive, missing, notFound]
 
   /// What follows the archive in the file.
   let trailingByteCount: UInt64
 
   /// - Returns: nil for a file that begins differently, such as a self-extracting archive.
-  /// - Throws: `malformed` when a checksum is wrong or the archive is truncated; ``excessive``.
+  /// - Throws: `malformed` when a checksum is wrong; one of ``fatal``.
   init?(_ file: ArchiveFile) throws(BatchError) {
     guard let size = file.size, size >= UInt64(Self.startSize) else { return nil }
     let start = try file.bytes(at: 0, count: Self.startSize)[...]
     guard start.starts(with: Self.signature) else { return nil }
     let offset: UInt64 = start.little(at: 12)
     let length: UInt64 = start.little(at: 20)
-    guard start[6] == 0, Self.check(of: start[12...]) == start.little(at: 8) else {
-      throw BatchError(.malformed, "damaged: the check of its start header is wrong", path: file.path)
-    }
+    let isStartRight = start[6] == 0 && Self.check(of: start[12...]) == start.little(at: 8)
     let room = size - UInt64(Self.startSize)
     guard length <= room, offset <= room - length else {
-      throw BatchError(.malformed, "truncated: its header is missing", path: file.path)
+      throw isStartRight ? Self.missing : Self.notFound
     }
     trailingByteCount = room - length - offset
-    guard length > 0, length <= Self.largest else { return }
+    guard length > 0, length <= Self.largest else {
+      guard isStartRight else { throw Self.wrongStart }
+      return
+    }
     let header = try file.bytes(at: UInt64(Self.startSize) + offset, count: Int(length))[...]
-    // Checked before the header's checksum, which libarchive does not compare either.
+    // Checked before the checksums, which libarchive does not compare: it reads a damaged header.
     guard SevenZipCounts.areHeld(by: header) else { throw Self.excessive }
+    guard isStartRight else { throw Self.wrongStart }
     guard Self.check(of: header) == start.little(at: 28) else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
     }

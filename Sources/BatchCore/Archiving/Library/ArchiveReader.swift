@@ -121,7 +121,7 @@ final class ArchiveReader: MemberReader {
     do throws(BatchError) {
       sevenZip.header = try SevenZipHeader(file)
     } catch {
-      guard error.code == .malformed, error != SevenZipHeader.excessive else { throw error.at(name) }
+      guard error.code == .malformed, !SevenZipHeader.fatal.contains(error) else { throw error.at(name) }
       sevenZip.damage = error
     }
   }
