@@ -8,7 +8,7 @@ import Testing
 /// Names of hard-linked files, and the folders that hold them, change from day to day. Each snapshot restores
 /// exactly the tree of its day, by this program and by stock tools.
 @Suite(.timeLimit(.minutes(10))) struct BackupLinkDaysTests {
-  private static let daysOfTour = Campaign.isFull ? 20 : 12
+  private static let daysOfTour = Campaign.isFull ? 20 : 9
   private let t: TreeFixture
 
   init() throws { t = try TreeFixture() }

@@ -140,11 +140,9 @@ struct ArchiveContradictionTests {
     open('x.' + format, 'wb').write(out + tail)
     """#
 
-  /// Each case in `tar.zst` and in one of the other formats in turn; in a campaign, each case in all formats.
+  /// Each case in one of the formats in turn; in a campaign, each case in all formats.
   private static let pairs = cases.keys.sorted().enumerated().flatMap { number, name in
-    let others = formats.filter { $0 != "tar.zst" }
-    let chosen = Campaign.isFull ? formats : ["tar.zst", others[number % others.count]]
-    return chosen.map { ($0, name) }
+    (Campaign.isFull ? formats : [formats[number % formats.count]]).map { ($0, name) }
   }
 
   private func forge(_ format: String, _ what: String) throws {
