@@ -87,7 +87,7 @@ struct BlockJoinerTests {
     ])
   func size(format: CompressionFormat, level: Int) throws {
     let block = try BlockPlan(format, level: level, fileSize: nil).blockSize
-    let bytes = SampleContent.mixed.bytes(2 * block + block / 2)
+    let bytes = SampleContent.mixed.bytes(block + block / 2)
     let stock = try Outcome(shell: "\(format.toolName) -c -\(level)", input: bytes)
     let output = try format.compressedInBlocks(bytes, level: level)
     #expect(output.count <= stock.output.count * 101 / 100)

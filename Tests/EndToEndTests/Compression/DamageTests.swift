@@ -84,7 +84,7 @@ import Testing
   func large(format: StockFormat) throws {
     let run = try t.shell(
       """
-      { head -c 5M /dev/urandom; seq 1000000; head -c 5M /dev/urandom; } >plain
+      { head -c 3M /dev/urandom; seq 700000; head -c 3M /dev/urandom; } >plain
       $BP compress -q -l 1 --compress-all --format \(format) --suffix '' plain 2>/dev/null
       $BP compress -q -l 1 --compress-all --format \(format) plain; size=$(stat -c %s plain.\(format))
       for at in 100 $((size / 3)) $((size / 2)) $((size - 100000)); do

@@ -10,10 +10,13 @@ import Testing
   init() throws { t = try TreeFixture() }
 
   /// Makes an archive `x.FORMAT` whose first bytes are zeros.
-  private func write(_ format: String, zeros: Int, stock: Bool, size: String) throws {
+  private func write(
+    _ format: String, zeros: Int, stock: Bool, size: String, options: String = ""
+  ) throws {
     let make =
       stock
-      ? "tar --zstd -cf x.tar.zst t; tar czf x.tar.gz t; tar cf x.tar t" : "$BP archive -q -o x.\(format) t"
+      ? "tar --zstd -cf x.tar.zst t; tar czf x.tar.gz t; tar cf x.tar t"
+      : "$BP archive -q \(options) -o x.\(format) t"
     let made = try t.shell(
       """
       mkdir t; for i in $(seq 9); do head -c \(size) /dev/urandom >t/f$i; done; echo text >t/text; \(make)
@@ -76,14 +79,14 @@ import Testing
     "in the first block of an archive with an index do not affect its list and the other members",
     arguments: ["tar", "tar.gz", "tar.zst", "tar.xz", "tar.lz4", "tar.bz2"])
   func indexed(format: String) throws {
-    try write(format, zeros: 512, stock: false, size: "900K")
+    try write(format, zeros: 512, stock: false, size: "90K", options: "--stride 5")
     let run = try t.shell(
       """
       for j in 1 2 7 32; do mkdir o; $BP list -q -j $j x.\(format) | wc -l
       $BP extract -q --keep-going -j $j -C o x.\(format) 2>e$j; echo $?; ls o/t | wc -l; rm -rf o; done
       cmp e1 e7 && cmp e1 e32; head -n 1 e1
       """)
-    let kept = format == "tar" ? 10 : format == "tar.xz" ? 0 : 5
+    let kept = format == "tar" ? 10 : 6
     let lines = run.text.split(separator: "\n")
     #expect(lines.count == 13 && lines.last?.contains("damaged") == true, "\(run.text)\(run.errorText)")
     #expect(
