@@ -39,7 +39,7 @@ struct EncryptedSetTests {
       "$BP" snapshots set | grep -c encrypted; "$BP" drill -q --all -i key set; echo $?; "$BP" drill -q set 2>/dev/null; echo $?
       "$BP" audit -q -i key $(ls set/*.manifest.age | tail -1) /; echo $?
       for f in set/*.age; do "$BP" verify -q $f; echo $?; done
-      grep -rlE 'secretname|2000' set "$XDG_STATE_HOME"/batchproc/sets; ls -a set | grep drill
+      grep -rlE 'secretname|[^0-9a-f]2000[^0-9a-f]' set "$XDG_STATE_HOME"/batchproc/sets; ls -a set | grep drill
       find "$XDG_STATE_HOME" -name '*.manifest' -perm 600 | wc -l
       """)
     #expect(
