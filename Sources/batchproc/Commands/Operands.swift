@@ -25,9 +25,18 @@ final class Operands: Sendable {
 
   /// The paths of the command line, then those of the lists.
   var uncounted: AnyIterator<PathBytes> {
-    AnyIterator(
-      (given.map { AnyIterator(CollectionOfOne($0).makeIterator()) } + lists.map { $0.makeIterator() })
-        .lazy.joined().makeIterator())
+    // Written out, since the types of lazy sequences are made at run time, which takes longer than most lists.
+    var paths = given.makeIterator()
+    var following = lists.makeIterator()
+    var list: AnyIterator<PathBytes>?
+    return AnyIterator {
+      if let path = paths.next() { return path }
+      repeat {
+        if let path = list?.next() { return path }
+        list = following.next()?.makeIterator()
+      } while list != nil
+      return nil
+    }
   }
 
   /// Counts what a walk of the paths will find, beside the run; nil if they can be read only once.
