@@ -8,6 +8,6 @@ package enum Campaign {
   /// How many cases to run: all in a campaign, else a tenth.
   package static func cases(_ count: Int) -> Int { isFull ? count : max(1, count / 10) }
 
-  /// The same for cases that run several programs each: all in a campaign, else a fortieth.
-  package static func costlyCases(_ count: Int) -> Int { isFull ? count : max(1, count / 40) }
+  /// The same for cases that run several programs each: all in a campaign, else a thirtieth.
+  package static func costlyCases(_ count: Int) -> Int { isFull ? count : max(1, count / 30) }
 }

@@ -25,7 +25,8 @@ final class Operands: Sendable {
 
   /// The paths of the command line, then those of the lists.
   var uncounted: AnyIterator<PathBytes> {
-    // Written out, since the types of lazy sequences are made at run time, which takes longer than most lists.
+    // A chain of lazy sequences would be shorter, but the runtime creates its types first, which takes longer than
+    // reading a short list.
     var paths = given.makeIterator()
     var following = lists.makeIterator()
     var list: AnyIterator<PathBytes>?

@@ -14,11 +14,10 @@ enum FetchedDigests {
   static func method(named name: String, of algorithm: DigestAlgorithm) throws(BatchError) -> OpaquePointer {
     let address = addresses.withLock { known -> UInt in
       if let address = known[algorithm] { return address }
-      // The names of the tables of OpenSSL 1 are not used here; the first fetch would otherwise add all of them, which
-      // takes longer than the fetch. The configuration of the system is loaded and decides what is available.
-      OPENSSL_init_crypto(
-        UInt64(OPENSSL_INIT_NO_ADD_ALL_CIPHERS) | UInt64(OPENSSL_INIT_NO_ADD_ALL_DIGESTS), nil)
-      guard let fetched = EVP_MD_fetch(nil, name, nil) else { return 0 }
+      // Without these flags the first fetch fills a table with all names of OpenSSL 1, which takes longer than the fetch
+      // itself. The table is not used here. The configuration of the system still decides which algorithms are available.
+      let flags = UInt64(OPENSSL_INIT_NO_ADD_ALL_CIPHERS) | UInt64(OPENSSL_INIT_NO_ADD_ALL_DIGESTS)
+      guard OPENSSL_init_crypto(flags, nil) == 1, let fetched = EVP_MD_fetch(nil, name, nil) else { return 0 }
       let address = UInt(bitPattern: fetched)
       known[algorithm] = address
       return address
