@@ -13,11 +13,16 @@ package enum ThreadLimit {
   package static func available(upTo count: Int) -> Int {
     let gate = DispatchSemaphore(value: 0)
     var threads: [pthread_t] = []
-    let body = AddressSpace.isLimited ? allocatingBody : waitingBody
     while threads.count < count {
       var thread = pthread_t()
       let argument = Unmanaged.passRetained(gate)
-      let failed = pthread_create(&thread, nil, body, argument.toOpaque())
+      let failed = pthread_create(
+        &thread, nil,
+        { argument in
+          guard let argument else { return nil }
+          Unmanaged<DispatchSemaphore>.fromOpaque(argument).takeRetainedValue().wait()
+          return nil
+        }, argument.toOpaque())
       guard failed == 0 else {
         argument.release()
         break
@@ -27,21 +32,5 @@ package enum ThreadLimit {
     for _ in threads { gate.signal() }
     for thread in threads { pthread_join(thread, nil) }
     return threads.count
-  }
-
-  private typealias Body = @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
-
-  private static let waitingBody: Body = { argument in
-    guard let argument else { return nil }
-    Unmanaged<DispatchSemaphore>.fromOpaque(argument).takeRetainedValue().wait()
-    return nil
-  }
-
-  /// The first allocation of a thread takes address space in addition to its stack. It takes time too, so it is made only where
-  /// it could fail.
-  private static let allocatingBody: Body = { argument in
-    let memory = malloc(1 << 10)
-    defer { free(memory) }
-    return waitingBody(argument)
   }
 }
