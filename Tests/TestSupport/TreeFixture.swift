@@ -152,12 +152,7 @@ package final class TreeFixture: Sendable {
   }
 
   /// The content of a file that is made with a size.
-  package static func content(_ size: Int) -> [UInt8] {
-    var bytes = [UInt8]()
-    bytes.reserveCapacity(size)
-    while bytes.count < size { bytes += pattern.prefix(size - bytes.count) }
-    return bytes
-  }
+  package static func content(_ size: Int) -> [UInt8] { [UInt8](repeating: pattern, length: size) }
 
   /// The length is a prime, so that no two buffers of a round size are equal.
   private static let pattern: [UInt8] = {

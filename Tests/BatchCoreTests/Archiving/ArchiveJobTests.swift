@@ -25,6 +25,11 @@ import Testing
     let problems: [String]
     let done: Int
     let failed: Int
+
+    static func == (one: Self, other: Self) -> Bool {
+      one.bytes.equals(other.bytes) && one.members == other.members && one.problems == other.problems
+        && one.done == other.done && one.failed == other.failed
+    }
   }
 
   private func archive(

@@ -5,7 +5,7 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct ArchiveTailTests {
-  private let index = (0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 9) }
+  private let index = TreeFixture.content(150_000)
   private let frames = [
     MemberIndex.Frame(compressed: 0..<1000, plain: 0..<5120, check: 1),
     MemberIndex.Frame(compressed: 1000..<1020, plain: 5120..<6144, check: 2),
@@ -29,7 +29,7 @@ import Testing
     let size = Int(number(bytes, at: 4, count: 4))
     #expect(size == index.count + 6)
     #expect(Array(bytes[8..<14]) == Array("BPIX".utf8) + [4, 0])
-    #expect(Array(bytes[14..<(8 + size)]) == index)
+    #expect(Array(bytes[14..<(8 + size)]).equals(index))
     let table = 8 + size
     #expect(number(bytes, at: table, count: 4) == 0x184D_2A5E)
     #expect(number(bytes, at: table + 4, count: 4) == 3 * 8 + 9)
@@ -74,7 +74,7 @@ import Testing
       }
     let found = try #require(place?.index)
     #expect(found.count == UInt64(whole.count) && place?.start == 40)
-    #expect(try found.bytes(0..<found.count) == whole)
+    #expect(try found.bytes(0..<found.count).equals(whole))
   }
 
   @Test func ofLZ4EndsInALocator() throws {

@@ -6,14 +6,10 @@ import Testing
 
 /// Digests of the members of a frame, computed before they are needed.
 @Suite struct DigestsAheadTests {
-  private let frame: [UInt8]
+  private let frame = SampleContent.noise.bytes(1_000_000)
   private let ahead: DigestsAhead
 
-  init() throws {
-    var numbers = SeededNumbers(seed: 3)
-    frame = (0..<1_000_000).map { _ in UInt8.random(in: 0...255, using: &numbers) }
-    ahead = try DigestsAhead()
-  }
+  init() throws { ahead = try DigestsAhead() }
 
   /// The digests of these contents of the frame; nil for each that was not computed.
   private func ask(_ contents: [Range<Int>], knowing expected: [Range<Int>]) throws -> [Digest?] {

@@ -10,6 +10,10 @@ import Testing
   private struct Result: Equatable {
     var content: [UInt8] = []
     var damage: CompressionDamage?
+
+    static func == (one: Self, other: Self) -> Bool {
+      one.damage == other.damage && one.content.equals(other.content)
+    }
   }
 
   private let decoder: StreamDecoder

@@ -6,8 +6,7 @@ import Testing
 
 @Suite struct RandomnessCheckTests {
   private func random(_ count: Int, seed: UInt64 = 7) -> [UInt8] {
-    var numbers = SeededNumbers(seed: seed)
-    return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &numbers) }
+    SampleContent.noise.bytes(count, seed: seed)
   }
 
   private func isNoise(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { RandomnessCheck.fills($0) } }

@@ -47,7 +47,7 @@ import Testing
     (102400, "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085"),
   ]
 
-  private static func message(_ length: Int) -> [UInt8] { (0..<length).map { UInt8($0 % 251) } }
+  private static func message(_ length: Int) -> [UInt8] { [UInt8](repeating: Array(0...250), length: length) }
 
   @Test(arguments: vectors) func computesTheOfficialVectors(length: Int, digest: String) throws {
     let message = Self.message(length)
@@ -87,12 +87,7 @@ import Testing
   func hashesLargeFiles(concurrency: Int) throws {
     let t = try TreeFixture()
     let sizes = [8 << 20, (8 << 20) + 1, (64 << 20) - 1, (64 << 20) + (128 << 10)]
-    let all = [UInt8](unsafeUninitializedCapacity: (64 << 20) + (128 << 10)) { buffer, count in
-      for index in buffer.indices {
-        buffer[index] = UInt8(truncatingIfNeeded: (index &* 2_654_435_761) >> 13)
-      }
-      count = buffer.count
-    }
+    let all = TreeFixture.content((64 << 20) + (128 << 10))
     for size in sizes { try t.file(PathBytes("f\(size)"), Array(all[..<size])) }
     var options = BatchOptions()
     options.concurrency = concurrency

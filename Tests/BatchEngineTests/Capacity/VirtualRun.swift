@@ -56,8 +56,12 @@ struct VirtualRun {
     var due: Double { operations.last?.due ?? .infinity }
 
     mutating func insert(_ operation: Operation) {
-      var place = operations.count
-      while place > 0, operations[place - 1].due <= operation.due { place -= 1 }
+      // The first place behind all operations that are due later.
+      var (place, end) = (0, operations.count)
+      while place < end {
+        let middle = (place + end) / 2
+        if operations[middle].due > operation.due { place = middle + 1 } else { end = middle }
+      }
       operations.insert(operation, at: place)
     }
 

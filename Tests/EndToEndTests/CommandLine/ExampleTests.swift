@@ -118,6 +118,8 @@ import Testing
     String(line).replacing(/<64 hex digits>|\b[0-9a-f]{64}\b/, with: "<digest>")
       .replacing(/\b\d{8}T\d{6}Z\b/, with: "<id>")
       .replacing(/@\d+\.\d{9}/, with: "@time")
+      // A time that changed to another minute is printed in minutes.
+      .replacing(/\b\d{4}-\d\d-\d\d \d\d:\d\d -> \d{4}-\d\d-\d\d \d\d:\d\d/, with: "@time -> @time")
       .replacing(#/ \([0-9.]+ [KMG]?i?B/s\)/#, with: "")
       // The number of files that are archived again depends on the file system.
       .replacing(#/\d+ archived again: [a-z ]+, /#, with: "")

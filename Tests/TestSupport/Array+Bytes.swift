@@ -1,0 +1,16 @@
+import Glibc
+
+extension [UInt8] {
+  /// The same as `==`, which is slow without optimisation, since it then compares byte by byte.
+  package func equals(_ other: [UInt8]) -> Bool {
+    count == other.count && memcmp(self, other, count) == 0
+  }
+
+  /// `length` bytes: the pattern, again and again. Whole patterns are copied, since a loop over bytes is slow
+  /// without optimisation.
+  package init(repeating pattern: [UInt8], length: Int) {
+    self = []
+    reserveCapacity(length)
+    while count < length { self += pattern.prefix(length - count) }
+  }
+}
