@@ -24,7 +24,7 @@ BUNDLE = ".build/debug/batchprocPackageTests.xctest"
 # How long each suite took last time. Slow suites start first, so that no runner is busy with one at the end.
 TIMES = ".build/test-times.json"
 # Suites of small tests share a process, since its start takes a tenth of a second.
-SMALL = 3.0
+SMALL = 6.0
 SLOWEST = 20
 MEMORY = "/dev/shm"
 PYTHON = "/usr/bin/python3"

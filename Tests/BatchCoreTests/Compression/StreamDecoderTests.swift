@@ -134,7 +134,8 @@ struct StreamDecoderTests {
   func xzPadding(piece: Int) throws {
     let file = try CompressionFormat.xz.compressed(text)
     let zeros: [UInt8] = [0, 0, 0, 0]
-    #expect(try CompressionFormat.xz.decompressed(file + zeros + file + zeros, piece: piece).equals(text + text))
+    let padded = file + zeros + file + zeros
+    #expect(try CompressionFormat.xz.decompressed(padded, piece: piece).equals(text + text))
     for odd in [file + [0], file + [0, 0, 0] + file] {
       #expect(try CompressionFormat.xz.damage(of: odd, piece: piece)?.kind == .garbageAfterEnd)
       #expect(try CompressionFormat.xz.stockTest(odd).status != 0)
