@@ -23,7 +23,7 @@ import time
 BUNDLE = ".build/debug/batchprocPackageTests.xctest"
 # How long each suite took last time. Slow suites start first, so that no runner is busy with one at the end.
 TIMES = ".build/test-times.json"
-# Suites of small tests share a process, since its start takes a tenth of a second.
+# Suites of small tests share a process, since its start takes a sixth of a second.
 SMALL = 6.0
 SLOWEST = 20
 MEMORY = "/dev/shm"

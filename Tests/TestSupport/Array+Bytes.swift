@@ -6,8 +6,9 @@ extension [UInt8] {
     count == other.count && memcmp(self, other, count) == 0
   }
 
-  /// `length` bytes: the pattern, again and again. Whole patterns are copied, since a loop over bytes is slow
-  /// without optimisation.
+  /// Repeats the pattern, which is not empty, and cuts the last copy at `length` bytes.
+  ///
+  /// Whole patterns are copied, since a loop over bytes is slow without optimisation.
   package init(repeating pattern: [UInt8], length: Int) {
     self = []
     reserveCapacity(length)

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Synchronization
 import TestSupport
@@ -20,16 +21,12 @@ import Testing
   }
 
   private struct Archived: Hashable {
-    let bytes: [UInt8]
+    /// Compared as memory; an array is compared byte by byte without optimisation.
+    let bytes: Data
     let members: [PathBytes]
     let problems: [String]
     let done: Int
     let failed: Int
-
-    static func == (one: Self, other: Self) -> Bool {
-      one.bytes.equals(other.bytes) && one.members == other.members && one.problems == other.problems
-        && one.done == other.done && one.failed == other.failed
-    }
   }
 
   private func archive(
@@ -59,8 +56,8 @@ import Testing
     let counts = outcome.summary.counts
     #expect(counts.seen == counts.done + counts.failed + counts.skipped)
     return Archived(
-      bytes: stream.content, members: members.values, problems: problems.lines.values, done: counts.done,
-      failed: counts.failed)
+      bytes: Data(stream.content), members: members.values, problems: problems.lines.values,
+      done: counts.done, failed: counts.failed)
   }
 
   /// Files whose further names are in later folders, so that the links are in separate chunks.
