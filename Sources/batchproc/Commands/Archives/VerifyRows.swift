@@ -62,7 +62,7 @@ struct VerifyRows: Sendable {
     bytes += "\(aspect.name.rawValue) ".utf8
     switch (aspect.recorded, aspect.live) {
     case (.time(let recorded), .time(let live)):
-      // In seconds, with the fraction if only that differs.
+      // In minutes; in seconds with their fraction if both times are in the same minute.
       let isClose = CalendarTime(recorded.seconds).text == CalendarTime(live.seconds).text
       bytes += text(recorded, isClose).utf8
       bytes += " -> ".utf8
