@@ -28,6 +28,8 @@ import Testing
     var walker = walker(operands ?? [fixture.root], descriptors: descriptors, change)
     var found = [String]()
     while let item = walker.next() { found.append(text(item)) }
+    // As at the end of a run: a read-ahead queue may still hold the walk for a moment.
+    walker.descriptors.heldFolders.closeAll()
     return found
   }
 
