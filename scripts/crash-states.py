@@ -592,7 +592,7 @@ def record(scenario, program):
     scenario.prepare()
     recorder = Recorder(program.root)
     trace = program.root + ".trace"
-    done = program.run(*scenario.command, under=("strace", "-f", "-qq", "-xx", "-s", "1000000000", "-e", "signal=none",
+    done = program.run(*scenario.command, under=("strace", "-f", "-qq", "--seccomp-bpf", "-xx", "-s", "1000000000", "-e", "signal=none",
                                                 "-e", "trace=" + CALLS, "-o", trace))
     if done.returncode:
         raise RuntimeError(f"{scenario.command} ended with {done.returncode}: {done.stderr.decode()}")

@@ -52,7 +52,7 @@ same() { rm -rf r; $BP restore -q --no-fsync -C r "${2:-s}" && diff -r --no-dere
 # flip FILE OFFSET: changes a byte of a file, and restores its time.
 flip() { python3 -c 'import os,sys;p,o=sys.argv[1],int(sys.argv[2]);b=os.stat(p);f=open(p,"r+b");f.seek(o);c=f.read(1);f.seek(o);f.write(bytes([c[0]^4]));f.close();os.utime(p,ns=(b.st_atime_ns,b.st_mtime_ns))' "$1" "$2"; }
 # Lets system calls fail or wait, by strace -e inject.
-inject() { local calls=$1 what=$2; shift 2; strace -qq -f -o trace -e "trace=$calls" -e "inject=$calls:$what" "$@"; }
+inject() { local calls=$1 what=$2; shift 2; strace -qq -f --seccomp-bpf -o trace -e "trace=$calls" -e "inject=$calls:$what" "$@"; }
 # Waits until one of these calls has ended.
 under_way() { until grep -q ' = ' trace 2>/dev/null; do :; done; }
 fail() { printf '%s\n' "$*" >&3; exit 1; }

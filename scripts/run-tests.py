@@ -23,8 +23,9 @@ import time
 BUNDLE = ".build/debug/batchprocPackageTests.xctest"
 # How long each suite took last time. Slow suites start first, so that no runner is busy with one at the end.
 TIMES = ".build/test-times.json"
-# Suites of small tests share a process, since its start takes a sixth of a second.
-SMALL = 6.0
+# Suites share a process, since its start takes a sixth of a second; the last ones have at least this many seconds of
+# tests.
+SMALL = 3.0
 SLOWEST = 20
 MEMORY = "/dev/shm"
 PYTHON = "/usr/bin/python3"
@@ -54,22 +55,24 @@ def suites(pattern):
     return counts
 
 
-def plan(counts, times):
-    """Groups of suites, the slowest first; suites without a known time come before all others."""
+def plan(counts, times, jobs):
+    """Groups of suites, with the expected seconds of each suite; the slowest suites and the longest groups come first.
+
+    A group takes a part of the time that is left for all runners together, so that they end at about the same time.
+    """
     def expected(name):
         # Without a known time, tests that start programs are expected to take longer than library tests.
-        return times.get(name, SMALL + counts[name] if name.startswith("EndToEnd") else counts[name] * 0.05)
-    groups, shared, weight = [], [], 0.0
+        return times.get(name, (6.0 if name.startswith("EndToEnd") else 0) + counts[name] * 0.05)
+    left = sum(map(expected, counts))
+    groups, group, weight = [], {}, 0.0
     for name in sorted(counts, key=expected, reverse=True):
-        if expected(name) >= SMALL:
-            groups.append([name])
-            continue
-        shared.append(name)
-        weight += expected(name)
-        if weight >= SMALL:
-            groups.append(shared)
-            shared, weight = [], 0.0
-    return groups + ([shared] if shared else [])
+        group[name] = expected(name)
+        weight += group[name]
+        if weight >= max(SMALL, left / (jobs * 4)):
+            groups.append(group)
+            left -= weight
+            group, weight = {}, 0.0
+    return groups + ([group] if group else [])
 
 
 class Run:
@@ -80,7 +83,8 @@ class Run:
         os.mkdir(programs)
         python = PYTHON if os.access(PYTHON, os.X_OK) else os.path.realpath(sys.executable)
         os.symlink(python, os.path.join(programs, "python3"))
-        self.environment = {**os.environ, "NO_COLOR": "1", "BATCHPROC_TEST_TREES": trees,
+        # rclone starts twice as fast with TCELL_MINIMIZE: see RcloneRemote.swift.
+        self.environment = {**os.environ, "NO_COLOR": "1", "BATCHPROC_TEST_TREES": trees, "TCELL_MINIMIZE": "1",
                             "PATH": f"{programs}:{os.environ['PATH']}"}
         self.lock = threading.Lock()
         self.tests = []
@@ -115,8 +119,8 @@ class Run:
                 print(line)
             if found := ENDED.match(line):
                 self.tests.append((float(found[3]), int(found[2] or 1), found[1]))
-        for name in group:
-            self.suites[name] = seconds / len(group)
+        for name, expected in group.items():
+            self.suites[name] = seconds * expected / sum(group.values())
         if verdict:
             self.counts = [a + b for a, b in zip(self.counts, verdict)]
         if status != 0 or not verdict:
@@ -137,7 +141,7 @@ def main():
     started = time.monotonic()
     # A folder for trees that many tests copy. See TreeFixture+Copies.swift.
     with tempfile.TemporaryDirectory(prefix="batchproc-trees-", dir=memory_folder()) as trees:
-        run = Run(plan(suites(options.filter), times), trees)
+        run = Run(plan(suites(options.filter), times, options.jobs), trees)
         workers = [threading.Thread(target=run.work) for _ in range(options.jobs)]
         for worker in workers:
             worker.start()

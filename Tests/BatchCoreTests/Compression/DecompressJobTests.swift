@@ -1,3 +1,4 @@
+import Synchronization
 import TestSupport
 import Testing
 
@@ -37,8 +38,8 @@ struct DecompressJobTests {
   @Test(
     "decodes large files, in parts when the format has them", arguments: [CompressionFormat.zst, .xz, .gz])
   func large(format: CompressionFormat) throws {
-    let content = SampleContent.noise.bytes(9_000_000) + SampleContent.zeros.bytes(2_000_000) + text
-    try fixture.file("x.gz", format.compressedInBlocks(content, level: 1))
+    let content = LargeFile.content
+    try fixture.file("x.gz", LargeFile.compressed(as: format))
     let run = try TransformRun.decompress(fixture) { options, _ in options.removesSource = true }
     #expect(run.counts.done == 1)
     expect("x", content)
@@ -49,8 +50,8 @@ struct DecompressJobTests {
     "leaves no output of a damaged file, and keeps its source", arguments: CompressionFormat.writable,
     [false, true])
   func damaged(format: CompressionFormat, isLarge: Bool) throws {
-    let content = isLarge ? SampleContent.noise.bytes(8_600_000) : text
-    let whole = try format.compressedInBlocks(content, level: 1)
+    let content = isLarge ? LargeFile.content : text
+    let whole = try isLarge ? LargeFile.compressed(as: format) : format.compressedInBlocks(content, level: 1)
     var flipped = whole
     flipped[whole.count / 2] ^= 16
     let damaged = [
@@ -164,6 +165,23 @@ struct DecompressJobTests {
       let plain = run.reports.map { $0.replacing(format.suffix, with: "") }
       #expect(plain == reports ?? plain)
       reports = plain
+    }
+  }
+}
+
+/// A content that several tests use, and that is compressed only once: xz needs a second for it.
+private enum LargeFile {
+  static let content =
+    SampleContent.noise.bytes(9_000_000) + SampleContent.zeros.bytes(2_000_000)
+    + SampleContent.text.bytes(50_000)
+  private static let files = Mutex<[CompressionFormat: [UInt8]]>([:])
+
+  static func compressed(as format: CompressionFormat) throws -> [UInt8] {
+    try files.withLock { files in
+      if let file = files[format] { return file }
+      let file = try format.compressedInBlocks(content, level: format == .xz ? 0 : 1)
+      files[format] = file
+      return file
     }
   }
 }

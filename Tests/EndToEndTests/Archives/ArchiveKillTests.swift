@@ -109,13 +109,13 @@ import Testing
     // Threads that end with the process leave lines in the trace that are not calls.
     let names = "sed -n 's/^[0-9]* *\\([a-z0-9]*\\)(.*/\\1/p' trace | uniq | tr '\\n' ' '; rm trace"
     let made = try t.shell(
-      "strace -qq -f -o trace -e trace=\(calls) $BP archive -q -o a.tar.zst src; \(names)")
+      "strace -qq -f --seccomp-bpf -o trace -e trace=\(calls) $BP archive -q -o a.tar.zst src; \(names)")
     #expect(made.text == "fsync renameat2 fsync ")
     let extracted = try t.shell(
-      "strace -qq -f -o trace -e trace=\(calls) $BP extract -q -C o a.tar.zst; \(names)")
+      "strace -qq -f --seccomp-bpf -o trace -e trace=\(calls) $BP extract -q -C o a.tar.zst; \(names)")
     #expect(extracted.text == "linkat symlinkat linkat syncfs ")
     let fast = try t.shell(
-      "rm -r o/*; strace -qq -f -o trace -e trace=\(calls) $BP extract -q --no-fsync -C o a.tar.zst; grep -c 'sync(' trace"
+      "rm -r o/*; strace -qq -f --seccomp-bpf -o trace -e trace=\(calls) $BP extract -q --no-fsync -C o a.tar.zst; grep -c 'sync(' trace"
     )
     #expect(fast.text == "0\n")
   }
@@ -200,7 +200,7 @@ import Testing
     // A lane that links its first file waits for a second in the call.
     let run = try t.startShell(
       """
-      strace -qq -f -o /dev/null -e trace=linkat -e inject=linkat:delay_enter=1000000:when=1 \
+      strace -qq -f --seccomp-bpf -o /dev/null -e trace=linkat -e inject=linkat:delay_enter=1000000:when=1 \
         bash -c 'echo $$ >pid; exec $BP extract -q -j 1 -C o a.tar.zst'; echo $?
       """)
     try #require(eventually { t.exists("o/src") })

@@ -79,7 +79,7 @@ import Testing
       let run = try t.shell(
         """
         ulimit -c 0
-        strace -qq -f -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN:when=\(first)+ \
+        strace -qq -f --seccomp-bpf -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN:when=\(first)+ \
           timeout -k 1 20 $BP \(command); echo $?
         """)
       let status = Int(run.text.split(separator: "\n").last ?? "")

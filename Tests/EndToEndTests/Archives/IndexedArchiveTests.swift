@@ -88,7 +88,7 @@ struct IndexedArchiveTests {
     let run = try t.shell(
       #"""
       x=$PWD/x.\#(format)
-      traced() { strace -f -qq -o trace -P $x -e trace=read,pread64,readv,preadv,mmap "$@"; }
+      traced() { strace -qq -f --seccomp-bpf -o trace -P $x -e trace=read,pread64,readv,preadv,mmap "$@"; }
       counted() { grep -c mmap trace; grep -o '= [0-9]*$' trace | awk '{ s += $2 } END { print s }'; }
       traced $BP list -q $x >/dev/null; counted
       traced $BP extract --to-stdout $x s/f77 | cmp - s/f77; counted

@@ -84,7 +84,7 @@ import Testing
       for n in 1 2; do $BP backup -q --to set --full src; done
       python3 hold.py $BP backup -q --to set --full --keep-last 1 src 2>errors; echo $?; grep -c 'a restore, drill or verification reads the set' errors
       ls set/*.manifest | wc -l; cat set/.backup.lock | wc -c
-      strace -qq -f -o trace -e trace=unlinkat -e inject=unlinkat:error=EBUSY $BP backup -q --to set --full --keep-last 1 src 2>errors; echo $?; grep -c 'cannot remove: Device or resource busy' errors
+      strace -qq -f --seccomp-bpf -o trace -e trace=unlinkat -e inject=unlinkat:error=EBUSY $BP backup -q --to set --full --keep-last 1 src 2>errors; echo $?; grep -c 'cannot remove: Device or resource busy' errors
       ls set/*.manifest | wc -l; $BP restore -q -C out set; diff -r --no-dereference src out$PWD/src && echo restored
       $BP backup -q --to set --full --keep-last 1 src; echo $?; ls set/*.manifest set/*.zst | wc -l; cat set/.backup.lock | wc -c
       """)

@@ -78,7 +78,7 @@ import Testing
   func unopened() throws {
     #expect(try backup(day: 1).status == 0)
     let run = try t.shell(
-      "strace -qq -f -o trace -e trace=openat,openat2 -E LD_PRELOAD=$PWD/preload.so -E SHIFT=172800 $BP backup -q --to set src; echo $?; grep -cE '\"(1|2|hard)\"' trace; tar --zstd -tf $(ls set/*.zst | tail -n 1) | wc -l"
+      "strace -qq -f --seccomp-bpf -o trace -e trace=openat,openat2 -E LD_PRELOAD=$PWD/preload.so -E SHIFT=172800 $BP backup -q --to set src; echo $?; grep -cE '\"(1|2|hard)\"' trace; tar --zstd -tf $(ls set/*.zst | tail -n 1) | wc -l"
     )
     #expect(run.text == "0\n0\n0\n", "\(run.text)\(run.errorText)")
     try expectRestored()

@@ -33,7 +33,7 @@ import Testing
   func unreadable(call: String, verb: String) throws {
     try configure("quiet\n")
     let run = try t.shell(
-      "strace -f -qq -o trace -P $PWD/home/batchproc/config -e trace=\(call) -e inject=\(call):error=EIO $BP hash t >m",
+      "strace -qq -f --seccomp-bpf -o trace -P $PWD/home/batchproc/config -e trace=\(call) -e inject=\(call):error=EIO $BP hash t >m",
       environment: home)
     #expect(run.status == 1)
     #expect(run.errorText.hasPrefix("batchproc: ") && run.errorText.contains("/home/batchproc/config: "))

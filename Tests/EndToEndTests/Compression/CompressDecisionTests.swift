@@ -23,7 +23,7 @@ import Testing
     let before = try t.shell("find . -printf '%p %i %T@ %C@\n' | sort").text
     let run = try t.shell(
       """
-      strace -qq -f -y -o ../trace -e trace=openat,open,openat2 \
+      strace -qq -f --seccomp-bpf -y -o ../trace -e trace=openat,open,openat2 \
         $BP \(isCompressing ? "compress --format \(format)" : "decompress") w; s=$?
       grep -E '"(a|b)[.a-z0-9]*"' ../trace; rm ../trace; exit $s
       """.replacing("../trace", with: "\(t.root).trace"))

@@ -53,7 +53,7 @@ import Testing
     let command = "compress --compress-all --force -j \(concurrency)"
     let run = try t.shell(
       """
-      trace() { strace -qq -f -o /dev/null -e trace=syncfs -e inject=syncfs:error=EIO "$@"; }
+      trace() { strace -qq -f --seccomp-bpf -o /dev/null -e trace=syncfs -e inject=syncfs:error=EIO "$@"; }
       trace $BP \(command) -q src 2>some; echo $?; trace $BP \(command) -v src 2>all
       trace $BP \(command) --json src 2>/dev/null | grep -c '"message":"cannot sync its file system"'
       grep -c ': cannot sync its file system: Input/output error$' all; wc -l <some
@@ -210,7 +210,7 @@ import Testing
     try t.shell("mkdir w; seq \(lines) >w/x; seq 2000 >w/other")
     let run = try t.shell(
       """
-      strace -qq -f -o trace -e trace=read,pread64 -e inject=read,pread64:delay_exit=100000 -P $PWD/w/x -P w/x \
+      strace -qq -f --seccomp-bpf -o trace -e trace=read,pread64 -e inject=read,pread64:delay_exit=100000 -P $PWD/w/x -P w/x \
         $BP compress --remove-source w & p=$!
       until grep -q . trace 2>/dev/null; do :; done; \(change); wait $p
       """)

@@ -141,7 +141,7 @@ import Testing
     // Threads that end with the process leave lines in the trace that are not calls ("???").
     let run = try t.shell(
       """
-      strace -qq -f -o trace -e trace=\(calls) $BP \(command) --remove-source w
+      strace -qq -f --seccomp-bpf -o trace -e trace=\(calls) $BP \(command) --remove-source w
       grep -oE '^[0-9]+ +[a-z]+[0-9]?\\(' trace | tr -d '(' | awk '{print $2}' | uniq -c | awk '{print $1, $2}'
       """)
     #expect(run.text == "1 syncfs\n3 renameat2\n1 fsync\n3 unlinkat\n", "\(run.text)")
@@ -150,7 +150,7 @@ import Testing
   @Test("--no-fsync makes no sync call", .enabled(if: Host.canTrace, "needs strace"))
   func withoutSync() throws {
     let run = try t.shell(
-      "cp -a src w; strace -qq -f -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; grep -c 'sync(' trace"
+      "cp -a src w; strace -qq -f --seccomp-bpf -o trace -e trace=fsync,syncfs,fdatasync $BP compress --no-fsync -q w; grep -c 'sync(' trace"
     )
     #expect(run.text == "0\n")
   }
@@ -165,7 +165,7 @@ import Testing
     try t.shell("cp -a src w")
     let run = try t.shell(
       """
-      strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):error=EIO:when=\(turn) \
+      strace -qq -f --seccomp-bpf -o /dev/null -e trace=\(call) -e inject=\(call):error=EIO:when=\(turn) \
         $BP compress --remove-source w
       """)
     #expect(run.status == status, "\(run.errorText)")

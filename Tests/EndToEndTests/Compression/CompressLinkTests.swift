@@ -96,7 +96,7 @@ import Testing
     .enabled(if: Host.canTrace, "needs strace"))
   func removalFails() throws {
     let run = try t.shell(
-      "strace -qq -f -o /dev/null -e trace=unlinkat -e inject=unlinkat:error=EIO $BP compress --remove-source w/a w/d"
+      "strace -qq -f --seccomp-bpf -o /dev/null -e trace=unlinkat -e inject=unlinkat:error=EIO $BP compress --remove-source w/a w/d"
     )
     #expect(run.status == 3, "\(run.errorText)")
     #expect(run.messages.count == 3)

@@ -77,7 +77,7 @@ import Testing
   func syncsFolders(command: String, plain: Int) throws {
     try t.shell(plain == 1 ? "gunzip -f w/one.gz; gunzip <w/a.gz >w/a; rm w/*.gz w/d/*; ln w/a w/d/b" : "")
     let trace =
-      "strace -qq -f -y -o trace -e trace=mkdirat,linkat,fsync,unlinkat $BP \(command) -j1 --output-dir o"
+      "strace -qq -f --seccomp-bpf -y -o trace -e trace=mkdirat,linkat,fsync,unlinkat $BP \(command) -j1 --output-dir o"
     let run = try t.shell("\(trace) --remove-source w; cat trace")
     let calls = run.text.split(separator: "\n").map { String($0) }
     let folder = try #require(calls.firstIndex { $0.contains("mkdirat") && $0.contains("/o/w>, \"d\"") })

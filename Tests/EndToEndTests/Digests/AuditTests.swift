@@ -164,7 +164,7 @@ import Testing
       """
       $BP backup -q --to set src; mkdir tmp; export TMPDIR=$PWD/tmp
       for signal in KILL TERM; do
-        old=$(ls tmp); rm -f trace; strace -qq -f -o trace -e trace=linkat -e inject=linkat:delay_enter=3000000 -D $BP drill -q --all set &
+        old=$(ls tmp); rm -f trace; strace -qq -f --seccomp-bpf -o trace -e trace=linkat -e inject=linkat:delay_enter=3000000 -D $BP drill -q --all set &
         until ls tmp | grep -v "^$old$" | grep -q drill; do :; done; kill -$signal $!; wait $!; ls -A tmp | grep -c drill
       done
       mkdir -m 700 tmp/batchproc-drill-abcde tmp/batchproc-drill-x; $BP drill -q --all set; echo $?; ls tmp

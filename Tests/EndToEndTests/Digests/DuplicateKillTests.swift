@@ -102,7 +102,7 @@ import Testing
     // The calls are slowed down, so that some links are not yet made when the signal arrives.
     let run = try t.shell(
       """
-      cp -a src w; : >trace; strace -qq -f -o trace -e trace=renameat -e inject=renameat:delay_exit=20000 $BP duplicates -q --link hard w & p=$!
+      cp -a src w; : >trace; strace -qq -f --seccomp-bpf -o trace -e trace=renameat -e inject=renameat:delay_exit=20000 $BP duplicates -q --link hard w & p=$!
       until [ $(wc -l <trace) -ge 5 ]; do :; done; kill -TERM $(head -n 1 trace | cut -d ' ' -f 1); wait $p; echo $?
       """)
     #expect(run.text == "143\n", "\(run.errorText)")
@@ -117,7 +117,7 @@ import Testing
     try t.shell("cp -a src w")
     let run = try t.shell(
       """
-      strace -qq -f -o /dev/null -e trace=\(call) -e inject=\(call):error=\(error):when=3 $BP duplicates -q --link hard w
+      strace -qq -f --seccomp-bpf -o /dev/null -e trace=\(call) -e inject=\(call):error=\(error):when=3 $BP duplicates -q --link hard w
       echo $?; find w -type f -printf '%i\\n' | sort -u | wc -l
       """)
     #expect(run.text == "3\n\(Self.groups + 1)\n", "\(run.text)\(run.errorText)")
@@ -133,7 +133,7 @@ import Testing
     try t.shell("cp -a src w")
     let run = try t.shell(
       """
-      strace -qq -f -o /dev/null -e trace=syncfs -e inject=syncfs:error=EIO:when=1 $BP duplicates -q --link hard w
+      strace -qq -f --seccomp-bpf -o /dev/null -e trace=syncfs -e inject=syncfs:error=EIO:when=1 $BP duplicates -q --link hard w
       echo $?; find w -type f -links +1 | wc -l
       """)
     #expect(run.text == "3\n0\n", "\(run.text)\(run.errorText)")

@@ -39,7 +39,7 @@ import Testing
     let run = try later(
       """
       $BP hash src >m; for j in 1 2 7; do later hash -q -j $j --cache src | cmp m - || echo differs; done
-      strace -qq -f -o trace -e trace=openat -E LD_PRELOAD=$PWD/preload.so $BP hash -q --cache src | cmp m -; grep -cE '"f[0-9]+"' trace
+      strace -qq -f --seccomp-bpf -o trace -e trace=openat -E LD_PRELOAD=$PWD/preload.so $BP hash -q --cache src | cmp m -; grep -cE '"f[0-9]+"' trace
       echo more >>src/f3; later hash -q --cache src | sha256sum --check --quiet - && later hash --cache -a md5 -a sha256 --json src | grep -c '"md5"'
       stat -c %a cache/batchproc cache/batchproc/digests.sqlite
       """)

@@ -67,7 +67,7 @@ import Testing
   func readIsRetried() throws {
     let run = try t.shell(
       """
-      strace -qq -f -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO:when=1 \
+      strace -qq -f --seccomp-bpf -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO:when=1 \
         $BP hash --on unreadable=retry:1 t
       """)
     #expect(run.status == 0, "\(run.errorText)")
@@ -82,7 +82,7 @@ import Testing
   func readFailsByPolicy(action: String, message: String) throws {
     let run = try t.shell(
       """
-      strace -qq -f -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO \
+      strace -qq -f --seccomp-bpf -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO \
         $BP hash --on unreadable=\(action) t
       """)
     #expect(run.status == 0)
@@ -95,7 +95,7 @@ import Testing
     let run = try t.shell(
       """
       $BP hash -q t >m
-      strace -qq -f -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO $BP check m
+      strace -qq -f --seccomp-bpf -o /dev/null -P t/big -e trace=read -e inject=read:error=EIO $BP check m
       """)
     #expect(run.status == 3)
     #expect(run.text.contains("t/big: FAILED open or read\n"))
@@ -108,7 +108,7 @@ import Testing
   func walkFails(name: String, call: Int) throws {
     let run = try t.shell(
       """
-      strace -qq -f -o /dev/null -P t -P t/d -P t/text -e trace=\(name) -e inject=\(name):error=EIO:when=\(call) \
+      strace -qq -f --seccomp-bpf -o /dev/null -P t -P t/d -P t/text -e trace=\(name) -e inject=\(name):error=EIO:when=\(call) \
         timeout 30 $BP hash t
       """)
     if run.status == 0 {
@@ -127,10 +127,10 @@ import Testing
     let run = try t.shell(
       """
       $BP hash -q t >plain; : >m
-      strace -qq -f -o /dev/null -P t -P t/d -P t/text -P t/big -P "$PWD" -P . -P "$PWD/m" \
+      strace -qq -f --seccomp-bpf -o /dev/null -P t -P t/d -P t/text -P t/big -P "$PWD" -P . -P "$PWD/m" \
         -e trace=read,write,openat,fsync,getdents64 -e inject=read,write,openat,fsync,getdents64:error=EINTR:when=1+2 \
         $BP hash -q --force -o out t; echo $?
-      strace -qq -f -o /dev/null -P "$PWD/m" -e trace=write -e inject=write:error=EINTR:when=1+2 $BP hash -q t >>m
+      strace -qq -f --seccomp-bpf -o /dev/null -P "$PWD/m" -e trace=write -e inject=write:error=EINTR:when=1+2 $BP hash -q t >>m
       cmp plain out && cmp plain m; echo $?
       """)
     #expect(run.text == "0\n0\n", "\(run.errorText)")
@@ -162,7 +162,7 @@ import Testing
     for arguments in ["-o m t", "--force -o old t"]
     where !(name == "renameat2" && arguments.contains("force")) {
       let run = try t.shell(
-        "strace -qq -f -o /dev/null -e trace=\(name) -e inject=\(name):error=EIO:when=1 $BP hash -q \(arguments)"
+        "strace -qq -f --seccomp-bpf -o /dev/null -e trace=\(name) -e inject=\(name):error=EIO:when=1 $BP hash -q \(arguments)"
       )
       #expect(run.status == 5, "\(run.errorText)")
       #expect(run.errorText.contains("Input/output error"))
@@ -177,7 +177,7 @@ import Testing
     for error in ["EIO", "EXDEV", "EPERM"] {
       let run = try t.shell(
         """
-        strace -qq -f -o /dev/null -e trace=rename,renameat -e inject=rename,renameat:error=\(error) \
+        strace -qq -f --seccomp-bpf -o /dev/null -e trace=rename,renameat -e inject=rename,renameat:error=\(error) \
           $BP hash -q --force -o old t
         """)
       #expect(run.status == 5, "\(run.errorText)")
@@ -189,7 +189,8 @@ import Testing
   @Test("a folder that cannot be synced makes the run fail")
   func folderSyncFails() throws {
     let run = try t.shell(
-      "strace -qq -f -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when=2 $BP hash -q -o m t")
+      "strace -qq -f --seccomp-bpf -o /dev/null -e trace=fsync -e inject=fsync:error=EIO:when=2 $BP hash -q -o m t"
+    )
     #expect(run.status == 5)
     #expect(run.errorText.contains("Input/output error"))
     #expect(t.names() == ["m", "t"])
@@ -205,7 +206,7 @@ import Testing
   func missingCalls(name: String) throws {
     let run = try t.shell(
       """
-      strace -qq -f -o /dev/null -e trace=\(name) -e inject=\(name):error=ENOSYS $BP hash -q -o m t; echo $?
+      strace -qq -f --seccomp-bpf -o /dev/null -e trace=\(name) -e inject=\(name):error=ENOSYS $BP hash -q -o m t; echo $?
       sha256sum -c --quiet m; wc -l <m
       """)
     #expect(run.text == "0\n5\n", "\(run.errorText)")
@@ -216,7 +217,8 @@ import Testing
   func noReplaceWithoutTheCall() throws {
     try t.file("old", "old")
     let run = try t.shell(
-      "strace -qq -f -o /dev/null -e trace=renameat2 -e inject=renameat2:error=EINVAL $BP hash -q -o old t")
+      "strace -qq -f --seccomp-bpf -o /dev/null -e trace=renameat2 -e inject=renameat2:error=EINVAL $BP hash -q -o old t"
+    )
     #expect(run.status == 1)
     #expect(t.content("old") == Array("old".utf8))
   }

@@ -121,7 +121,7 @@ import Testing
     let run = try t.shell(
       """
       ulimit -c 0
-      strace -qq -f -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN:when=\(first)+ \
+      strace -qq -f --seccomp-bpf -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN:when=\(first)+ \
         timeout -k 1 20 $BP hash -j 8 --stride 1 -o m t; echo $?
       """)
     let status = Int(run.text.split(separator: "\n").last ?? "")

@@ -54,7 +54,7 @@ enum Host {
   }
 
   /// strace injects faults into system calls, which not each container allows.
-  static let canTrace = succeeds("strace -qq -f -o /dev/null -e trace=openat true")
+  static let canTrace = succeeds("strace -qq -f --seccomp-bpf -o /dev/null -e trace=openat true")
 
   /// Functions of the C library are replaced by a small library that the test compiles.
   static let canPreload =
