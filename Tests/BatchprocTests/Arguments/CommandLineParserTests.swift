@@ -117,7 +117,7 @@ import Testing
     let single = CommandSpec(
       id: .hash, abstract: "", discussion: [], operands: [.init(name: "dir", repeats: false, help: "")],
       own: [], shared: [], examples: [])
-    let table = CommandTable(abstract: "", commands: [single], rootOptions: [])
+    let table = CommandTable(abstract: "", ids: [single.id], rootOptions: []) { _ in single }
     let parser = CommandLineParser(table: table) { _ in nil }
     let error = #expect(throws: UsageError.self) { try parser.parse(["hash", "a", "b"]) }
     #expect(error?.message == "Unexpected argument 'b'")

@@ -93,15 +93,15 @@ import Testing
     try t.shell(
       "head -c 9000 /dev/urandom >w/noise; : >w/empty; head -c \(format == .zst ? 18 : 9)M /dev/urandom >w/big"
     )
-    // At level 1 this is more than two blocks of each format.
-    let format = PathBytes(format.rawValue)
-    let run = try t.batchproc("compress", "-l", "1", "--format", format, "--remove-source", "w")
+    // At this level this is more than two blocks of each format.
+    let (level, format) = (PathBytes("\(format.fastLevel)"), PathBytes(format.rawValue))
+    let run = try t.batchproc("compress", "-l", level, "--format", format, "--remove-source", "w")
     #expect(run.status == 0, "\(run.errorText)")
     #expect(run.errorText.contains("3 would not be smaller"), "\(run.errorText)")
     #expect(t.names(in: "w").filter { !$0.bytes.starts(with: "a.".utf8) } == ["big", "d", "empty", "noise"])
     #expect(try t.allTemporaries() == "")
     guard format != "xz" else { return }
-    let all = try t.batchproc("compress", "-l", "1", "--format", format, "--compress-all", "w")
+    let all = try t.batchproc("compress", "-l", level, "--format", format, "--compress-all", "w")
     #expect(all.errorText.contains("compressed 5 files"), "\(all.errorText)")
   }
 

@@ -32,7 +32,7 @@ import Testing
     for concurrency in Self.concurrencies {
       let run = try t.shell(
         """
-        $BP compress -q -l 1 --no-fsync --compress-all --format \(format) -j \(concurrency) --output-dir o src || echo failed
+        $BP compress -q -l \(format.fastLevel) --no-fsync --compress-all --format \(format) -j \(concurrency) --output-dir o src || echo failed
         cd o; find . -type f | LC_ALL=C sort | xargs sha256sum; cd ..; rm -rf o
         """)
       #expect(run.rows.count == 124, "\(run.errorText)")
@@ -48,8 +48,8 @@ import Testing
     try makeLarge(format)
     let run = try t.shell(
       """
-      for j in 1 2 7 32; do $BP compress - -q -l 1 --format \(format) -j $j <src/d/big | sha256sum; done | uniq -c
-      dd if=src/d/big bs=7777 status=none | cat | $BP compress -q -l 1 --format \(format) - | \(format.tool) -dc | cmp - src/d/big
+      for j in 1 2 7 32; do $BP compress - -q -l \(format.fastLevel) --format \(format) -j $j <src/d/big | sha256sum; done | uniq -c
+      dd if=src/d/big bs=7777 status=none | cat | $BP compress -q -l \(format.fastLevel) --format \(format) - | \(format.tool) -dc | cmp - src/d/big
       """)
     #expect(run.rows.count == 1, "\(run.text) \(run.errorText)")
     #expect(run.text.hasPrefix("      4 "))
@@ -76,7 +76,8 @@ import Testing
   @Test("decompress at -j 7 restores the files", arguments: StockFormat.allCases)
   func decompressing(format: StockFormat) throws {
     try makeLarge(format)
-    try t.shell("cp -r src whole; $BP compress -q -l 1 --format \(format) --remove-source src")
+    try t.shell(
+      "cp -r src whole; $BP compress -q -l \(format.fastLevel) --format \(format) --remove-source src")
     let run = try t.shell("$BP decompress -q --no-fsync -j 7 --remove-source src && diff -r whole src")
     #expect(run.status == 0 && run.text == "", "\(run.text)\(run.errorText)")
   }

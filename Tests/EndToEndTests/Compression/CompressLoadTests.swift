@@ -86,7 +86,8 @@ struct CompressLoadTests {
       // Three runs are killed; the fourth one finishes the work.
       for attempt in 0..<4 {
         let run = try t.start([
-          "compress", "-q", "-l", "1", "--format", PathBytes(format.rawValue), "--remove-source", "w",
+          "compress", "-q", "-l", PathBytes("\(format.fastLevel)"), "--format", PathBytes(format.rawValue),
+          "--remove-source", "w",
         ])
         if attempt < 3 {
           usleep(UInt32.random(in: 0..<400_000))

@@ -85,8 +85,8 @@ import Testing
     let run = try t.shell(
       """
       { head -c 3M /dev/urandom; seq 700000; head -c 3M /dev/urandom; } >plain
-      $BP compress -q -l 1 --compress-all --format \(format) --suffix '' plain 2>/dev/null
-      $BP compress -q -l 1 --compress-all --format \(format) plain; size=$(stat -c %s plain.\(format))
+      $BP compress -q -l \(format.fastLevel) --compress-all --format \(format) --suffix '' plain 2>/dev/null
+      $BP compress -q -l \(format.fastLevel) --compress-all --format \(format) plain; size=$(stat -c %s plain.\(format))
       for at in 100 $((size / 3)) $((size / 2)) $((size - 100000)); do
         cp plain.\(format) w/$at.\(format); head -c 16 /dev/urandom | dd of=w/$at.\(format) bs=1 seek=$at conv=notrunc status=none
       done

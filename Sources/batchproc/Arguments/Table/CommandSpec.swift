@@ -1,9 +1,43 @@
-/// Identifies a command in code.
+/// Identifies a command in code. The order is that of the help.
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
   case audit, duplicates, backup, snapshots, restore, prune, drill, copy, report, schedule
   case keygen, plan, merge, submit, status
   case tune, doctor, config
+
+  /// The description, which is made when it is first used.
+  var spec: CommandSpec {
+    switch self {
+    case .hash: .hash
+    case .check: .check
+    case .compress: .compress
+    case .decompress: .decompress
+    case .cat: .cat
+    case .test: .test
+    case .archive: .archive
+    case .list: .list
+    case .extract: .extract
+    case .verify: .verify
+    case .audit: .audit
+    case .duplicates: .duplicates
+    case .backup: .backup
+    case .snapshots: .snapshots
+    case .restore: .restore
+    case .prune: .prune
+    case .drill: .drill
+    case .copy: .copy
+    case .report: .report
+    case .schedule: .schedule
+    case .keygen: .keygen
+    case .plan: .plan
+    case .merge: .merge
+    case .submit: .submit
+    case .status: .status
+    case .tune: .tune
+    case .doctor: .doctor
+    case .config: .config
+    }
+  }
 }
 
 /// The one declaration of a command.

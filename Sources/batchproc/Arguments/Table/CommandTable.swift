@@ -1,20 +1,20 @@
 /// All commands, and the options without a command.
 struct CommandTable: Sendable {
   let abstract: String
-  let commands: [CommandSpec]
+  /// The commands in the order of the help.
+  let ids: [CommandID]
   /// Options before a command.
   let rootOptions: [OptionSpec]
+  /// Describes a command. A start needs one description; making all of them would take a twentieth of its time.
+  let describe: @Sendable (CommandID) -> CommandSpec
+
+  var commands: [CommandSpec] { ids.map(describe) }
   /// The spellings of those that take a value.
   var valuedSpellings: [String] { rootOptions.filter { $0.syntax != nil }.flatMap(\.spellings) }
 
   static let standard = CommandTable(
     abstract: "Hash, compress, archive and back up directory trees, on all cores.",
-    commands: [
-      .hash, .check, .compress, .decompress, .cat, .test, .archive, .list, .extract, .verify, .audit,
-      .duplicates, .backup,
-      .snapshots, .restore, .prune, .drill, .copy, .report, .schedule, .keygen, .plan, .merge, .submit,
-      .status, .tune, .doctor, .config,
-    ],
+    ids: CommandID.allCases,
     rootOptions: [
       .profile,
       OptionSpec(
@@ -31,11 +31,11 @@ struct CommandTable: Sendable {
         .dumpHelp, "experimental-dump-help",
         help: "Print all commands and options as JSON, in the tool information format, version 0."),
     ] + CommandSpec.Group.general.options
-  )
+  ) { $0.spec }
 
   func command(named name: some Sequence<UInt8>) -> CommandSpec? {
     let name = Array(name)
-    return commands.first { $0.name.utf8.elementsEqual(name) }
+    return ids.first { $0.rawValue.utf8.elementsEqual(name) }.map(describe)
   }
 
   var usage: String { "batchproc <subcommand>" }
