@@ -83,8 +83,7 @@ class Run:
         os.mkdir(programs)
         python = PYTHON if os.access(PYTHON, os.X_OK) else os.path.realpath(sys.executable)
         os.symlink(python, os.path.join(programs, "python3"))
-        # rclone starts twice as fast with TCELL_MINIMIZE: see RcloneRemote.swift.
-        self.environment = {**os.environ, "NO_COLOR": "1", "BATCHPROC_TEST_TREES": trees, "TCELL_MINIMIZE": "1",
+        self.environment = {**os.environ, "NO_COLOR": "1", "BATCHPROC_TEST_TREES": trees,
                             "PATH": f"{programs}:{os.environ['PATH']}"}
         self.lock = threading.Lock()
         self.tests = []
