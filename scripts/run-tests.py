@@ -23,8 +23,7 @@ import time
 BUNDLE = ".build/debug/batchprocPackageTests.xctest"
 # How long each suite took last time. Slow suites start first, so that no runner is busy with one at the end.
 TIMES = ".build/test-times.json"
-# Suites share a process, since its start takes a sixth of a second; the last ones have at least this many seconds of
-# tests.
+# Suites share a process, since its start takes a sixth of a second. The tests of a process take at least this many seconds.
 SMALL = 3.0
 SLOWEST = 20
 MEMORY = "/dev/shm"

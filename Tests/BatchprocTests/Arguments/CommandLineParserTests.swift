@@ -113,6 +113,10 @@ import Testing
     #expect(try parsed("hash", "--files0-from=-").operands.isEmpty)
   }
 
+  @Test func describesEachCommandByItsOwnDescription() {
+    #expect(CommandTable.standard.commands.map(\.id) == CommandID.allCases)
+  }
+
   @Test func refusesOperandsOfACommandWithoutOperands() throws {
     let single = CommandSpec(
       id: .hash, abstract: "", discussion: [], operands: [.init(name: "dir", repeats: false, help: "")],

@@ -38,6 +38,19 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "rclone is started without its table for terminals, which takes half of the time of a start",
+    .enabled(if: Self.hasRclone, "rclone is not installed"))
+  func rcloneEnvironment() throws {
+    let run = try run(
+      #"""
+      printf '[far]\ntype = alias\nremote = %s\n' "$PWD/far" >rclone.conf; mkdir far bin; real=$(command -v rclone)
+      printf '#!/bin/sh\necho "$TCELL_MINIMIZE" >>%s\nexec %s "$@"\n' "$PWD/seen" "$real" >bin/rclone; chmod +x bin/rclone
+      back_up; PATH=$PWD/bin:$PATH "$BP" copy -q set far:; echo $?; sort -u seen; ls far | wc -l
+      """#)
+    #expect(run.text == "0\n1\n2\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("incomplete snapshots are named and left out (3), and then nothing is removed")
   func incomplete() throws {
     let run = try run(

@@ -54,6 +54,8 @@ enum Host {
   }
 
   /// strace injects faults into system calls, which not each container allows.
+  ///
+  /// With `--seccomp-bpf` the program stops only at the traced calls, which is faster. strace then delivers no injected signals.
   static let canTrace = succeeds("strace -qq -f --seccomp-bpf -o /dev/null -e trace=openat true")
 
   /// Functions of the C library are replaced by a small library that the test compiles.

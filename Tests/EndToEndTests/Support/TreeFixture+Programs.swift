@@ -60,10 +60,8 @@ extension TreeFixture {
       environment: withState(environment).merging(["BP": Host.binary]) { given, _ in given }, in: root)
   }
 
-  /// Adds a folder in which the program stores facts about the machine, and lets the scripts in samples/ start rclone as fast as
-  /// the program does.
+  /// Adds a folder in which the program stores facts about the machine.
   private func withState(_ environment: [String: String]) -> [String: String] {
-    let own = ["XDG_STATE_HOME": state.description, "TCELL_MINIMIZE": "1"]
-    return environment.merging(own) { given, _ in given }
+    environment.merging(["XDG_STATE_HOME": state.description]) { given, _ in given }
   }
 }

@@ -5,7 +5,7 @@ struct CommandTable: Sendable {
   let ids: [CommandID]
   /// Options before a command.
   let rootOptions: [OptionSpec]
-  /// Describes a command. A start needs one description; making all of them would take a twentieth of its time.
+  /// Describes a command. A start needs one description; all of them would take an eighth of its time.
   let describe: @Sendable (CommandID) -> CommandSpec
 
   var commands: [CommandSpec] { ids.map(describe) }
