@@ -3,9 +3,7 @@
  * cc -shared -fPIC -O2 few-threads.c -o few-threads.so -ldl -lpthread
  * FEW_THREADS=N[:forever] LD_PRELOAD=./few-threads.so program
  *
- * No call fails until the program has joined a thread, which ends its test of how many threads it can start.
- * From then on at most N more threads may run at a time; with `forever`, threads that have ended count as
- * well.
+ * At most N threads may run at a time beside the first; with `forever`, threads that have ended count as well.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -15,16 +13,13 @@
 #include <string.h>
 
 static int (*next_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-static int (*next_join)(pthread_t, void **);
-static int limit = -1, is_forever, is_joined, alive;
+static int limit = -1, is_forever, alive;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct work { void *(*body)(void *); void *argument; };
 
 static void resolve(void) {
-  if (next_create) return;
-  next_join = dlsym(RTLD_NEXT, "pthread_join");
-  next_create = dlsym(RTLD_NEXT, "pthread_create");
+  if (!next_create) next_create = dlsym(RTLD_NEXT, "pthread_create");
 }
 
 __attribute__((constructor)) static void begin(void) {
@@ -55,7 +50,7 @@ static void *counted(void *argument) {
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
   resolve();
   pthread_mutex_lock(&lock);
-  int is_counted = limit >= 0 && is_joined;
+  int is_counted = limit >= 0;
   if (is_counted && alive >= limit) {
     pthread_mutex_unlock(&lock);
     return EAGAIN;
@@ -71,14 +66,5 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     free(work);
     ended(NULL);
   }
-  return failed;
-}
-
-int pthread_join(pthread_t thread, void **result) {
-  resolve();
-  int failed = next_join(thread, result);
-  pthread_mutex_lock(&lock);
-  is_joined = 1;
-  pthread_mutex_unlock(&lock);
   return failed;
 }

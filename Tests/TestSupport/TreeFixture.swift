@@ -21,12 +21,38 @@ package final class TreeFixture: Sendable {
   }
 
   deinit {
+    // Thousands of fixtures are removed, so most are removed without another process.
+    for tree in [root, state] { tree.withCString { Self.remove($0, in: AT_FDCWD, levels: 50) } }
+    guard [root, state].contains(where: { $0.withCString { access($0, F_OK) } == 0 }) else { return }
     // rm can remove trees that are deeper than PATH_MAX.
     let remove: [PathBytes] = ["rm", "-rf", "--", root, state]
     if let removed = try? Outcome(of: remove), removed.status == 0 { return }
     // Some tests make folders that not even their owner may change.
     _ = try? Outcome(of: ["chmod", "-R", "u+rwx", "--", root])
     _ = try? Outcome(of: remove)
+  }
+
+  /// Removes what is at most so many levels deep and can be removed.
+  private static func remove(_ name: UnsafePointer<CChar>, in folder: Int32, levels: Int) {
+    let opened = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard opened >= 0 else {
+      unlinkat(folder, name, 0)
+      return
+    }
+    guard levels > 0, let listing = fdopendir(opened) else {
+      close(opened)
+      return
+    }
+    while let entry = readdir(listing) {
+      withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+        guard let name = bytes.baseAddress?.assumingMemoryBound(to: CChar.self), strcmp(name, ".") != 0,
+          strcmp(name, "..") != 0
+        else { return }
+        remove(name, in: opened, levels: levels - 1)
+      }
+    }
+    closedir(listing)
+    unlinkat(folder, name, AT_REMOVEDIR)
   }
 
   package func path(_ name: PathBytes) -> PathBytes { name.isEmpty ? root : root.appending(name.bytes) }

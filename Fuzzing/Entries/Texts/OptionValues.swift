@@ -10,7 +10,7 @@ import BatchEngine
 private let syntaxes: [ValueSyntax] = [
   .count(allowsAuto: true), .threads, .whole, .number(1...22), .size(minimum: 1), .load, .time, .duration,
   .age,
-  .clock, .span, .share, .index, .policy, .choice(["auto", "never"], aliases: ["no": "never"]), .glob,
+  .clock, .span, .share, .index, .policy, .choice(["auto", "never"], aliases: [.init("no", "never")]), .glob,
 ]
 
 /// The value of an option in each syntax: it must be within its limits, and give the same value when it is

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The limits of the control groups that contain this process: version 1, version 2, or both.
 ///
 /// A group's limit applies to all groups in it, so every level up to the root is read. A container often sees its own group as
@@ -16,25 +18,17 @@ struct ControlGroups: Sendable {
 
   /// All limits of processors and memory, those of the innermost group first.
   package func limits() -> [CapacityLimit] {
-    guard let content = try? SmallFile.read(proc.appending("self/cgroup".utf8)) else { return [] }
     var limits: [CapacityLimit] = []
-    for line in content.split(separator: UInt8(ascii: "\n")) {
-      // hierarchy:controllers:path; the path may hold colons.
-      let fields = line.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-      guard fields.count == 3 else { continue }
-      let controllers = fields[1].split(separator: UInt8(ascii: ","))
-      if controllers.isEmpty, fields[0].elementsEqual("0".utf8) {
-        // Beside version 1 the hierarchy of version 2 is mounted one folder below.
-        for mount in [root, root.appending("unified".utf8)] {
-          for group in Self.levels(of: fields[2], below: mount) { limits += unifiedLimits(in: group) }
+    for membership in memberships() {
+      if membership.isUnified {
+        for mount in mounts(of: membership) {
+          for group in Self.levels(of: membership, below: mount) { limits += unifiedLimits(in: group) }
         }
       }
       for (controller, read) in [("cpu", quota(in:)), ("memory", memoryLimit(in:))]
-      where controllers.contains(where: { $0.elementsEqual(controller.utf8) }) {
-        let mounts = controllers.count == 1 ? [fields[1]] : [fields[1], Array(controller.utf8)[...]]
-        // Joined controllers share a folder with both names, and usually have one link for each name.
-        for mount in mounts {
-          let found = Self.levels(of: fields[2], below: root.appending(mount)).compactMap(read)
+      where membership.has(controller) {
+        for mount in mounts(of: membership, controller) {
+          let found = Self.levels(of: membership, below: mount).compactMap(read)
           limits += found
           if !found.isEmpty { break }
         }
@@ -43,14 +37,98 @@ struct ControlGroups: Sendable {
     return limits
   }
 
+  /// Whether so many more threads can be started in the group, as far as the limits of threads are concerned.
+  ///
+  /// The answer is `false` when a level above the group cannot be seen from here, as in a container.
+  func haveRoom(forThreads count: UInt64) -> Bool {
+    let memberships = memberships()
+    // A controller belongs to one hierarchy: to one of version 1, or to that of version 2.
+    guard
+      let membership = memberships.first(where: { $0.has("pids") })
+        ?? memberships.first(where: \.isUnified),
+      let groups = visibleLevels(of: membership)
+    else { return false }
+    return groups.dropLast().allSatisfy { hasRoom(forThreads: count, in: $0, membership) }
+  }
+
+  /// One line of `/proc/self/cgroup`: hierarchy:controllers:path.
+  private struct Membership {
+    let isUnified: Bool
+    /// The controllers of version 1 with commas between them.
+    let names: ArraySlice<UInt8>
+    let controllers: [ArraySlice<UInt8>]
+    let path: ArraySlice<UInt8>
+
+    init?(_ line: ArraySlice<UInt8>) {
+      // The path may hold colons.
+      let fields = line.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+      guard fields.count == 3 else { return nil }
+      (names, path) = (fields[1], fields[2])
+      controllers = names.split(separator: UInt8(ascii: ","))
+      isUnified = controllers.isEmpty && fields[0].elementsEqual("0".utf8)
+    }
+
+    func has(_ controller: String) -> Bool { controllers.contains { $0.elementsEqual(controller.utf8) } }
+
+    /// The names of the groups from the mount to the group of the process; nil for a group outside of our namespace, whose path
+    /// has `..`.
+    var groups: [ArraySlice<UInt8>]? {
+      let names = path.split(separator: UInt8(ascii: "/"))
+      return names.contains(where: { $0.elementsEqual("..".utf8) }) ? nil : names
+    }
+  }
+
+  private func memberships() -> [Membership] {
+    guard let content = try? SmallFile.read(proc.appending("self/cgroup".utf8)) else { return [] }
+    return content.split(separator: UInt8(ascii: "\n")).compactMap(Membership.init)
+  }
+
+  /// Where the hierarchy may be mounted.
+  private func mounts(of membership: Membership, _ controller: String = "") -> [PathBytes] {
+    // Beside version 1 the hierarchy of version 2 is mounted one folder below.
+    if membership.isUnified { return [root, root.appending("unified".utf8)] }
+    // Joined controllers share a folder with both names, and usually have one link for each name.
+    let isAlone = membership.names.elementsEqual(controller.utf8)
+    return (isAlone ? [] : [root.appending(membership.names)]) + [root.appending(controller.utf8)]
+  }
+
   /// The folders from a group up to the mount, the group's own first.
-  private static func levels(of path: ArraySlice<UInt8>, below mount: PathBytes) -> [PathBytes] {
-    var names = path.split(separator: UInt8(ascii: "/"))
-    // A group outside of our namespace has a path with `..`: none of its levels can be read.
-    if names.contains(where: { $0.elementsEqual("..".utf8) }) { names = [] }
+  private static func levels(of membership: Membership, below mount: PathBytes) -> [PathBytes] {
     var levels = [mount]
-    for name in names { levels.append(levels[levels.count - 1].appending(name)) }
+    for name in membership.groups ?? [] { levels.append(levels[levels.count - 1].appending(name)) }
     return levels.reversed()
+  }
+
+  /// The folders from the group up to the root of the whole hierarchy; nil when that root, or a level, is not visible here.
+  private func visibleLevels(of membership: Membership) -> [PathBytes]? {
+    // Each group has this file. Only the root of the whole hierarchy has no limit of threads.
+    let sign = membership.isUnified ? "cgroup.controllers" : "cgroup.clone_children"
+    let isGroup = { (folder: PathBytes) in (try? SmallFile.read(folder.appending(sign.utf8))) != nil }
+    guard membership.groups != nil, let mount = mounts(of: membership, "pids").first(where: isGroup),
+      isMissing(mount.appending("pids.max".utf8))
+    else { return nil }
+    let levels = Self.levels(of: membership, below: mount)
+    return levels.allSatisfy(isGroup) ? levels : nil
+  }
+
+  private func hasRoom(forThreads count: UInt64, in group: PathBytes, _ membership: Membership) -> Bool {
+    let limit = group.appending("pids.max".utf8)
+    // In version 2 a group has the limit only if the group above lets it have one.
+    if membership.isUnified, isMissing(limit) { return true }
+    guard let words = words(of: limit), words.count == 1 else { return false }
+    if words[0].elementsEqual("max".utf8) { return true }
+    guard let most = UInt64(decimalIn: words[0]), let used = number(in: group.appending("pids.current".utf8))
+    else { return false }
+    return most > used && most - used >= count
+  }
+
+  private func isMissing(_ file: PathBytes) -> Bool {
+    do throws(BatchError) {
+      _ = try SmallFile.read(file)
+      return false
+    } catch {
+      return error.errno == ENOENT
+    }
   }
 
   private func unifiedLimits(in group: PathBytes) -> [CapacityLimit] {

@@ -99,10 +99,11 @@ package struct DeviceFacts: Sendable, Hashable {
 
   /// Whether a disk reports a manufacturer of disks: virtual disks claim to rotate whatever is below them.
   private static func isPhysical(_ disk: PathBytes) -> Bool {
-    let names = ["device/vendor", "device/model"].compactMap { try? SmallFile.read(disk.appending($0.utf8)) }
-    let text = names.map { String(decoding: $0, as: UTF8.self).uppercased() }.joined(separator: " ")
-    return names.count == 2
-      && !["QEMU", "VBOX", "VMWARE", "VIRTUAL", "MSFT", "XEN"].contains { text.contains($0) }
+    ["device/vendor", "device/model"].allSatisfy { file in
+      guard let name = try? SmallFile.read(disk.appending(file.utf8)) else { return false }
+      let text = String(decoding: name, as: UTF8.self).uppercased()
+      return !["QEMU", "VBOX", "VMWARE", "VIRTUAL", "MSFT", "XEN"].contains { text.contains($0) }
+    }
   }
 }
 

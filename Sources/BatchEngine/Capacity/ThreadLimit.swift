@@ -6,11 +6,19 @@ import Glibc
 /// Dispatch waits forever for a thread that it cannot start, even for the queue that receives signals. So a run must not
 /// request more threads than are available.
 package enum ThreadLimit {
+  /// Reads the limits of the machine, and tries the threads where the limits are near or unknown.
+  ///
+  /// - Parameter count: how many are enough.
+  /// - Returns: how many can be started, `count` at most.
+  package static func available(upTo count: Int) -> Int {
+    ThreadRoom().holds(count) ? count : startable(upTo: count)
+  }
+
   /// Starts threads, lets them wait until all have started, and ends them.
   ///
   /// - Parameter count: how many are enough.
   /// - Returns: how many could be started, `count` at most.
-  package static func available(upTo count: Int) -> Int {
+  static func startable(upTo count: Int) -> Int {
     let gate = DispatchSemaphore(value: 0)
     var threads: [pthread_t] = []
     while threads.count < count {

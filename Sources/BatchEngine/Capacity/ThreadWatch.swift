@@ -46,7 +46,7 @@ package final class ThreadWatch: Sendable {
       var patience = Patience()
       while end.wait(timeout: .now() + 1) == .timedOut {
         let isOver = patience.isOver(
-          progress: progress(), isShort: ThreadWatch.isAnyThreadAsleep && ThreadLimit.available(upTo: 1) == 0)
+          progress: progress(), isShort: ThreadWatch.isAnyThreadAsleep && ThreadLimit.startable(upTo: 1) == 0)
         if isOver { return giveUp() }
         look()
       }
@@ -92,6 +92,10 @@ package final class ThreadWatch: Sendable {
   /// Whether a thread of the process is in sleep(3), as a Dispatch thread is before it retries.
   private static var isAnyThreadAsleep: Bool {
     let wanted = Array("\(clinux_sleep_call()) ".utf8)
-    return ThreadFiles.contents(of: "syscall").contains { $0.starts(with: wanted) }
+    // The thread is awake for a moment once a second, as this watch is, and longer on a busy machine.
+    return (0..<5).contains { look in
+      if look > 0 { usleep(100_000) }
+      return ThreadFiles.contents(of: "syscall").contains { $0.starts(with: wanted) }
+    }
   }
 }

@@ -46,7 +46,8 @@ public struct PathBytes: Hashable, Sendable, Comparable {
     joined.reserveCapacity(bytes.count + name.count + 1)
     joined += bytes
     if let last = joined.last, last != UInt8(ascii: "/") { joined.append(UInt8(ascii: "/")) }
-    joined += name
+    // For a collection of any kind, `+=` looks conformances up at run time.
+    if name.withContiguousStorageIfAvailable({ joined += $0 }) == nil { joined += name }
     return PathBytes(joined)
   }
 

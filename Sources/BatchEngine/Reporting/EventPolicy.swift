@@ -12,17 +12,34 @@ public struct EventPolicy: Sendable, Hashable {
     case retry(Int)
   }
 
-  private var actions: [Problem.Event: Action]
+  private var vanished = Action.ok
+  private var changed = Action.warn
+  private var unreadable = Action.fail
+  private var special = Action.ok
 
   /// Vanished and special paths are ok, changed ones a warning, unreadable and missing ones a failure.
-  public init() {
-    actions = [.vanished: .ok, .changed: .warn, .unreadable: .fail, .special: .ok]
-  }
+  public init() {}
 
   /// The action for an event. Events `missing` and `malformed` are always failures.
   public subscript(event: Problem.Event) -> Action {
-    get { actions[event] ?? .fail }
-    set { if event != .missing, event != .malformed { actions[event] = newValue } }
+    get {
+      switch event {
+      case .vanished: vanished
+      case .changed: changed
+      case .unreadable: unreadable
+      case .special: special
+      case .missing, .malformed: .fail
+      }
+    }
+    set {
+      switch event {
+      case .vanished: vanished = newValue
+      case .changed: changed = newValue
+      case .unreadable: unreadable = newValue
+      case .special: special = newValue
+      case .missing, .malformed: break
+      }
+    }
   }
 
   /// How often reading is tried again after an event.

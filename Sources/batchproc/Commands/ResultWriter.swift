@@ -12,7 +12,7 @@ struct ResultWriter: Sendable {
   init(_ session: Session, to file: OutputFile? = nil) {
     self.session = session
     stream = file ?? session.output
-    events = file == nil ? session.reporter as? JSONReporter : nil
+    events = file == nil ? session.events : nil
   }
 
   /// Whether rows must be JSON objects, one on each line.
@@ -46,7 +46,7 @@ extension Session {
     _ items: [Item], as type: String, event: (inout JSONLine, Item) -> Void,
     text: (Item, inout [UInt8]) -> Void
   ) throws(BatchError) {
-    if let events = reporter as? JSONReporter {
+    if let events {
       for item in items { try events.write(type) { event(&$0, item) } }
       return
     }

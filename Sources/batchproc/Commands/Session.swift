@@ -16,6 +16,8 @@ final class Session: Sendable {
   let common: CommonOptions
   let diagnostics: Diagnostics
   let reporter: any Reporter
+  /// The reporter, if results are events of `--json`; nil for text.
+  let events: JSONReporter?
   /// Standard output, for results.
   let output: any ResultStream
   let context: RunContext
@@ -84,12 +86,14 @@ final class Session: Sendable {
     let measures = (common.verbose || common.report != nil) && !common.dryRun
     fileTimes = measures ? FileTimes() : nil
     let slowest = common.verbose ? fileTimes : nil
-    reporter =
+    events =
       common.json
       ? JSONReporter(
         stream: output, cancellation: cancellation, diagnostics: diagnostics, recorder: recorder,
-        slowest: slowest)
-      : TextReporter(
+        slowest: slowest) : nil
+    reporter =
+      events
+      ?? TextReporter(
         diagnostics: diagnostics, isQuiet: common.quiet, isVerbose: common.verbose, recorder: recorder,
         slowest: slowest)
     var saved: Int?

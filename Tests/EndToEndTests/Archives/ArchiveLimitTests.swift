@@ -78,7 +78,7 @@ import Testing
     for command in ["archive -q -j 8 --stride 1 -o a.tar t", "extract -q -j 8 -C o w.tar.zst"] {
       let run = try t.shell(
         """
-        ulimit -c 0
+        ulimit -c 0; \(LimitTests.nearLimit)
         strace -qq -f --seccomp-bpf -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN:when=\(first)+ \
           timeout -k 1 20 $BP \(command); echo $?
         """)

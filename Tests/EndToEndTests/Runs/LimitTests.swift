@@ -113,6 +113,9 @@ import Testing
     #expect(run.errorText.contains("File too large"))
   }
 
+  /// A limit of threads that root need not obey, but is near enough that a run tries how many it can start.
+  static let nearLimit = "ulimit -u 1000"
+
   @Test(
     "a run that cannot start a thread ends with all rows or an error",
     .enabled(if: Host.canTrace, "needs strace"), arguments: [1, 2, 3, 6, 12])
@@ -120,7 +123,7 @@ import Testing
     try writeMany(100)
     let run = try t.shell(
       """
-      ulimit -c 0
+      ulimit -c 0; \(Self.nearLimit)
       strace -qq -f --seccomp-bpf -o /dev/null -e trace=clone,clone3 -e inject=clone,clone3:error=EAGAIN:when=\(first)+ \
         timeout -k 1 20 $BP hash -j 8 --stride 1 -o m t; echo $?
       """)
@@ -131,7 +134,7 @@ import Testing
   }
 
   @Test(
-    "threads that run out after the start lead to all rows, or a message and status 1",
+    "threads that run out, although the limits show nothing, lead to all rows, or a message and status 1",
     arguments: ["0", "3:forever", "64"])
   func threadsThatRunOut(limit: String) throws {
     try writeMany(100)
@@ -147,7 +150,8 @@ import Testing
     #expect(t.exists("m") == (status == 0))
     #expect(t.temporaries().isEmpty)
     if status == 0 { #expect(try t.shell("sha256sum -c --quiet m; wc -l <m").text == "105\n") }
-    if limit == "3:forever" { #expect(run.errorText.contains("no more can be started"), "\(run.errorText)") }
+    // In a container threads are tried before the run, and the message says how many can be started.
+    if limit == "3:forever" { #expect(run.errorText.contains("can be started"), "\(run.errorText)") }
   }
 
   @Test(

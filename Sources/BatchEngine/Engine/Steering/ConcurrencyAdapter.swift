@@ -28,7 +28,8 @@ final class ConcurrencyAdapter: Sendable {
     var controller: AdaptiveConcurrency
     /// Nil before they are read first.
     var processors: Double?
-    var nextLook = Duration.zero
+    /// The first reading is late enough that short runs do not take it.
+    var nextLook = Duration.seconds(1)
     /// Whether the number of processors has changed, and the number of operations has not been reset yet.
     var hasOtherProcessors = false
     var wasHeld = false

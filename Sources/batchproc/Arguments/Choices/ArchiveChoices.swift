@@ -6,17 +6,12 @@ import BatchOutputs
 struct ArchiveChoices: Sendable {
   static let formats = ArchiveFormat.all.map(\.name)
   /// Other usual names of the formats, in lower case.
-  static let formatAliases: [String: String] = {
-    var aliases = ["pax": "tar", "7zip": "7z"]
-    for format in ArchiveFormat.all {
-      if let compression = format.compression {
-        aliases[compression.toolName] = format.name
-        aliases[compression.rawValue] = format.name
-      }
-      for suffix in format.shortSuffixes { aliases[suffix] = format.name }
+  static let formatAliases: [ValueSyntax.Alias] =
+    [.init("pax", "tar"), .init("7zip", "7z")]
+    + ArchiveFormat.all.flatMap { format in
+      let compression = format.compression.map { [$0.toolName, $0.rawValue] } ?? []
+      return (compression + format.shortSuffixes).map { ValueSyntax.Alias($0, format.name) }
     }
-    return aliases
-  }()
 
   /// Treats the first operand as the archive if it has an archive suffix; otherwise names the archive after the operand.
   private static func correction(_ parsed: ParsedCommand) -> Correction? {

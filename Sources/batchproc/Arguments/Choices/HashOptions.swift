@@ -11,10 +11,11 @@ struct HashOptions: Sendable, Equatable {
 
   /// Other usual names of the algorithms, in lower case.
   static let algorithmAliases = [
-    "sha-256": "sha256", "sha-512": "sha512", "sha-384": "sha384", "sha-224": "sha224", "sha-1": "sha1",
-    "sha2": "sha256", "md-5": "md5", "b2": "blake2b", "b3": "blake3", "blake2": "blake2b", "sha3": "sha3-256",
-    "sha3_256": "sha3-256", "sha3_512": "sha3-512", "xxh3-64": "xxh3", "xxh3-128": "xxh128",
-  ]
+    ("sha-256", "sha256"), ("sha-512", "sha512"), ("sha-384", "sha384"), ("sha-224", "sha224"),
+    ("sha-1", "sha1"), ("sha2", "sha256"), ("md-5", "md5"), ("b2", "blake2b"), ("b3", "blake3"),
+    ("blake2", "blake2b"), ("sha3", "sha3-256"), ("sha3_256", "sha3-256"), ("sha3_512", "sha3-512"),
+    ("xxh3-64", "xxh3"), ("xxh3-128", "xxh128"),
+  ].map(ValueSyntax.Alias.init)
 
   /// In the order given, without duplicates, never empty.
   let algorithms: [DigestAlgorithm]

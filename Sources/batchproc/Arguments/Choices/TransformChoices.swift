@@ -6,8 +6,9 @@ import BatchOutputs
 struct TransformChoices: Sendable {
   static let formats = CompressionFormat.writable.map(\.rawValue)
   /// Names of the stock tools.
-  static let formatAliases = Dictionary(
-    CompressionFormat.writable.map { ($0.toolName, $0.rawValue) }, uniquingKeysWith: { first, _ in first })
+  static let formatAliases: [ValueSyntax.Alias] = CompressionFormat.writable.map {
+    .init($0.toolName, $0.rawValue)
+  }
 
   /// `gz 6, zst 3`
   static let defaultLevels = CompressionFormat.writable.map { "\($0.rawValue) \($0.defaultLevel)" }

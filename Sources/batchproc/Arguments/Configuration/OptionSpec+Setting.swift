@@ -22,7 +22,7 @@ extension CommandSpec {
 extension OptionSpec {
   /// The environment variable that sets the option if it is not given.
   var variable: String {
-    environment ?? "BATCHPROC_" + long[0].uppercased().replacing("-", with: "_")
+    environment ?? "BATCHPROC_" + long[0].uppercased().map { $0 == "-" ? "_" : $0 }
   }
 
   /// Whether a file or variable may set it for every run; options that remove or replace files can only be set by a profile.

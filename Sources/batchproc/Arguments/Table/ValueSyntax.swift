@@ -3,6 +3,7 @@ import BatchEngine
 
 /// The syntax and meaning of an option's value.
 enum ValueSyntax: Sendable, Hashable {
+
   /// A whole number, 1 or more.
   case count(allowsAuto: Bool)
   /// A whole number, 1 or more; 0 means `auto`, as in `xz -T0`.
@@ -27,13 +28,25 @@ enum ValueSyntax: Sendable, Hashable {
   case share
   /// A whole number, 0 or more, or `auto`.
   case index
-  /// One of some words, in any case. Aliases map further words, in lower case, to these.
-  case choice([String], aliases: [String: String] = [:])
+  /// One of some words, in any case.
+  case choice([String], aliases: [Alias] = [])
   case file
   case directory
   case glob
   /// `EVENT=ACTION`.
   case policy
+
+  /// A further word for one of the words.
+  struct Alias: Sendable, Hashable {
+    /// In lower case.
+    let name: String
+    let value: String
+
+    init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
 
   /// A value with invalid syntax; the sentence describes a valid one.
   struct Mismatch: Error, Hashable {
@@ -133,11 +146,11 @@ enum ValueSyntax: Sendable, Hashable {
   }
 
   private static func choice(
-    _ value: PathBytes, among values: [String], _ aliases: [String: String]
+    _ value: PathBytes, among values: [String], _ aliases: [Alias]
   ) throws(Mismatch) -> String {
     let word = value.bytes.map(lowercased)
     if let known = values.first(where: { $0.utf8.map(lowercased) == word }) { return known }
-    if let alias = aliases.first(where: { $0.key.utf8.elementsEqual(word) }) { return alias.value }
+    if let alias = aliases.first(where: { $0.name.utf8.elementsEqual(word) }) { return alias.value }
     throw Mismatch(sentence: "Please provide one of \(listed(values)).")
   }
 

@@ -113,7 +113,7 @@ extension Session {
     if report.outcome == .extracted { made.add(report.kind, report.size) }
     if let preview { return try preview.write(report) }
     advanced(1)
-    if let events = reporter as? JSONReporter {
+    if let events {
       try events.write("member") { line in
         line.add(path: report.path)
         line.add("outcome", report.outcome.rawValue)

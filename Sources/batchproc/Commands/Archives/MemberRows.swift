@@ -165,7 +165,7 @@ extension Session {
   /// Reports the members that were written to an archive.
   func tell(_ members: [ArchivedMember]) throws(BatchError) {
     advanced(members.count)
-    if let events = reporter as? JSONReporter {
+    if let events {
       for member in members {
         try events.write("file") { line in
           line.add(path: member.path)

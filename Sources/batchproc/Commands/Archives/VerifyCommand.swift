@@ -131,7 +131,7 @@ struct VerifyCommand: Command {
       if let damage = finding.damage { session.found(finding.path, RunRecorder.text(of: damage)) }
       if let difference = finding.difference { session.found(finding.path, difference.kind.rawValue) }
     }
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       for finding in findings {
         if finding.difference?.kind != .new {
           try events.write("member") { line in
@@ -158,7 +158,7 @@ struct VerifyCommand: Command {
   private func finish(_ summary: RunSummary, _ verification: Verification) -> Ending {
     for text in verification.damage { session.fail(BatchError(.malformed, text, path: path)) }
     session.warn(of: path, verification.warnings)
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       do throws(BatchError) {
         for fact in verification.facts { try events.write("note") { $0.add("message", fact) } }
         if let digest = verification.indexDigest {

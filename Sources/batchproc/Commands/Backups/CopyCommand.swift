@@ -22,7 +22,7 @@ struct CopyCommand: Command {
     defer { withExtendedLifetime(lock) {} }
     let (text, status) = try copying.copy(set, session)
     try session.output.finish()
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       try events.writeSummary { $0.add("message", text) }
     } else if !common.quiet {
       session.diagnostics.print(text)

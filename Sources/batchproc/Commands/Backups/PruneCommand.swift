@@ -22,7 +22,7 @@ struct PruneCommand: Command {
     let lock = common.dryRun ? nil : try set.lockForPruning(choices.patience, in: context)
     let prune = try Self.prune(set, choices, lock, isSynced: common.fsync, in: context)
     if common.dryRun || common.verbose || common.json { try show(prune) }
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       try events.writeSummary { line in
         line.add("seen", prune.decisions.count)
         line.add("kept", prune.decisions.count - prune.removed.count)
@@ -67,7 +67,7 @@ struct PruneCommand: Command {
         ? "remove" : "keep    " + decision.reasons.map(\.word).joined(separator: ", ")
       rows += "\(snapshot.name.stamp)  \(time)  \(verdict)\n".utf8
     }
-    guard let events = session.reporter as? JSONReporter else { return }
+    guard let events = session.events else { return }
     for archive in prune.archives {
       try events.write("archive") { line in
         line.add(path: archive.archive)

@@ -40,7 +40,7 @@ struct SnapshotRows {
       try list(content, of: source.set, at: place, &tally, &hasFaults)
       if let maxAge, !isYoung(content, source.set, maxAge) { hasFaults = true }
     }
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       try events.writeSummary { line in
         line.add("seen", tally.seen)
         line.add("done", tally.seen - tally.failed)
@@ -67,7 +67,7 @@ struct SnapshotRows {
       let faults = content.faults(of: snapshot)
       if !faults.isEmpty { tally.failed += 1 }
       hasFaults = hasFaults || !faults.isEmpty
-      if let events = session.reporter as? JSONReporter {
+      if let events = session.events {
         try write(snapshot, faults, to: events)
       } else {
         append(snapshot, to: &rows)
@@ -76,7 +76,7 @@ struct SnapshotRows {
         session.fail(set.path(fault.archive), neededBy: snapshot.name.stamp)
       }
     }
-    if !rows.isEmpty, !(session.reporter is JSONReporter) { try session.output.write(rows) }
+    if !rows.isEmpty, session.events == nil { try session.output.write(rows) }
   }
 
   /// Whether the newest snapshot of a set is not too old; reports it otherwise.

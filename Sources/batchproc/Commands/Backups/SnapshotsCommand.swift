@@ -124,7 +124,7 @@ struct SnapshotsCommand: Command {
       count += rows.count
       try results.write(rows)
     }
-    if let events = session.reporter as? JSONReporter { try events.writeSummary { $0.add("done", count) } }
+    if let events = session.events { try events.writeSummary { $0.add("done", count) } }
     try session.output.finish()
     return .exit(.success)
   }

@@ -88,7 +88,7 @@ struct TestCommand: Command {
   }
 
   private func tell(_ finding: TestJob.Finding) throws(BatchError) {
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       try events.write("file") { line in
         finding.addOutcome(to: &line)
         if let gap = finding.checkGap { line.add(gap) }

@@ -164,7 +164,7 @@ struct TransformCommand: Command {
     tally.add(report)
     if common.dryRun { return try list(report) }
     session.advanced(1)
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       try events.write("file") { line in
         line.add(path: report.source)
         line.add("outcome", report.outcome.word)

@@ -43,7 +43,7 @@ struct CheckCommand: Command {
       return listing.run(over: CheckedFilesSource(source))
     }
     let render = CheckRows(
-      form: session.reporter is JSONReporter ? .members : options.printsNoRows ? .none : .lines,
+      form: session.events != nil ? .members : options.printsNoRows ? .none : .lines,
       showsMatches: showsMatches, escapesControls: options.escapesControls)
     let results = ResultWriter(session)
     let job = CheckJob(ignoresMissing: options.ignoresMissing) { (entry, outcome, bytes) in

@@ -39,7 +39,7 @@ struct DuplicateLinking: Sendable {
   }
 
   private func tell(_ outcome: LinkOutcome, in session: Session) throws(BatchError) {
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       return try events.write("link") { line in
         line.add(path: outcome.copy)
         line.add(path: outcome.kept, as: "kept")

@@ -38,7 +38,7 @@ struct DuplicatesCommand: Command {
     let source = DuplicateSource(tree, mayRepeat: mayRepeat)
     let surplus = Surplus()
     let job = DuplicateJob(
-      of: source, cache: cache, givesSHA256: session.reporter is JSONReporter, keepsNames: linking != nil
+      of: source, cache: cache, givesSHA256: session.events != nil, keepsNames: linking != nil
     ) { (groups) throws(BatchError) in
       if linking == nil { try write(groups) }
       surplus.set(groups, keeping: linking != nil)

@@ -70,7 +70,7 @@ struct TuneCommand: Command {
       try file.finish()
     }
     if isSaved, let devices, let number = best.concurrency { try save(number, device, at: devices) }
-    if let events = session.reporter as? JSONReporter {
+    if let events = session.events {
       try rows.write(to: events)
     } else {
       try session.output.write(rows.text)

@@ -101,6 +101,7 @@ import Testing
     "A run that is held adapts to a new number of processors when it is released", arguments: Hold.allCases)
   func processorsOfAHeldRun(_ hold: Hold) throws {
     let fixture = try Fixture(8) { _ in 32 }
+    fixture.machine.time.withLock { $0 = .seconds(1) }
     fixture.adapter.look()
     hold.apply(true, to: fixture.run.concurrency)
     fixture.machine.processors.withLock { $0 = 2 }

@@ -1,0 +1,134 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import BatchEngine
+
+@Suite struct ThreadRoomTests {
+  private let proc: TreeFixture
+  private let root: TreeFixture
+
+  /// The files of a machine without a limit that is near, and with control groups of version 2.
+  private var files = [
+    "loadavg": "0.38 1.49 1.51 1/500 18009\n", "sys/kernel/threads-max": "192731\n",
+    "sys/kernel/pid_max": "32768\n", "sys/vm/overcommit_memory": "0\n",
+    "self/uid_map": "         0          0 4294967295\n", "self/cgroup": "0::/a/b\n",
+  ]
+  private var groups = [
+    "cgroup.controllers": "cpu pids\n", "a/cgroup.controllers": "cpu pids\n", "a/pids.max": "max\n",
+    "a/pids.current": "700\n", "a/b/cgroup.controllers": "pids\n", "a/b/pids.max": "10000\n",
+    "a/b/pids.current": "8000\n",
+  ]
+  /// The same limits in version 1.
+  private let oldGroups = [
+    "pids/cgroup.clone_children": "0\n", "pids/a/cgroup.clone_children": "0\n", "pids/a/pids.max": "max\n",
+    "pids/a/pids.current": "700\n", "pids/a/b/cgroup.clone_children": "0\n", "pids/a/b/pids.max": "10000\n",
+    "pids/a/b/pids.current": "8000\n",
+  ]
+
+  init() throws {
+    proc = try TreeFixture()
+    root = try TreeFixture()
+  }
+
+  /// - Parameter files, groups: nil is a file that does not exist.
+  private func holds(
+    _ count: Int, userLimit: UInt64? = .max, _ files: [String: String?] = [:],
+    _ groups: [String: String?] = [:]
+  ) throws -> Bool {
+    for (fixture, all, changes) in [(proc, self.files, files), (root, self.groups, groups)] {
+      for (path, content) in all.mapValues(Optional.some).merging(changes, uniquingKeysWith: { $1 }) {
+        if let content {
+          try fixture.file(PathBytes(path), content)
+        } else {
+          _ = fixture.path(PathBytes(path)).withCString(unlink)
+        }
+      }
+    }
+    return ThreadRoom(proc: proc.root, controlGroups: root.root).holds(count, userLimit: userLimit)
+  }
+
+  @Test("the limits of the user, of the machine and of each group leave room beyond the reserve")
+  func far() throws {
+    #expect(try holds(15))
+    #expect(try holds(976), "the inner group has room for 2,000, of which 1,024 are the reserve")
+    #expect(try !holds(977))
+  }
+
+  @Test(
+    "a limit that is near counts, whichever it is",
+    arguments: [
+      ["loadavg": "0.38 1.49 1.51 1/32000 18009\n"], ["sys/kernel/threads-max": "1538\n"],
+      ["sys/kernel/pid_max": "1538\n"],
+    ])
+  func near(files: [String: String]) throws {
+    #expect(try !holds(15, files))
+  }
+
+  @Test func theLimitOfTheUserCounts() throws {
+    #expect(try holds(15, userLimit: 1_539))
+    #expect(try !holds(15, userLimit: 1_538))
+    #expect(try !holds(15, userLimit: 0))
+    #expect(try !holds(15, userLimit: nil))
+  }
+
+  @Test(
+    "nothing is known about a machine whose files are missing or malformed",
+    arguments: ["loadavg", "sys/kernel/threads-max", "sys/kernel/pid_max", "sys/vm/overcommit_memory"],
+    [nil, "", "\n", "x\n", "-1\n", "99999999999999999999\n", "1 2 3 4 5"])
+  func malformed(name: String, content: String?) throws {
+    guard !(name.hasPrefix("sys/vm") && content == "1 2 3 4 5") else { return }
+    #expect(try !holds(976, [name: content]))
+  }
+
+  @Test("a stack may be refused, or a limit not visible, so the threads must be tried")
+  func hidden() throws {
+    #expect(try !holds(15, ["sys/vm/overcommit_memory": "2\n"]))
+    #expect(try !holds(15, ["self/uid_map": "0 1000 1\n"]), "a user namespace")
+    #expect(try !holds(15, ["self/cgroup": "0::/../../b\n"]), "a group outside of the namespace")
+    #expect(try !holds(15, ["self/cgroup": nil]))
+    #expect(try !holds(15, ["self/cgroup": "7:cpu:/\n"]), "no hierarchy that could limit threads")
+    #expect(try !holds(15, ["self/cgroup": "0::/a/elsewhere\n"]), "a path of the host")
+  }
+
+  @Test("the root of a container has a limit, and there may be groups above it")
+  func container() throws {
+    #expect(try !holds(15, ["self/cgroup": "0::/\n"], ["pids.max": "max\n", "pids.current": "20\n"]))
+  }
+
+  @Test func aGroupWithoutTheControllerHasNoLimit() throws {
+    #expect(try holds(15, ["self/cgroup": "0::/a/b/c\n"], ["a/b/c/cgroup.controllers": "cpu\n"]))
+  }
+
+  @Test(
+    "a group whose limit is near, malformed or not readable as a whole is no group with room",
+    arguments: [
+      ("a/pids.max", "1700\n"), ("a/b/pids.max", "9038\n"), ("a/b/pids.max", "many\n"), ("a/b/pids.max", ""),
+      ("a/b/pids.max", "10000 20000\n"), ("a/b/pids.current", nil), ("a/b/pids.current", "x\n"),
+      ("a/b/pids.current", "99999999999999999999\n"), ("a/b/pids.current", "10001\n"),
+      ("a/cgroup.controllers", nil), ("cgroup.controllers", nil),
+    ] as [(String, String?)])
+  func groupsThatAreNear(file: String, content: String?) throws {
+    #expect(try !holds(15, [:], [file: content]))
+  }
+
+  @Test("version 1 has a hierarchy for threads, with the root that has no limit")
+  func separateHierarchies() throws {
+    for (path, content) in oldGroups { try root.file(PathBytes(path), content) }
+    let lines = "9:name=systemd:/\n8:pids:/a/b\n0::/elsewhere\n"
+    #expect(try holds(976, ["self/cgroup": lines]))
+    #expect(try !holds(977, ["self/cgroup": lines]))
+    try root.file("pids/a/b/pids.max", "max\n")
+    #expect(try holds(20_000, ["self/cgroup": lines]))
+    #expect(try holds(20_000, ["self/cgroup": "8:pids:/\n"]))
+    #expect(try !holds(15, ["self/cgroup": "8:pids:/a/c\n"]))
+    try root.file("pids/pids.max", "max\n")
+    #expect(try !holds(15, ["self/cgroup": lines]), "a container")
+  }
+
+  @Test("the threads of this process can be started when the files say so")
+  func thisMachine() {
+    guard ThreadRoom().holds(64) else { return }
+    #expect(ThreadLimit.startable(upTo: 64) == 64)
+  }
+}
