@@ -47,6 +47,17 @@ import Testing
     #expect(try t.shell("head -c 4 curve.svg").text == "<svg")
   }
 
+  @Test("the user database is asked for a home only when no variable names one", .enabled(if: Host.canTrace))
+  func home() throws {
+    let run = try t.shell(
+      """
+      unset XDG_STATE_HOME
+      look() { strace -qq -f -e trace=openat -o trace env "$@" $BP hash -q t/d0/f0 >/dev/null; grep -c passwd trace; }
+      look HOME=$PWD; look -u HOME
+      """)
+    #expect(run.text == "0\n1\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test func recommendsAutoForATinyTree() throws {
     for number in 0..<5 { try t.file(PathBytes("tiny/f\(number)"), "\(number)\n") }
     let run = try t.batchproc(["tune", "--seconds", "1", "--save", "tiny"], environment: state)

@@ -1,17 +1,27 @@
 import BatchCore
 import BatchEngine
+import Synchronization
 import TestSupport
 import Testing
+
+/// The libraries that this process has compiled, by their sources: many tests run with the same one.
+private let compiledLibraries = Mutex<[String: [UInt8]]>([:])
 
 extension TreeFixture {
   /// Compiles functions that replace those of the C library into `preload.so` in the fixture.
   func preload(_ source: String) throws {
+    if let library = compiledLibraries.withLock({ $0[source] }) {
+      try file("preload.so", library)
+      return
+    }
     try file(
       "preload.c",
       "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <fcntl.h>\n#include <string.h>\n#include <unistd.h>\n"
         + source)
     let compiled = try shell("cc -shared -fPIC -O1 preload.c -o preload.so -ldl")
     try #require(compiled.status == 0, "\(compiled.errorText)")
+    let library = try #require(content("preload.so"))
+    compiledLibraries.withLock { $0[source] = library }
   }
 
   /// Makes `preload.so`, which advances the clock of a program by `SHIFT` seconds, or by a day, so that

@@ -8,10 +8,9 @@ package enum StateFile {
   ///
   /// - Returns: nil if no directory is usable.
   package static func path(_ name: String, environment: (String) -> PathBytes?) -> PathBytes? {
-    if let given = environment("XDG_STATE_HOME"), isUsable(given) {
-      return given.appending("batchproc/\(name)".utf8)
-    }
-    let home = [environment("HOME"), homeOfUser].lazy.compactMap { $0 }.first(where: isUsable)
+    if let given = usable(environment("XDG_STATE_HOME")) { return given.appending("batchproc/\(name)".utf8) }
+    // The user database may be on another machine, so it is asked last.
+    let home = usable(environment("HOME")) ?? usable(homeOfUser)
     return home?.appending(".local/state/batchproc/\(name)".utf8)
   }
 
@@ -21,12 +20,12 @@ package enum StateFile {
     return PathBytes(UnsafeRawBufferPointer(start: home, count: strlen(home)))
   }
 
-  private static func isUsable(_ folder: PathBytes) -> Bool {
-    guard folder.isAbsolute else { return false }
+  private static func usable(_ folder: PathBytes?) -> PathBytes? {
+    guard let folder, folder.isAbsolute else { return nil }
     var raw = stat()
     // A missing directory can be created.
-    guard folder.withCString({ stat($0, &raw) }) == 0 else { return true }
-    return isOwn(raw)
+    guard folder.withCString({ stat($0, &raw) }) == 0 else { return folder }
+    return isOwn(raw) ? folder : nil
   }
 
   private static func isOwn(_ raw: stat) -> Bool { raw.st_uid == geteuid() || raw.st_uid == 0 }
