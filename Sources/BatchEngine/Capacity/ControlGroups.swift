@@ -101,11 +101,12 @@ struct ControlGroups: Sendable {
 
   /// The folders from the group up to the root of the whole hierarchy; nil when that root, or a level, is not visible here.
   private func visibleLevels(of membership: Membership) -> [PathBytes]? {
-    // Each group has this file. Only the root of the whole hierarchy has no limit of threads.
-    let sign = membership.isUnified ? "cgroup.controllers" : "cgroup.clone_children"
-    let isGroup = { (folder: PathBytes) in (try? SmallFile.read(folder.appending(sign.utf8))) != nil }
+    // Each group has the first file, and each but the root of the whole hierarchy has the second.
+    let (ofEach, notOfRoot) =
+      membership.isUnified ? ("cgroup.controllers", "cgroup.events") : ("cgroup.clone_children", "pids.max")
+    let isGroup = { (folder: PathBytes) in (try? SmallFile.read(folder.appending(ofEach.utf8))) != nil }
     guard membership.groups != nil, let mount = mounts(of: membership, "pids").first(where: isGroup),
-      isMissing(mount.appending("pids.max".utf8))
+      isMissing(mount.appending(notOfRoot.utf8))
     else { return nil }
     let levels = Self.levels(of: membership, below: mount)
     return levels.allSatisfy(isGroup) ? levels : nil

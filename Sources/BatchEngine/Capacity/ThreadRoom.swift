@@ -11,19 +11,22 @@ struct ThreadRoom: Sendable {
 
   private let proc: PathBytes
   private let controlGroups: PathBytes
+  private let userLimit: UInt64?
 
-  init(proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup") {
+  /// - Parameter userLimit: `RLIMIT_NPROC`; nil when it cannot be read.
+  init(
+    proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup",
+    userLimit: UInt64? = processLimit(__RLIMIT_NPROC).map { UInt64($0.rlim_cur) }
+  ) {
     self.proc = proc
     self.controlGroups = controlGroups
+    self.userLimit = userLimit
   }
 
   /// Whether so many more threads can certainly be started.
   ///
-  /// - Parameter userLimit: `RLIMIT_NPROC`, nil when it cannot be read.
   /// - Returns: `false` as well when a limit cannot be read, or when there may be one that is not visible here.
-  func holds(_ count: Int, userLimit: UInt64? = processLimit(__RLIMIT_NPROC).map { UInt64($0.rlim_cur) })
-    -> Bool
-  {
+  func holds(_ count: Int) -> Bool {
     let needed = UInt64(clamping: count) + Self.reserve
     // All threads of the machine: those of the user are among them.
     guard let used = threadsOfMachine, let userLimit, let most = number(in: "sys/kernel/threads-max"),

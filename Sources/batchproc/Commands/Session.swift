@@ -129,7 +129,8 @@ final class Session: Sendable {
       return counts.byteCount &+ Int64(counts.done + counts.failed + counts.skipped)
     } giveUp: {
       // Written directly: code that waits for a thread may hold the locks of the reporter.
-      let message = "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u`\n"
+      let message =
+        "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u` or pids.max of the control group\n"
       StandardStreams.write(Array(message.utf8))
       StagingArea.shared.removeAll()
       _exit(ExitStatus.fatal.rawValue)

@@ -67,6 +67,11 @@ enum Host {
   /// A small program that the test compiles attacks a run as another user.
   static let canAttack = canChangeUser && succeeds("command -v cc")
 
+  /// Where a control group with a limit of threads can be made: version 1, or version 2.
+  static let threadGroups = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].first {
+    succeeds("g=\($0)/batchproc-look-$$; mkdir $g && { test -w $g/pids.max; s=$?; rmdir $g; exit $s; }")
+  }
+
   static let hasRestic = succeeds("command -v restic")
 
   static let hasTmux = succeeds("command -v tmux")
