@@ -3,7 +3,9 @@
  * cc -shared -fPIC -O2 few-threads.c -o few-threads.so -ldl -lpthread
  * FEW_THREADS=N[:forever] LD_PRELOAD=./few-threads.so program
  *
- * At most N threads may run at a time beside the first; with `forever`, threads that have ended count as well.
+ * No call fails before the first detached thread, which is Dispatch's: the program may first try how many threads it
+ * can start. From then on at most N more threads may run at a time; with `forever`, threads that have ended count as
+ * well.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,7 +15,7 @@
 #include <string.h>
 
 static int (*next_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-static int limit = -1, is_forever, alive;
+static int limit = -1, is_forever, has_begun, alive;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct work { void *(*body)(void *); void *argument; };
@@ -49,8 +51,11 @@ static void *counted(void *argument) {
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
   resolve();
+  int state = PTHREAD_CREATE_JOINABLE;
+  if (attributes) pthread_attr_getdetachstate(attributes, &state);
   pthread_mutex_lock(&lock);
-  int is_counted = limit >= 0;
+  has_begun |= state == PTHREAD_CREATE_DETACHED;
+  int is_counted = limit >= 0 && has_begun;
   if (is_counted && alive >= limit) {
     pthread_mutex_unlock(&lock);
     return EAGAIN;

@@ -37,9 +37,10 @@ struct ControlGroups: Sendable {
     return limits
   }
 
-  /// Whether so many more threads can be started in the group, as far as the limits of threads are concerned.
+  /// Whether the limits of threads of all groups leave room for so many more.
   ///
-  /// The answer is `false` when a level above the group cannot be seen from here, as in a container.
+  /// - Returns: `false` as well when a level above the group of the process has no folder here. In the first namespace of control
+  ///   groups every level has one, unless the mounted folder is not the root of the hierarchy, which is noticed.
   func haveRoom(forThreads count: UInt64) -> Bool {
     let memberships = memberships()
     // A controller belongs to one hierarchy: to one of version 1, or to that of version 2.
@@ -70,8 +71,8 @@ struct ControlGroups: Sendable {
 
     func has(_ controller: String) -> Bool { controllers.contains { $0.elementsEqual(controller.utf8) } }
 
-    /// The names of the groups from the mount to the group of the process; nil for a group outside of our namespace, whose path
-    /// has `..`.
+    /// The names of the groups from the root of our namespace to the group of the process; nil for a group outside of the
+    /// namespace, whose path has `..`.
     var groups: [ArraySlice<UInt8>]? {
       let names = path.split(separator: UInt8(ascii: "/"))
       return names.contains(where: { $0.elementsEqual("..".utf8) }) ? nil : names

@@ -1,40 +1,59 @@
 import Glibc
 
-/// How many more threads the limits of the kernel allow, as far as its files show them.
+/// Whether the limits of the kernel leave room for more threads.
 ///
 /// To read the limits takes much less time than to start the threads. The limits that count threads are `RLIMIT_NPROC`,
-/// `threads-max`, `pid_max` and `pids.max` of the control groups: see proc(5), getrlimit(2), and cgroup-v1 and cgroup-v2 in the
-/// documentation of the kernel.
+/// `threads-max`, `pid_max` and `pids.max` of the control groups; those of memory can refuse a stack. See proc(5), getrlimit(2),
+/// namespaces(7), and cgroup-v1 and cgroup-v2 in the documentation of the kernel.
 struct ThreadRoom: Sendable {
   /// How many threads are left for other processes, which may start theirs at the same moment.
   private static let reserve: UInt64 = 1_024
+  /// A stack has the size of its limit. The kernel refuses none of these in a mode of overcommit other than 2.
+  private static let largestStack: UInt64 = 64 << 20
+  /// The first namespaces of a machine have these numbers (`PROC_USER_INIT_INO` and others in the kernel). In a later one some
+  /// limits are not visible: of the user who made it, of the processes around it, of the groups above it.
+  private static let firstNamespaces: [(name: String, target: PathBytes)] = [
+    ("user", "user:[4026531837]"), ("pid", "pid:[4026531836]"), ("cgroup", "cgroup:[4026531835]"),
+  ]
 
   private let proc: PathBytes
   private let controlGroups: PathBytes
-  private let userLimit: UInt64?
+  private let processLimits: ProcessLimits
 
-  /// - Parameter userLimit: `RLIMIT_NPROC`; nil when it cannot be read.
+  /// The limits of the process; nil for one that cannot be read.
+  struct ProcessLimits: Sendable {
+    var threadsOfUser = current(__RLIMIT_NPROC)
+    var stack = current(RLIMIT_STACK)
+    var data = current(RLIMIT_DATA)
+    var addressSpace = current(RLIMIT_AS)
+
+    private static func current(_ resource: __rlimit_resource) -> UInt64? {
+      processLimit(resource).map { UInt64($0.rlim_cur) }
+    }
+  }
+
   init(
     proc: PathBytes = "/proc", controlGroups: PathBytes = "/sys/fs/cgroup",
-    userLimit: UInt64? = processLimit(__RLIMIT_NPROC).map { UInt64($0.rlim_cur) }
+    processLimits: ProcessLimits = ProcessLimits()
   ) {
     self.proc = proc
     self.controlGroups = controlGroups
-    self.userLimit = userLimit
+    self.processLimits = processLimits
   }
 
-  /// Whether so many more threads can certainly be started.
+  /// Whether all limits of threads are visible and allow so many more threads.
   ///
-  /// - Returns: `false` as well when a limit cannot be read, or when there may be one that is not visible here.
+  /// - Returns: `false` as well when a limit cannot be read.
   func holds(_ count: Int) -> Bool {
     let needed = UInt64(clamping: count) + Self.reserve
     // All threads of the machine: those of the user are among them.
-    guard let used = threadsOfMachine, let userLimit, let most = number(in: "sys/kernel/threads-max"),
+    guard let used = threadsOfMachine, let ofUser = processLimits.threadsOfUser,
+      let most = number(in: "sys/kernel/threads-max"),
       let mostNumbers = number(in: "sys/kernel/pid_max")
     else { return false }
-    let limit = min(userLimit, most, mostNumbers)
+    let limit = min(ofUser, most, mostNumbers)
     guard limit > used, limit - used >= needed else { return false }
-    return stacksAreUnlimited && isInFirstUserNamespace
+    return stacksAreUnlimited && isInFirstNamespaces
       && ControlGroups(proc: proc, root: controlGroups).haveRoom(forThreads: needed)
   }
 
@@ -45,14 +64,20 @@ struct ThreadRoom: Sendable {
     return parts.count == 2 ? UInt64(decimalIn: parts[1]) : nil
   }
 
-  /// Mode 2 of overcommit refuses address space for stacks as `ulimit -v` does.
+  /// Whether nothing limits the memory for stacks.
   private var stacksAreUnlimited: Bool {
-    !AddressSpace.isLimited && number(in: "sys/vm/overcommit_memory").map { $0 < 2 } ?? false
+    let unlimited = UInt64(rlim_t.max)
+    guard processLimits.addressSpace == unlimited, processLimits.data == unlimited,
+      let stack = processLimits.stack, stack <= Self.largestStack || stack == unlimited
+    else { return false }
+    return number(in: "sys/vm/overcommit_memory").map { $0 < 2 } ?? false
   }
 
-  /// The limit of the user who made a user namespace counts in it, but is not visible there.
-  private var isInFirstUserNamespace: Bool {
-    words(of: "self/uid_map")?.map { UInt64(decimalIn: $0) } == [0, 0, UInt64(UInt32.max)]
+  private var isInFirstNamespaces: Bool {
+    Self.firstNamespaces.allSatisfy { namespace in
+      let link = proc.appending("self/ns".utf8).appending(namespace.name.utf8)
+      return (try? LinkTarget.read(link)) == namespace.target
+    }
   }
 
   private func number(in name: String) -> UInt64? { words(of: name)?.first.flatMap { UInt64(decimalIn: $0) } }

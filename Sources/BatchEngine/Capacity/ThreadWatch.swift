@@ -8,13 +8,19 @@ import Glibc
 /// end threads; otherwise this watch must end the run.
 package final class ThreadWatch: Sendable {
   /// Decides after how many checks without progress a run is given up. Idle threads of Dispatch end after five seconds, so no
-  /// idle thread is left after ten checks, one a second.
+  /// idle thread is left after ten checks, about one a second.
   package struct Patience: Sendable {
     private static let looks = 10
+    /// The waiting thread is awake for a moment once a second, as the watch is, and longer on a busy machine. So a later check
+    /// looks for it more than once, since the count begins again when it is not found.
+    private static let mostTries = 5
     private var progress = Int64.min
     private var failures = 0
 
     package init() {}
+
+    /// How often the next check looks for a waiting thread, a tenth of a second apart.
+    var tries: Int { failures > 0 ? Self.mostTries : 1 }
 
     /// - Parameters:
     ///   - progress: any number that changes while the run makes progress.
@@ -45,8 +51,10 @@ package final class ThreadWatch: Sendable {
     func watch() {
       var patience = Patience()
       while end.wait(timeout: .now() + 1) == .timedOut {
+        let tries = patience.tries
         let isOver = patience.isOver(
-          progress: progress(), isShort: ThreadWatch.isAnyThreadAsleep && ThreadLimit.startable(upTo: 1) == 0)
+          progress: progress(),
+          isShort: ThreadWatch.findsSleeper(tries: tries) && ThreadLimit.startable(upTo: 1) == 0)
         if isOver { return giveUp() }
         look()
       }
@@ -90,11 +98,10 @@ package final class ThreadWatch: Sendable {
   deinit { watcher.end.signal() }
 
   /// Whether a thread of the process is in sleep(3), as a Dispatch thread is before it retries.
-  private static var isAnyThreadAsleep: Bool {
+  private static func findsSleeper(tries: Int) -> Bool {
     let wanted = Array("\(clinux_sleep_call()) ".utf8)
-    // The thread is awake for a moment once a second, as this watch is, and longer on a busy machine.
-    return (0..<5).contains { look in
-      if look > 0 { usleep(100_000) }
+    return (0..<tries).contains { number in
+      if number > 0 { usleep(100_000) }
       return ThreadFiles.contents(of: "syscall").contains { $0.starts(with: wanted) }
     }
   }

@@ -90,7 +90,7 @@ package struct RunLimits: Sendable {
     guard lanes > 0 else {
       throw BatchError(
         .exhausted, "only \(threads) threads can be started: at least \(own + Self.threadsOfLane) are needed",
-        remedy: "raise `ulimit -u`, `ulimit -v` or pids.max of the control group")
+        remedy: "raise `ulimit -u`, `ulimit -v` or `ulimit -d`, or pids.max of the control group")
     }
     return min(concurrency, lanes)
   }

@@ -83,7 +83,7 @@ import Testing
           timeout -k 1 20 $BP \(command); echo $?
         """)
       let status = Int(run.text.split(separator: "\n").last ?? "")
-      #expect(status != 124 && status != 137, "hangs: \(run.errorText)")
+      #expect(status == 0 || status == 1, "124 and 137 are a run that hangs: \(run.errorText)")
       if status != 0 { #expect(!t.exists("a.tar") && !run.errors.isEmpty) }
     }
   }

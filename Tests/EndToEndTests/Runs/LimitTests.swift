@@ -114,11 +114,11 @@ import Testing
   }
 
   /// A limit of threads that root need not obey, but is near enough that a run tries how many it can start.
-  static let nearLimit = "ulimit -u 1000"
+  static let nearLimit = "ulimit -u $(($(cut -d / -f 2 /proc/loadavg | cut -d ' ' -f 1) + 1000))"
 
   @Test(
     "a run that cannot start a thread ends with all rows or an error",
-    .enabled(if: Host.canTrace, "needs strace"), arguments: [1, 2, 3, 6, 12])
+    .enabled(if: Host.canTrace, "needs strace"), arguments: [2, 3, 4, 6, 12])
   func noThreads(first: Int) throws {
     try writeMany(100)
     let run = try t.shell(
@@ -128,7 +128,7 @@ import Testing
         timeout -k 1 20 $BP hash -j 8 --stride 1 -o m t; echo $?
       """)
     let status = Int(run.text.split(separator: "\n").last ?? "")
-    #expect(status != 124 && status != 137, "hangs: \(run.errorText)")
+    #expect(status == 0 || status == 1, "124 and 137 are a run that hangs: \(run.errorText)")
     #expect(t.exists("m") == (status == 0))
     if status == 0 { #expect(try t.shell("sha256sum -c --quiet m; wc -l <m").text == "105\n") }
   }
@@ -150,8 +150,7 @@ import Testing
     #expect(t.exists("m") == (status == 0))
     #expect(t.temporaries().isEmpty)
     if status == 0 { #expect(try t.shell("sha256sum -c --quiet m; wc -l <m").text == "105\n") }
-    // In a container threads are tried before the run, and the message says how many can be started.
-    if limit == "3:forever" { #expect(run.errorText.contains("can be started"), "\(run.errorText)") }
+    if status != 0 { #expect(run.errorText.contains("no more can be started"), "\(run.errorText)") }
   }
 
   @Test(

@@ -3,7 +3,6 @@ import BatchEngine
 
 /// The syntax and meaning of an option's value.
 enum ValueSyntax: Sendable, Hashable {
-
   /// A whole number, 1 or more.
   case count(allowsAuto: Bool)
   /// A whole number, 1 or more; 0 means `auto`, as in `xz -T0`.
