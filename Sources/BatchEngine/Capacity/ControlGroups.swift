@@ -47,9 +47,9 @@ struct ControlGroups: Sendable {
     guard
       let membership = memberships.first(where: { $0.has("pids") })
         ?? memberships.first(where: \.isUnified),
-      let groups = visibleLevels(of: membership)
+      let groups = visibleGroups(of: membership)
     else { return false }
-    return groups.dropLast().allSatisfy { hasRoom(forThreads: count, in: $0, membership) }
+    return groups.allSatisfy { hasRoom(forThreads: count, in: $0, membership) }
   }
 
   /// One line of `/proc/self/cgroup`: hierarchy:controllers:path.
@@ -100,8 +100,9 @@ struct ControlGroups: Sendable {
     return levels.reversed()
   }
 
-  /// The folders from the group up to the root of the whole hierarchy; nil when that root, or a level, is not visible here.
-  private func visibleLevels(of membership: Membership) -> [PathBytes]? {
+  /// The folders from the group up to the one below the root of the whole hierarchy, which has no limit of threads; nil when that
+  /// root, or a level, is not visible here.
+  private func visibleGroups(of membership: Membership) -> ArraySlice<PathBytes>? {
     // Each group has the first file, and each but the root of the whole hierarchy has the second.
     let (ofEach, notOfRoot) =
       membership.isUnified ? ("cgroup.controllers", "cgroup.events") : ("cgroup.clone_children", "pids.max")
@@ -109,17 +110,18 @@ struct ControlGroups: Sendable {
     guard membership.groups != nil, let mount = mounts(of: membership, "pids").first(where: isGroup),
       isMissing(mount.appending(notOfRoot.utf8))
     else { return nil }
-    let levels = Self.levels(of: membership, below: mount)
-    return levels.allSatisfy(isGroup) ? levels : nil
+    let groups = Self.levels(of: membership, below: mount).dropLast()
+    return groups.allSatisfy(isGroup) ? groups : nil
   }
 
   private func hasRoom(forThreads count: UInt64, in group: PathBytes, _ membership: Membership) -> Bool {
     let limit = group.appending("pids.max".utf8)
     // In version 2 a group has the limit only if the group above lets it have one.
     if membership.isUnified, isMissing(limit) { return true }
-    guard let words = words(of: limit), words.count == 1 else { return false }
+    guard let words = SmallFile.words(of: limit), words.count == 1 else { return false }
     if words[0].elementsEqual("max".utf8) { return true }
-    guard let most = UInt64(decimalIn: words[0]), let used = number(in: group.appending("pids.current".utf8))
+    guard let most = UInt64(decimalIn: words[0]),
+      let used = SmallFile.number(in: group.appending("pids.current".utf8))
     else { return false }
     return most > used && most - used >= count
   }
@@ -136,7 +138,7 @@ struct ControlGroups: Sendable {
   private func unifiedLimits(in group: PathBytes) -> [CapacityLimit] {
     var limits: [CapacityLimit] = []
     let cpu = group.appending("cpu.max".utf8)
-    if let words = words(of: cpu), words.count == 2, let quota = UInt64(decimalIn: words[0]),
+    if let words = SmallFile.words(of: cpu), words.count == 2, let quota = UInt64(decimalIn: words[0]),
       let period = UInt64(decimalIn: words[1]),
       let limit = processors(quota: quota, period: period, source: cpu)
     {
@@ -150,7 +152,8 @@ struct ControlGroups: Sendable {
 
   private func quota(in group: PathBytes) -> CapacityLimit? {
     let file = group.appending("cpu.cfs_quota_us".utf8)
-    guard let quota = number(in: file), let period = number(in: group.appending("cpu.cfs_period_us".utf8))
+    guard let quota = SmallFile.number(in: file),
+      let period = SmallFile.number(in: group.appending("cpu.cfs_period_us".utf8))
     else { return nil }
     return processors(quota: quota, period: period, source: file)
   }
@@ -168,17 +171,7 @@ struct ControlGroups: Sendable {
   }
 
   private func memory(in file: PathBytes, name: String) -> CapacityLimit? {
-    guard let bytes = number(in: file), bytes < Self.unlimited else { return nil }
+    guard let bytes = SmallFile.number(in: file), bytes < Self.unlimited else { return nil }
     return CapacityLimit(.memory, name: name, value: bytes, source: file.description)
-  }
-
-  /// The first word as a number; nil for `max` and `-1`, which stand for no limit.
-  private func number(in file: PathBytes) -> UInt64? {
-    words(of: file)?.first.flatMap { UInt64(decimalIn: $0) }
-  }
-
-  private func words(of file: PathBytes) -> [ArraySlice<UInt8>]? {
-    guard let content = try? SmallFile.read(file) else { return nil }
-    return content.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }
   }
 }

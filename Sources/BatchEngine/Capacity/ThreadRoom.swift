@@ -2,13 +2,14 @@ import Glibc
 
 /// Whether the limits of the kernel leave room for more threads.
 ///
-/// To read the limits takes much less time than to start the threads. The limits that count threads are `RLIMIT_NPROC`,
+/// Reading the limits takes much less time than starting the threads. The limits that count threads are `RLIMIT_NPROC`,
 /// `threads-max`, `pid_max` and `pids.max` of the control groups; those of memory can refuse a stack. See proc(5), getrlimit(2),
 /// namespaces(7), and cgroup-v1 and cgroup-v2 in the documentation of the kernel.
 struct ThreadRoom: Sendable {
   /// How many threads are left for other processes, which may start theirs at the same moment.
   private static let reserve: UInt64 = 1_024
-  /// A stack has the size of its limit. The kernel refuses none of these in a mode of overcommit other than 2.
+  /// The stack of a thread has the size of its limit (`ulimit -s`). Outside of overcommit mode 2, the kernel refuses no stack up to
+  /// this size.
   private static let largestStack: UInt64 = 64 << 20
   /// The first namespaces of a machine have these numbers (`PROC_USER_INIT_INO` and others in the kernel). In a later one some
   /// limits are not visible: of the user who made it, of the processes around it, of the groups above it.
@@ -59,7 +60,9 @@ struct ThreadRoom: Sendable {
 
   /// In `/proc/loadavg`: the fourth word has the number of threads after its slash.
   private var threadsOfMachine: UInt64? {
-    guard let words = words(of: "loadavg"), words.count == 5 else { return nil }
+    guard let words = SmallFile.words(of: proc.appending("loadavg".utf8)), words.count == 5 else {
+      return nil
+    }
     let parts = words[3].split(separator: UInt8(ascii: "/"))
     return parts.count == 2 ? UInt64(decimalIn: parts[1]) : nil
   }
@@ -80,10 +83,5 @@ struct ThreadRoom: Sendable {
     }
   }
 
-  private func number(in name: String) -> UInt64? { words(of: name)?.first.flatMap { UInt64(decimalIn: $0) } }
-
-  private func words(of name: String) -> [ArraySlice<UInt8>]? {
-    guard let content = try? SmallFile.read(proc.appending(name.utf8)) else { return nil }
-    return content.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }
-  }
+  private func number(in name: String) -> UInt64? { SmallFile.number(in: proc.appending(name.utf8)) }
 }

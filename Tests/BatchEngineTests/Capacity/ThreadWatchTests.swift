@@ -9,6 +9,18 @@ import Testing
     #expect(answers.firstIndex(of: true) == 10)
   }
 
+  @Test("A check that may continue a count looks for the waiting thread five times, and otherwise once")
+  func looksAgainWhileItCounts() {
+    var patience = ThreadWatch.Patience()
+    #expect(patience.tries == 1)
+    _ = patience.isOver(progress: 7, isShort: true)
+    #expect(patience.tries == 1, "the first check has nothing to compare the progress with")
+    _ = patience.isOver(progress: 7, isShort: true)
+    #expect(patience.tries == 5)
+    _ = patience.isOver(progress: 8, isShort: true)
+    #expect(patience.tries == 1)
+  }
+
   @Test("Progress, or a thread that could be started, restarts the count")
   func startsAgain() {
     var patience = ThreadWatch.Patience()

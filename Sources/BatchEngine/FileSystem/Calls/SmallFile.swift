@@ -12,6 +12,17 @@ package enum SmallFile {
     return try content(of: file, path, limit)
   }
 
+  /// The words between blanks and ends of lines; nil when the file cannot be read.
+  static func words(of path: PathBytes) -> [ArraySlice<UInt8>]? {
+    guard let content = try? read(path) else { return nil }
+    return content.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }
+  }
+
+  /// The first word as a number; nil for another word, such as `max` and `-1`, which mean no limit in files of the kernel.
+  static func number(in path: PathBytes) -> UInt64? {
+    words(of: path)?.first.flatMap { UInt64(decimalIn: $0) }
+  }
+
   /// Reads a regular file; refuses a link or a pipe.
   ///
   /// - Parameters:
