@@ -32,7 +32,7 @@ help:
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make asan     the library tests and the tests with damaged input under the address sanitizer'
 	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for the parsers'
-	@echo 'make lint     check the style of the Swift files; make format repairs it'
+	@echo 'make lint     check the style of Swift, shell and Python files; make format repairs the Swift files'
 	@echo 'make bench    compare the speed with other tools (ARGS=--quick for a short run)'
 	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make uninstall  remove the files of make install; same PREFIX and DESTDIR'
@@ -122,8 +122,13 @@ fuzz:
 	    .build/fuzz/corpus/$$target Tests/Corpora/$$target Tests/Golden; \
 	done
 
+# The names of samples include odd ones, so the list of shell programs is separated by NUL.
 lint:
+	@scripts/bootstrap.sh lint
 	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
+	find .ci scripts samples Tests/Golden \( -name '*.sh' -o -name '*.sbatch' -o -path .ci/run \) ! -path 'samples/notes/*' -print0 | \
+	  xargs -0 shellcheck
+	flake8 Benchmarks scripts samples
 
 format:
 	swift format --in-place --parallel --recursive $(SWIFT_SOURCES)

@@ -18,7 +18,6 @@ import pathlib
 import shutil
 import statistics
 import subprocess
-import sys
 import time
 
 import report

@@ -49,6 +49,7 @@ NEW_SETS = ("rm -rf {work}/set {work}/state {work}/restic {work}/restic-cache {w
 STATE = "env XDG_STATE_HOME={work}/state"
 CACHE = "env XDG_CACHE_HOME={work}/cache {batchproc} hash --cache {small}"
 
+
 def read_back(suffix: str, make: str, *peers: Peer, target: float | None = None, whose: str = "") -> Job:
     """One large file that is decoded and compared with its checksum, as `test` does. `make` is a filter."""
     file = f"{{work}}/back/large{whose.replace(' ', '')}{suffix}"

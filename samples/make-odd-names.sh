@@ -21,6 +21,7 @@ put '   '
 put ' blank at both ends '
 put $'tab\there'
 put '*'
+# shellcheck disable=SC2016
 put '$(echo run)'
 put '%s%n%@'
 put '..not-a-parent'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that a task needs, and only those that are missing.
-# usage: scripts/bootstrap.sh GROUP...      groups: build, demo, test, bench, package, slurm
+# usage: scripts/bootstrap.sh GROUP...      groups: build, demo, test, bench, lint, package, slurm
 set -eu
 
 # Packages that the Swift linker needs, then the C libraries.
@@ -12,6 +12,8 @@ demo=zstd
 test="acl age attr b3sum btrfs-progs bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
 mandoc ncompress openssl p7zip-full procps python3 python3-jsonschema rclone restic rhash shellcheck strace time tmux unzip xfsprogs xxhash xz-utils zip zsh zstd"
 bench="b3sum borgbackup bzip2 hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl pigz python3 restic rhash time xxhash xz-utils zstd"
+# Programs that check the style of scripts.
+lint="flake8 shellcheck"
 # A scheduler with several nodes on one machine.
 slurm="munge slurm-client slurmctld slurmd"
 # Tools that make an empty Debian system for a test installation, and check the package.
@@ -38,9 +40,10 @@ for group in "$@"; do
     demo) packages="$packages $demo" ;;
     test) packages="$packages $test" ;;
     bench) packages="$packages $bench" ;;
+    lint) packages="$packages $lint" ;;
     package) packages="$packages $package" ;;
     slurm) packages="$packages $slurm" ;;
-    *) echo "bootstrap: unknown group '$group' (build, demo, test, bench, package, slurm)" >&2; exit 64 ;;
+    *) echo "bootstrap: unknown group '$group' (build, demo, test, bench, lint, package, slurm)" >&2; exit 64 ;;
   esac
 done
 

@@ -76,7 +76,8 @@ def run_tests():
 
 def llvm(*arguments):
     binary = glob.glob(f"{SCRATCH}/debug/*PackageTests.xctest")[0]
-    return subprocess.run([os.path.join(os.path.dirname(os.path.realpath(shutil.which("swift"))), "llvm-cov"), arguments[0], binary, f"-instr-profile={SCRATCH}/debug/codecov/default.profdata", *arguments[1:]],
+    program = os.path.join(os.path.dirname(os.path.realpath(shutil.which("swift"))), "llvm-cov")
+    return subprocess.run([program, arguments[0], binary, f"-instr-profile={SCRATCH}/debug/codecov/default.profdata", *arguments[1:]],
                           stdout=subprocess.PIPE, check=True).stdout
 
 

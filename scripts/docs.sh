@@ -9,7 +9,7 @@ out=$1
 modules=$(swift build --show-bin-path)/Modules
 graphs=$(mktemp -d)
 trap 'rm -rf "$graphs"' EXIT
-tool() { local compiler; compiler=$(dirname "$(realpath "$(command -v swift)")"); "$compiler/$@"; }
+tool() { local compiler; compiler=$(dirname "$(realpath "$(command -v swift)")"); "$compiler/$1" "${@:2}"; }
 
 includes=()
 for folder in Sources/C*/; do includes+=(-I "$folder"); done

@@ -20,7 +20,6 @@ import bz2
 import collections
 import gzip
 import hashlib
-import io
 import lzma
 import os
 import random

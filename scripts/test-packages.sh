@@ -7,6 +7,7 @@ umask 022
 cd "$(dirname "$0")/.."
 
 binary=$(realpath "$1")
+# shellcheck source=/dev/null
 suite=${SUITE:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 work=$(mktemp -d)
 root=$work/root
@@ -46,6 +47,7 @@ inside dpkg -V batchproc
 
 step "run"
 cp -r samples "$root/tmp/samples"
+# shellcheck disable=SC2016
 inside sh -euc '
   cd /tmp
   batchproc --version | head -n 1

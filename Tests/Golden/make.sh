@@ -35,7 +35,7 @@ chmod 750 tree/private/program
 printf head >tree/a/sparse
 truncate -s 1M tree/a/sparse
 printf tail >>tree/a/sparse
-for number in $(seq 40); do seq "$number" $((number * 40)) >tree/lines/$number; done
+for number in $(seq 40); do seq "$number" $((number * 40)) >"tree/lines/$number"; done
 head -c 20000 /dev/zero | openssl enc -aes-128-ctr -K 00 -iv 00 2>/dev/null >tree/a/noise
 setfattr -n user.note -v 'an attribute' tree/a/one
 fix_times() { find "$1" -depth -print0 | xargs -0 touch -h -d '2026-01-02 03:04:05.123456789'; }
@@ -69,7 +69,7 @@ done
 
 # Large enough for several blocks in each format.
 seq 100000000 100000400 >text
-for copy in $(seq 5000); do cat text; done >large
+for _ in $(seq 5000); do cat text; done >large
 touch -d '2026-01-02 03:04:05' large
 sha256sum large >"$out/large.sha256"
 for format in gz zst xz lz4; do
