@@ -31,6 +31,27 @@ struct PartScannerTests {
     #expect(try scan(.xz, file, smallest: 1 << 20)?.count == 2)
   }
 
+  @Test(
+    "cost a number of reads in proportion to the size of an xz file, however many streams it has",
+    arguments: [5000, 50_000, 100_000])
+  func manyStreams(count: Int) throws {
+    let content = SampleContent.text.bytes(100)
+    let empty = try Outcome(shell: "xz -c", input: []).output
+    let full = try Outcome(shell: "xz -c", input: content).output
+    let file = full + Array([[UInt8]](repeating: empty, count: count).joined()) + full
+    var (calls, bytes) = (0, 0)
+    let found = try PartScanner.parts(of: .xz, size: UInt64(file.count), smallest: 1) {
+      (offset, buffer) throws(BatchError) in
+      calls += 1
+      let piece = file[Int(offset)...].prefix(buffer.count)
+      buffer.copyBytes(from: piece)
+      bytes += piece.count
+      return piece.count
+    }
+    #expect(found?.parts.count == 2)
+    #expect(calls <= file.count / 100_000 + 8 && bytes <= 2 * file.count + 1 << 20)
+  }
+
   @Test("are found in zstd frames with skippable frames between them")
   func stockZstd() throws {
     let content = SampleContent.mixed.bytes(400_000)

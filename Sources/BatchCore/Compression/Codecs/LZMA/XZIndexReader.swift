@@ -6,6 +6,10 @@ struct XZIndexReader {
   /// The most memory for the index of a file, in bytes: about two million blocks.
   private static let memoryLimit: UInt64 = 64 << 20
 
+  private static let windowSize = 256 << 10
+  /// What liblzma asks for at once.
+  private static let sizeAhead: UInt64 = 8192
+
   let size: UInt64
 
   /// - Returns: one part for each block, nil if the indexes cannot be read or are invalid.
@@ -25,22 +29,35 @@ struct XZIndexReader {
   }
 
   /// Passes liblzma the bytes at the offsets that it requests.
+  ///
+  /// liblzma goes from the last stream to the first and asks for a few bytes of each, so a window is read that ends shortly behind the
+  /// requested offset, and serves the streams before it too.
   private func decode(_ stream: inout lzma_stream, _ read: PartReader) throws(BatchError) -> Bool {
-    try withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 1) { buffer throws(BatchError) in
+    try withUnsafeTemporaryAllocation(byteCount: Self.windowSize, alignment: 1) { buffer throws(BatchError) in
+      var window: Range<UInt64> = 0..<0
       var offset: UInt64 = 0
+      var isBackward = false
       while true {
         if stream.avail_in == 0 {
-          let count = try read(offset, buffer)
-          guard count > 0 else { return false }
-          offset += UInt64(count)
-          stream.next_in = UnsafeRawBufferPointer(buffer).bytes
-          stream.avail_in = count
+          guard offset < size else { return false }
+          if !window.contains(offset) {
+            let end = isBackward ? min(size, offset + Self.sizeAhead) : offset
+            let start = isBackward ? end - min(end, UInt64(Self.windowSize)) : offset
+            window = start..<(start + UInt64(try read(start, buffer)))
+            guard window.contains(offset) else { return false }
+            isBackward = false
+          }
+          let rest = UnsafeRawBufferPointer(rebasing: buffer[Int(offset - window.lowerBound)..<window.count])
+          stream.next_in = rest.bytes
+          stream.avail_in = rest.count
+          offset = window.upperBound
         }
         switch lzma_code(&stream, LZMA_RUN) {
         case LZMA_OK: continue
         case LZMA_STREAM_END: return true
         case LZMA_SEEK_NEEDED:
           guard stream.seek_pos <= size else { return false }
+          isBackward = stream.seek_pos < offset
           offset = stream.seek_pos
           stream.avail_in = 0
         default: return false
