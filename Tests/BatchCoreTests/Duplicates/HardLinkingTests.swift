@@ -62,7 +62,8 @@ import Testing
         case .owner: chown(path, 1001, .max)
         case .group: chown(path, .max, 1001)
         case .mode: chmod(path, 0o666)
-        case .attribute: setxattr(path, "user.x", "1", 1, 0)
+        case .attribute:
+          LinuxCalls().setAttribute(Array("user.x".utf8), of: open(path, O_RDONLY | O_CLOEXEC), to: [1])
         // What happened between is unknown, although everything else is as before.
         case .time: chmod(path, 0o644)
         case .replaced: unlink(path) + close(open(path, O_CREAT | O_WRONLY, 0o644))

@@ -34,7 +34,7 @@ extension TrustedFile {
       path, reason,
       remedy: isTrusted(owner: status.owner)
         ? "take this right from them: chmod go-w"
-        : "run the command as the user that made it, or make it your own: chown")
+        : "run the command as that user, or make a new one; chown it only if you know what is in it")
   }
 
   private func checkAbove(_ status: FileStatus, at path: PathBytes) throws(BatchError) {
