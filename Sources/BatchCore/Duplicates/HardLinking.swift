@@ -105,10 +105,9 @@ final class HardLinking: CopyLinking {
       let failed = folder.replace(leaf, by: context.commits) {
         context.calls.link(file, as: $0, in: folder.raw)
       }
+      kept.noteLink(try context.calls.status(of: file))
       switch failed {
-      case 0:
-        kept.noteLink(try context.calls.status(of: file))
-        return nil
+      case 0: return nil
       case EMLINK: return .tooManyNames
       case EXDEV: return .otherFileSystem
       default: throw .output("link", errno: failed)

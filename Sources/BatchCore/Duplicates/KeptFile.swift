@@ -27,14 +27,14 @@ package final class KeptFile: Sendable {
   let file: DuplicateFile
   let traits: FileTraits
   private let held: HeldFile?
-  /// The expected status change time. Each new name changes it.
-  private let changed: Mutex<FileStatus.Time>
+  /// The expected status. Each new name changes its status change time and link count.
+  private let expected: Mutex<FileStatus>
 
-  init(_ file: DuplicateFile, _ traits: FileTraits, changed: FileStatus.Time, held: HeldFile?) {
+  init(_ file: DuplicateFile, _ traits: FileTraits, _ status: FileStatus, held: HeldFile?) {
     self.file = file
     self.traits = traits
     self.held = held
-    self.changed = Mutex(changed)
+    expected = Mutex(status)
   }
 
   /// Passes the open file to `body`.
@@ -57,7 +57,10 @@ package final class KeptFile: Sendable {
   private func check(_ raw: Int32, hasAttributes: Bool, _ calls: any FileSystemCalls) throws(BatchError) {
     let now = try calls.status(of: raw)
     try now.requireContent(of: file.record)
-    guard now.statusChanged == changed.withLock({ $0 }),
+    let expected = expected.withLock { $0 }
+    // The temporary file that a killed run left may be a name of it; this run removes that before it makes others.
+    let hasOnlyLostNames = now.linkCount > 0 && now.linkCount < expected.linkCount
+    guard now.statusChanged == expected.statusChanged || hasOnlyLostNames,
       FileTraits(raw, now, hasAttributes: hasAttributes) == traits
     else {
       throw BatchError(
@@ -65,6 +68,6 @@ package final class KeptFile: Sendable {
     }
   }
 
-  /// Records that this run gave the file a further name.
-  func noteLink(_ status: FileStatus) { changed.withLock { $0 = status.statusChanged } }
+  /// Records the status after this run gave the file a further name, or tried to.
+  func noteLink(_ status: FileStatus) { expected.withLock { $0 = status } }
 }

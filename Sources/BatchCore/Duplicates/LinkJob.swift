@@ -56,7 +56,7 @@ package struct LinkJob: BatchJob {
       var kept: [KeptFile] = []
       for file in group.files {
         do throws(BatchError) {
-          let (traits, changed) = try traits(of: file.record, in: context)
+          let (traits, status) = try traits(of: file.record, in: context)
           if let match = kept.first(where: { fits(traits, $0.traits) }) {
             if mode == .hard { try compare(file.record, with: match.file.record, in: context) }
             rows.append(.equal(file, to: match))
@@ -69,7 +69,7 @@ package struct LinkJob: BatchJob {
                   file, beside: first.file,
                   traits.device == first.traits.device ? .otherMetadata : .otherFileSystem)
               } ?? .kept)
-            kept.append(KeptFile(file, traits, changed: changed, held: held))
+            kept.append(KeptFile(file, traits, status, held: held))
           }
         } catch {
           try context.checkCancellation()
@@ -85,12 +85,12 @@ package struct LinkJob: BatchJob {
 
     private func traits(
       of record: FileRecord, in context: WorkerContext
-    ) throws(BatchError) -> (FileTraits, changed: FileStatus.Time) {
+    ) throws(BatchError) -> (FileTraits, FileStatus) {
       let mode = mode
       do throws(BatchError) {
         return try context.withFile(record) { (file, status) throws(BatchError) in
           try status.requireContent(of: record)
-          return (FileTraits(file, status, hasAttributes: mode == .hard), status.statusChanged)
+          return (FileTraits(file, status, hasAttributes: mode == .hard), status)
         }
       } catch {
         throw error.at(record.path)

@@ -23,7 +23,8 @@ struct ArmorDecoder {
     for byte in bytes {
       guard byte == AgeHeader.newline else {
         line.append(byte)
-        guard line.count <= (place == .beforeHeader ? Self.mostSpace : Self.longestLine) else {
+        guard line.count <= (place == .beforeHeader || place == .behind ? Self.mostSpace : Self.longestLine)
+        else {
           throw AgeDamage.armor
         }
         continue
@@ -40,6 +41,7 @@ struct ArmorDecoder {
 
   private mutating func end(to plain: inout [UInt8]) throws(BatchError) {
     defer { line.removeAll(keepingCapacity: true) }
+    let length = line.count + 1
     if line.last == UInt8(ascii: "\r") { line.removeLast() }
     switch place {
     case .beforeHeader:
@@ -47,7 +49,7 @@ struct ArmorDecoder {
         place = .content
         space = 0
       } else {
-        try takeSpace(upTo: Self.mostSpace)
+        try takeSpace(length, upTo: Self.mostSpace)
       }
     case .content, .beforeFooter:
       if line.elementsEqual(Self.footer) { return place = .behind }
@@ -58,12 +60,12 @@ struct ArmorDecoder {
       if line.count < 64 || bytes.count < 48 { place = .beforeFooter }
     case .behind:
       // age reads less than the limit there.
-      try takeSpace(upTo: Self.mostSpace - 1)
+      try takeSpace(length, upTo: Self.mostSpace - 1)
     }
   }
 
-  private mutating func takeSpace(upTo most: Int) throws(BatchError) {
-    space += line.count + 1
+  private mutating func takeSpace(_ length: Int, upTo most: Int) throws(BatchError) {
+    space += length
     guard space <= most, line.allSatisfy(Self.isSpace) else { throw AgeDamage.armor }
   }
 

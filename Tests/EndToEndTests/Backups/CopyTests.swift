@@ -186,12 +186,14 @@ import Testing
   private static let falseRclone = #"""
     mkdir -p bin evil; cat >bin/rclone <<'EOF'
     #!/bin/sh
-    while [ $# -gt 0 ]; do case $1 in lsf|copyto|cat|hashsum|deletefile) call=$1 ;; --) shift; break ;; esac; shift; done
+    while [ $# -gt 0 ]; do case $1 in
+      lsf|copyto|cat|hashsum|deletefile) call=$1 ;; --offset) offset=$2 ;; --count) count=$2 ;; --) shift; break ;; esac; shift; done
     case $call in
       lsf) cd "$EVIL"; for f in *; do [ -f "$f" ] && echo "$(stat -c %s "$f");$f"; done; printf '%s\n' "$LISTED" ;;
       copyto) case $1 in
         off:*) if [ -f "$EVIL/${1##*/}" ]; then cp "$EVIL/${1##*/}" "$2"; else echo evil >"$2"; fi ;;
         *) cp "$1" "$EVIL/${2##*/}" ;; esac ;;
+      cat) tail -c +$((offset + 1)) "$EVIL/${1##*/}" | head -c $count ;;
       hashsum) sha256sum <"$EVIL/${1##*/}" ;;
       deletefile) rm "$EVIL/${1##*/}" ;;
     esac
