@@ -14,7 +14,8 @@ private let keys: AgeKeys? = {
 func fuzzEncryptedFile(_ start: UnsafePointer<UInt8>, _ count: Int) {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))
   guard let keys else { return }
-  if let header = try? AgeHeader.read(bytes, isAll: true) {
+  var reader = AgeHeaderReader()
+  if let header = try? reader.read(bytes, isAll: true) {
     precondition(header.bytes == Array(bytes[..<header.size]), "a header has two forms")
   }
   _ = try? AgeRecipient.list(bytes, "recipients")

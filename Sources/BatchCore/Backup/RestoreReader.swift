@@ -56,9 +56,14 @@ package struct RestoreReader: BatchReader {
     var groups = LinkGroups()
     var links = [Link]()
     var linked: Set<RelativePath> = []
+    var outside = 0
     while let item = try reader.next() {
       try context.cancellation.check()
-      guard case .entry(let entry, _) = item, let place = try? RelativePath(entry.path) else { continue }
+      guard case .entry(let entry, _) = item else { continue }
+      guard let place = try? RelativePath(entry.path) else {
+        outside += 1
+        continue
+      }
       if !globs.isEmpty {
         let found = selection.matches(place, isDirectory: entry.kind == .directory)
         guard !found.isEmpty else {
@@ -92,6 +97,7 @@ package struct RestoreReader: BatchReader {
       }
     }
     self.links = links
+    self.outside = outside > 0 ? SnapshotReader.leadsOutside(outside, manifest) : nil
     doubtfulLinks = groups.doubtful
     unmatched = matches.unmatched
     parts =
@@ -105,10 +111,14 @@ package struct RestoreReader: BatchReader {
   /// Patterns that no row matched.
   package let unmatched: [UnmatchedGlob]
 
+  /// The error of rows that lead outside of the target, which are not restored.
+  private let outside: BatchError?
+
   /// How many files may be further names of others; manifests of version 0.2.0 do not always store that.
   package let doubtfulLinks: Int
 
   package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {
+    if let outside { try context.yield(ExtractionItem(step: .problem(outside))) }
     for part in parts { try read(part, in: context) }
     for link in links { try context.yield(link.item) }
   }

@@ -2,8 +2,12 @@ import BatchEngine
 import BatchOutputs
 
 /// The open folder of a plan: its files are accessed below the descriptor, and no link in it is followed.
+///
+/// A plan controls what a run reads, writes and removes. So the folder and each file that is read must belong to this user or to
+/// root, and no other user may be able to write to them.
 package struct PlanFolder: Sendable {
   let opened: OpenFolder
+  private let trust: TrustedFile
 
   package var path: PathBytes { opened.path }
 
@@ -11,9 +15,19 @@ package struct PlanFolder: Sendable {
 
   /// Opens a folder that the user named.
   ///
-  /// - Throws: the error of opening it, with its path.
-  package init(_ path: PathBytes, calls: any FileSystemCalls) throws(BatchError) {
+  /// - Throws: the error of opening it, with its path; `untrusted` when another user can change it.
+  package init(
+    _ path: PathBytes, calls: any FileSystemCalls, trust: TrustedFile? = nil
+  ) throws(BatchError) {
     opened = try FolderOpener(calls: calls).folder(named: path)
+    self.trust = trust ?? TrustedFile(calls: calls)
+    try self.trust.check(opened)
+  }
+
+  /// Whether the plan belongs to this user, and not to root.
+  package func isOwn() throws(BatchError) -> Bool {
+    guard trust.isOwn(opened.status) else { return false }
+    return trust.isOwn(try calls.status(of: openFile(ShardPlan.fileName)))
   }
 
   /// The path of a file, for messages.
@@ -21,13 +35,13 @@ package struct PlanFolder: Sendable {
 
   /// Opens a regular file to read it.
   ///
-  /// - Throws: the error of opening it, `malformed` for anything else; with the path.
+  /// - Throws: the error of opening it, `malformed` for anything else, `untrusted` when another user can write to it; with the path.
   func openFile(_ name: String) throws(BatchError) -> Descriptor {
     do throws(BatchError) {
       let file = try opened.openFile(PathBytes(name))
-      guard try calls.status(of: file).kind == .regular else {
-        throw BatchError(.malformed, "is not a regular file")
-      }
+      let status = try calls.status(of: file)
+      guard status.kind == .regular else { throw BatchError(.malformed, "is not a regular file") }
+      try trust.check(status, at: path(of: name))
       return file
     } catch {
       throw error.at(path(of: name))

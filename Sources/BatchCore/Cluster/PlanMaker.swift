@@ -51,11 +51,11 @@ package final class PlanMaker {
 
   /// Creates the folder of the plan if it is missing.
   ///
-  /// - Throws: `invalid` when it contains a plan; the error of creating files in it.
+  /// - Throws: `invalid` when it contains a plan; `untrusted` when another user can change it; the error of creating files in it.
   package init(
     in path: PathBytes, shards asked: Int, stride: ChunkStride, _ run: RunContext
   ) throws(BatchError) {
-    try FolderMaker(calls: run.calls).make(path)
+    try FolderMaker(calls: run.calls).make(path, permissions: 0o755)
     folder = try PlanFolder(path, calls: run.calls)
     self.asked = asked
     self.run = run
@@ -231,10 +231,12 @@ package final class PlanMaker {
         asked: asked, operandCount: operandCount, filtered: filtered, shards: shards))
     let plan = try ShardPlan(lines)
     try run.cancellation.check()
-    try file.commit(syncing: isSynced, by: run.commits)
+    // A plan that a group may write to would be refused.
+    let metadata = AtomicFile.Metadata(permissions: AtomicFile.defaultPermissions & 0o644)
+    try file.commit(metadata, syncing: isSynced, by: run.commits)
     let head = try folder.newFile(ShardPlan.fileName, replacing: false)
     try head.write(lines.span)
-    try head.commit(syncing: isSynced, by: run.commits)
+    try head.commit(metadata, syncing: isSynced, by: run.commits)
     return plan
   }
 

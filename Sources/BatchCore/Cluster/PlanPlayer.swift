@@ -72,7 +72,7 @@ package final class PlanPlayer {
     do throws(BatchError) {
       file = try folder.openFile(ShardPlan.entriesName)
     } catch {
-      throw error.recoded(.unwritable)
+      throw error.code == .untrusted ? error : error.recoded(.unwritable)
     }
     for (range, expected) in shard.ranges {
       (position, end) = (range.lowerBound, range.upperBound)

@@ -13,7 +13,7 @@ package struct ShardResults {
 
   /// Opens and verifies the results in the folder of a plan.
   ///
-  /// - Throws: the reason when the run was stopped.
+  /// - Throws: the reason when the run was stopped; `untrusted` for a result that another user can write to.
   package init(of plan: ShardPlan, in folder: PlanFolder, _ run: RunContext) throws(BatchError) {
     self.plan = plan
     self.folder = folder
@@ -30,6 +30,7 @@ package struct ShardResults {
         }
       } catch {
         try run.cancellation.check()
+        if error.code == .untrusted { throw error }
         found = nil
         faults.append(error)
       }

@@ -157,7 +157,8 @@ package final class ShardResultWriter: Sendable {
       let digest = try state.digest.finish()
       try withBytes(of: digest.bytes) { (raw) throws(BatchError) in try file.write(raw) }
     }
-    try file.commit(syncing: isSynced, by: right)
+    // An archive part has the content of files that others may not read.
+    try file.commit(AtomicFile.Metadata(permissions: 0o600), syncing: isSynced, by: right)
   }
 
   package func discard() { file.discard() }

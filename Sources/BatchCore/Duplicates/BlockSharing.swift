@@ -23,34 +23,43 @@ final class BlockSharing: CopyLinking {
     folders = OutputFolders(mirroredInto: nil, isSynced: false, kept: 0, opener: context.folders)
   }
 
-  func link(_ copy: DuplicateFile, to kept: DuplicateFile) throws(BatchError) -> LinkOutcome.Reason? {
+  func link(_ copy: DuplicateFile, to kept: KeptFile) throws(BatchError) -> LinkOutcome.Reason? {
     let device = copy.record.status.identity.device
     if unable.contains(device) { return .sharesNoBlocks }
     return try context.withDescriptors(Self.descriptors) { () throws(BatchError) in
-      let source = try open(kept.record, after: &lastKept)
       let target = try open(copy.record, after: &last)
-      let size = UInt64(clamping: copy.record.status.size)
-      var offset: UInt64 = 0
-      while offset < size {
-        try context.checkCancellation()
-        let shared = context.calls.share(
-          offset..<min(size, offset + Self.partSize), of: source.raw, with: target.raw)
-        guard shared != 0 else {
-          throw BatchError(.changed, "does not have the same bytes as its copy any more", path: copy.path)
-        }
-        guard shared > 0 else {
-          let number = Int32(truncatingIfNeeded: -shared)
-          guard [EOPNOTSUPP, ENOTTY, EINVAL].contains(number) else {
-            throw .output("share blocks", errno: number, path: copy.path)
-          }
-          unable.insert(device)
-          throw BatchError(
-            .invalid, "its file system shares no blocks between files; btrfs and xfs do", path: copy.path)
-        }
-        offset += UInt64(shared)
+      return try kept.withFile(hasAttributes: false, calls: context.calls) { () throws(BatchError) in
+        try open(kept.file.record, after: &lastKept)
+      } _: { (source) throws(BatchError) in
+        try share(source, with: target.raw, copy)
       }
-      return nil
     }
+  }
+
+  private func share(
+    _ source: Int32, with target: Int32, _ copy: DuplicateFile
+  ) throws(BatchError) -> LinkOutcome.Reason? {
+    let size = UInt64(clamping: copy.record.status.size)
+    var offset: UInt64 = 0
+    while offset < size {
+      try context.checkCancellation()
+      let shared = context.calls.share(
+        offset..<min(size, offset + Self.partSize), of: source, with: target)
+      guard shared != 0 else {
+        throw BatchError(.changed, "does not have the same bytes as its copy any more", path: copy.path)
+      }
+      guard shared > 0 else {
+        let number = Int32(truncatingIfNeeded: -shared)
+        guard [EOPNOTSUPP, ENOTTY, EINVAL].contains(number) else {
+          throw .output("share blocks", errno: number, path: copy.path)
+        }
+        unable.insert(copy.record.status.identity.device)
+        throw BatchError(
+          .invalid, "its file system shares no blocks between files; btrfs and xfs do", path: copy.path)
+      }
+      offset += UInt64(shared)
+    }
+    return nil
   }
 
   private func open(

@@ -24,18 +24,10 @@ final class HardLinking: CopyLinking {
     folders = OutputFolders(mirroredInto: nil, isSynced: false, kept: 0, opener: context.folders)
   }
 
-  func link(_ copy: DuplicateFile, to kept: DuplicateFile) throws(BatchError) -> LinkOutcome.Reason? {
+  func link(_ copy: DuplicateFile, to kept: KeptFile) throws(BatchError) -> LinkOutcome.Reason? {
     guard let names = Self.names(of: copy) else { return .furtherNames }
     return try context.withDescriptors(Self.descriptors) { () throws(BatchError) in
-      let place = try folders.place(of: kept.record, after: &lastKept)
-      let file: Descriptor
-      do throws(BatchError) {
-        file = try place.source.openPlace(PathBytes(kept.path.lastComponent))
-      } catch {
-        throw error.at(kept.path)
-      }
-      // The change time of the kept file changes with each new name, so only its content is compared.
-      try context.calls.status(of: file).requireContent(of: kept.record)
+      let place = try folders.place(of: kept.file.record, after: &lastKept)
       // The copy may be on the disk while the kept file is only in memory.
       if isSynced {
         do throws(BatchError) {
@@ -45,9 +37,26 @@ final class HardLinking: CopyLinking {
         }
       }
       for (index, name) in names.enumerated() {
-        if let reason = try replace(name, isFirst: index == 0, with: file) { return reason }
+        let reason = try withFile(kept, in: place.source) { (file) throws(BatchError) in
+          try replace(name, isFirst: index == 0, by: file, kept)
+        }
+        if let reason { return reason }
       }
       return nil
+    }
+  }
+
+  private func withFile<Result>(
+    _ kept: KeptFile, in folder: OpenFolder, _ body: (Int32) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try kept.withFile(hasAttributes: true, calls: context.calls) { () throws(BatchError) in
+      do throws(BatchError) {
+        return try folder.openFile(PathBytes(kept.file.path.lastComponent))
+      } catch {
+        throw error.at(kept.file.path)
+      }
+    } _: { (file) throws(BatchError) in
+      try body(file)
     }
   }
 
@@ -76,24 +85,27 @@ final class HardLinking: CopyLinking {
   }
 
   private func replace(
-    _ name: FileRecord, isFirst: Bool, with file: borrowing Descriptor
+    _ name: FileRecord, isFirst: Bool, by file: Int32, _ kept: KeptFile
   ) throws(BatchError) -> LinkOutcome.Reason? {
     let place = try folders.prepare(try folders.place(of: name, after: &last))
     last = place
     let (folder, leaf) = (place.source, PathBytes(name.path.lastComponent))
     do throws(BatchError) {
       let copy = try folder.openFile(leaf)
-      // A program that has the file open may write to it later, which neither content nor time can show now.
+      // A program that has a file open may write to it later, which neither content nor time can show now.
       if context.calls.tryReadLease(on: copy.raw) == -EAGAIN { return .isOpen }
+      if context.calls.tryReadLease(on: file) == -EAGAIN { return .keptIsOpen }
       let now = try context.calls.status(of: copy)
       let status = name.status
-      guard now.hasSameContent(as: status), !isFirst || now.statusChanged == status.statusChanged else {
+      guard now.hasSameContent(as: status), !isFirst || now.statusChanged == status.statusChanged,
+        FileTraits(copy.raw, now, hasAttributes: true) == kept.traits
+      else {
         throw BatchError(.changed, "changed since it was compared, and is not linked")
       }
-      let source = file.raw
       let failed = folder.replace(leaf, by: context.commits) {
-        context.calls.link(source, as: $0, in: folder.raw)
+        context.calls.link(file, as: $0, in: folder.raw)
       }
+      kept.noteLink(try context.calls.status(of: file))
       switch failed {
       case 0: return nil
       case EMLINK: return .tooManyNames

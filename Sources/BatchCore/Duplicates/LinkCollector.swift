@@ -6,7 +6,7 @@ protocol CopyLinking: AnyObject {
   ///
   /// - Returns: why it was not linked; nil when it is linked.
   /// - Throws: `changed` when one of them has changed since the comparison, or the error of a call.
-  func link(_ copy: DuplicateFile, to kept: DuplicateFile) throws(BatchError) -> LinkOutcome.Reason?
+  func link(_ copy: DuplicateFile, to kept: KeptFile) throws(BatchError) -> LinkOutcome.Reason?
 }
 
 /// Links the files that lanes found equal, in the order of the groups, and counts.
@@ -45,7 +45,7 @@ package final class LinkCollector: BatchCollector {
         try context.checkCancellation()
         do throws(BatchError) {
           let result = isDryRun ? nil : try linking.link(copy, to: kept)
-          try tell(copy, kept, result.map { .left($0) } ?? (isDryRun ? .planned : .linked))
+          try tell(copy, kept.file, result.map { .left($0) } ?? (isDryRun ? .planned : .linked))
         } catch {
           if error.code == .cancelled || error.code == .closedOutput { throw error }
           context.report(Problem(error.path == nil ? error.at(copy.path) : error))

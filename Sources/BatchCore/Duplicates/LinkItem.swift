@@ -23,6 +23,7 @@ package struct LinkOutcome: Sendable {
     case otherMetadata
     case furtherNames
     case isOpen
+    case keptIsOpen
     case tooManyNames
     case sharesNoBlocks
   }
@@ -58,6 +59,6 @@ extension DuplicateGroup: FileItem {
 package enum LinkRow: Sendable {
   case kept
   /// Both have the same content, and other required properties are equal too.
-  case equal(DuplicateFile, to: DuplicateFile)
+  case equal(DuplicateFile, to: KeptFile)
   case left(DuplicateFile, beside: DuplicateFile, LinkOutcome.Reason)
 }

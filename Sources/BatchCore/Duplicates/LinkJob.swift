@@ -24,7 +24,9 @@ package struct LinkJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker { try Worker(mode) }
+  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+    try Worker(mode, isDryRun: isDryRun)
+  }
 
   package func makeCollector(in context: CollectorContext) -> sending LinkCollector {
     LinkCollector(
@@ -34,23 +36,16 @@ package struct LinkJob: BatchJob {
   }
 
   package final class Worker: BatchWorker {
-    /// The properties that must be equal in addition to the content.
-    private struct Traits: Hashable {
-      let device: UInt64
-      let owner: UInt32
-      let group: UInt32
-      let mode: UInt32
-      let attributes: [ExtendedAttribute]
-    }
-
     private static let blockSize = 256 << 10
 
     private let mode: LinkMode
+    private let isDryRun: Bool
     private let first: ScratchBuffer
     private let second: ScratchBuffer
 
-    init(_ mode: LinkMode) throws(BatchError) {
+    init(_ mode: LinkMode, isDryRun: Bool) throws(BatchError) {
       self.mode = mode
+      self.isDryRun = isDryRun
       first = try ScratchBuffer(capacity: Self.blockSize)
       second = try ScratchBuffer(capacity: Self.blockSize)
     }
@@ -58,22 +53,23 @@ package struct LinkJob: BatchJob {
     package func process(
       _ group: DuplicateGroup, in context: WorkerContext, into rows: inout [LinkRow]
     ) throws(BatchError) {
-      var kept: [(file: DuplicateFile, traits: Traits)] = []
+      var kept: [KeptFile] = []
       for file in group.files {
         do throws(BatchError) {
-          let traits = try traits(of: file.record, in: context)
+          let (traits, status) = try traits(of: file.record, in: context)
           if let match = kept.first(where: { fits(traits, $0.traits) }) {
             if mode == .hard { try compare(file.record, with: match.file.record, in: context) }
-            rows.append(.equal(file, to: match.file))
+            rows.append(.equal(file, to: match))
           } else {
-            // Later copies may be linked to this one.
+            // Later copies may be linked to this one, so it is opened before its bytes are compared.
+            let held = isDryRun ? nil : try context.hold(file.record)
             rows.append(
               kept.first.map { first in
                 .left(
                   file, beside: first.file,
                   traits.device == first.traits.device ? .otherMetadata : .otherFileSystem)
               } ?? .kept)
-            kept.append((file, traits))
+            kept.append(KeptFile(file, traits, status, held: held))
           }
         } catch {
           try context.checkCancellation()
@@ -83,20 +79,18 @@ package struct LinkJob: BatchJob {
     }
 
     /// Copies that share blocks keep their own owner, mode and attributes.
-    private func fits(_ traits: Traits, _ other: Traits) -> Bool {
+    private func fits(_ traits: FileTraits, _ other: FileTraits) -> Bool {
       mode == .hard ? traits == other : traits.device == other.device
     }
 
     private func traits(
       of record: FileRecord, in context: WorkerContext
-    ) throws(BatchError) -> Traits {
+    ) throws(BatchError) -> (FileTraits, FileStatus) {
       let mode = mode
       do throws(BatchError) {
         return try context.withFile(record) { (file, status) throws(BatchError) in
           try status.requireContent(of: record)
-          return Traits(
-            device: status.identity.device, owner: status.owner, group: status.group, mode: status.mode,
-            attributes: mode == .hard ? AttributeReader.attributes(of: file) : [])
+          return (FileTraits(file, status, hasAttributes: mode == .hard), status)
         }
       } catch {
         throw error.at(record.path)

@@ -31,12 +31,13 @@ package final class AgeFile: Sendable {
     size: UInt64, keys: AgeKeys, width: Int = 1, reading: @escaping Reading
   ) throws(BatchError) {
     var start = [UInt8]()
+    var reader = AgeHeaderReader()
     var header: AgeHeader?
     while header == nil {
       let wanted = min(max(4096, start.count), AgeHeader.largest)
       let piece = try Self.bytes(at: UInt64(start.count), count: wanted, reading)
       start += piece
-      header = try AgeHeader.read(start, isAll: piece.count < wanted)
+      header = try reader.read(start, isAll: piece.count < wanted)
     }
     guard let header else { throw PayloadLayout.cutOff }
     let fileKey = try keys.fileKey(of: header)

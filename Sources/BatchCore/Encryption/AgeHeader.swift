@@ -23,16 +23,16 @@ struct AgeHeader {
   }
 
   static let version = Array("age-encryption.org/v1".utf8)
-  /// A header that large would need a hundred thousand recipients.
-  static let largest = 16 << 20
-  private static let codeSize = 32
+  /// A header that large would need more than twenty thousand recipients.
+  static let largest = 4 << 20
+  static let codeSize = 32
   static let lineLength = 64
   static let newline = UInt8(ascii: "\n")
 
   let stanzas: [Stanza]
-  private let code: [UInt8]
+  fileprivate let code: [UInt8]
   /// The bytes that the authentication code covers.
-  private let authenticated: [UInt8]
+  fileprivate let authenticated: [UInt8]
   /// The size of the header in the file.
   let size: Int
 
@@ -60,82 +60,101 @@ extension AgeHeader {
       stanzas: stanzas, code: code, authenticated: bytes,
       size: bytes.count + 2 + CanonicalBase64.encode(code).count)
   }
+}
 
-  /// Reads a header.
-  ///
+/// Reads a header from the growing beginning of a file. Each byte is examined once, however often more bytes arrive.
+struct AgeHeaderReader {
+  /// More than anything writes: `--encrypt-to-file` takes 1 MiB of recipients. An identity is tried with each stanza, which takes some
+  /// hundred microseconds.
+  static let mostStanzas = 20_000
+  /// Types of stanzas in use have one or two.
+  static let mostArguments = 64
+
+  private var stanzas: [AgeHeader.Stanza] = []
+  private var hasVersion = false
+  /// Of the stanza whose body follows; nil between stanzas.
+  private var arguments: [[UInt8]]?
+  private var body: [UInt8] = []
+  /// The start of the next line.
+  private var position = 0
+  /// The bytes before this offset were searched for the end of the line.
+  private var searched = 0
+
   /// - Parameters:
-  ///   - bytes: the beginning of a file.
+  ///   - bytes: the beginning of a file: the bytes of the previous call, and more.
   ///   - isAll: whether the file has no more bytes.
   /// - Returns: nil when more bytes are needed.
   /// - Throws: `malformed` for every deviation from the specification.
-  static func read(_ bytes: [UInt8], isAll: Bool) throws(BatchError) -> AgeHeader? {
-    var lines = Lines(bytes: bytes)
-    guard let version = lines.next() else {
+  mutating func read(_ bytes: [UInt8], isAll: Bool) throws(BatchError) -> AgeHeader? {
+    while let line = next(bytes) {
+      if let header = try take(line, bytes) { return header }
+    }
+    guard hasVersion || (bytes.count < AgeHeader.version.count + 1 && !isAll) else {
       // Of another version, or nothing like a header.
-      guard bytes.count < Self.version.count + 1, !isAll else {
-        throw AgeDamage.header("it has no version line")
-      }
-      return nil
+      throw AgeDamage.header("it has no version line")
     }
-    guard version.elementsEqual(Self.version) else {
-      throw AgeDamage.header("its version is not \(String(decoding: Self.version, as: UTF8.self))")
-    }
-    var stanzas = [Stanza]()
-    while true {
-      let start = lines.position
-      guard let line = lines.next() else { return try more(bytes, isAll) }
-      if line.starts(with: "---".utf8) {
-        guard !stanzas.isEmpty else { throw AgeDamage.header("it has no recipient") }
-        guard line.count > 4, line[line.startIndex + 3] == UInt8(ascii: " "),
-          let code = CanonicalBase64.decode(line.dropFirst(4)), code.count == codeSize
-        else { throw AgeDamage.header("its last line is not valid") }
-        return AgeHeader(
-          stanzas: stanzas, code: code, authenticated: Array(bytes[..<(start + 3)]), size: lines.position)
-      }
-      let arguments = try arguments(of: line)
-      var body = [UInt8]()
-      var isComplete = false
-      while !isComplete {
-        guard let line = lines.next() else { return try more(bytes, isAll) }
-        guard line.count <= lineLength, let part = CanonicalBase64.decode(line) else {
-          throw AgeDamage.header("the body of a recipient is not canonical base64 in lines of 64 characters")
-        }
-        body += part
-        isComplete = line.count < lineLength
-      }
-      stanzas.append(Stanza(arguments: arguments, body: body))
-    }
+    guard !isAll else { throw AgeDamage.header("it is cut off") }
+    guard bytes.count < AgeHeader.largest else { throw AgeDamage.header("it is too large") }
+    return nil
   }
 
-  private static func more(_ bytes: [UInt8], _ isAll: Bool) throws(BatchError) -> AgeHeader? {
-    guard !isAll else { throw AgeDamage.header("it is cut off") }
-    guard bytes.count < largest else { throw AgeDamage.header("it is too large") }
-    return nil
+  /// The next line without its newline; nil when no whole line is left.
+  private mutating func next(_ bytes: [UInt8]) -> ArraySlice<UInt8>? {
+    guard let end = bytes[searched...].firstIndex(of: AgeHeader.newline) else {
+      searched = bytes.count
+      return nil
+    }
+    defer {
+      position = end + 1
+      searched = position
+    }
+    return bytes[position..<end]
+  }
+
+  private mutating func take(
+    _ line: ArraySlice<UInt8>, _ bytes: [UInt8]
+  ) throws(BatchError) -> AgeHeader? {
+    guard hasVersion else {
+      guard line.elementsEqual(AgeHeader.version) else {
+        throw AgeDamage.header("its version is not \(String(decoding: AgeHeader.version, as: UTF8.self))")
+      }
+      hasVersion = true
+      return nil
+    }
+    if let arguments {
+      guard line.count <= AgeHeader.lineLength, let part = CanonicalBase64.decode(line) else {
+        throw AgeDamage.header("the body of a recipient is not canonical base64 in lines of 64 characters")
+      }
+      body += part
+      guard line.count < AgeHeader.lineLength else { return nil }
+      stanzas.append(AgeHeader.Stanza(arguments: arguments, body: body))
+      self.arguments = nil
+      body = []
+      return nil
+    }
+    guard line.starts(with: "---".utf8) else {
+      guard stanzas.count < Self.mostStanzas else { throw AgeDamage.header("it has too many recipients") }
+      arguments = try Self.arguments(of: line)
+      return nil
+    }
+    guard !stanzas.isEmpty else { throw AgeDamage.header("it has no recipient") }
+    guard line.count > 4, line[line.startIndex + 3] == UInt8(ascii: " "),
+      let code = CanonicalBase64.decode(line.dropFirst(4)), code.count == AgeHeader.codeSize
+    else { throw AgeDamage.header("its last line is not valid") }
+    return AgeHeader(
+      stanzas: stanzas, code: code, authenticated: Array(bytes[..<(line.startIndex + 3)]), size: position)
   }
 
   private static func arguments(of line: ArraySlice<UInt8>) throws(BatchError) -> [[UInt8]] {
     guard line.starts(with: "-> ".utf8) else {
       throw AgeDamage.header("a recipient does not begin as it has to")
     }
-    let arguments = line.dropFirst(3).split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
-    guard arguments.allSatisfy({ !$0.isEmpty && $0.allSatisfy { (33...126).contains($0) } }) else {
-      throw AgeDamage.header("the arguments of a recipient are not valid")
-    }
+    let arguments = line.dropFirst(3).split(
+      separator: UInt8(ascii: " "), maxSplits: mostArguments, omittingEmptySubsequences: false)
+    guard arguments.count <= mostArguments,
+      arguments.allSatisfy({ !$0.isEmpty && $0.allSatisfy { (33...126).contains($0) } })
+    else { throw AgeDamage.header("the arguments of a recipient are not valid") }
     return arguments.map { Array($0) }
-  }
-
-  private struct Lines {
-    let bytes: [UInt8]
-    private(set) var position = 0
-
-    init(bytes: [UInt8]) { self.bytes = bytes }
-
-    /// The next line without its newline; nil when no line is left.
-    mutating func next() -> ArraySlice<UInt8>? {
-      guard let end = bytes[position...].firstIndex(of: AgeHeader.newline) else { return nil }
-      defer { position = end + 1 }
-      return bytes[position..<end]
-    }
   }
 }
 

@@ -27,13 +27,19 @@ package final class AgeStream {
 
   /// Whether the stream is encrypted. Called first.
   package func isEncrypted() throws(BatchError) -> Bool {
-    while sealed.count < AgeKeys.detectionLength, !isAtEnd { try fill() }
+    while sealed.count < AgeKeys.detectionLength || isSpace, !isAtEnd { try fill() }
     return AgeKeys.areNeeded(for: sealed) || isArmored
   }
 
-  var isArmored: Bool {
-    sealed.drop { [0x20, 0x09, 0x0D, 0x0A].contains($0) }.starts(with: ArmorDecoder.header)
+  /// Whether all bytes so far may stand before armor.
+  private var isSpace: Bool { sealed.count <= ArmorDecoder.mostSpace && spaceCount == sealed.count }
+
+  /// How many bytes of white space are at the start; not counted beyond the limit.
+  private var spaceCount: Int {
+    sealed.prefix(ArmorDecoder.mostSpace + 1).prefix { [0x20, 0x09, 0x0D, 0x0A].contains($0) }.count
   }
+
+  var isArmored: Bool { sealed[spaceCount...].starts(with: ArmorDecoder.header) }
 
   /// The bytes that were read from an unencrypted stream.
   package var start: [UInt8] { sealed }
@@ -49,9 +55,10 @@ package final class AgeStream {
       if isAtEnd { try decoder.finish(to: &bytes) }
       (sealed, armor) = (bytes, decoder)
     }
+    var reader = AgeHeaderReader()
     var header: AgeHeader?
     while header == nil {
-      header = try AgeHeader.read(sealed, isAll: isAtEnd)
+      header = try reader.read(sealed, isAll: isAtEnd)
       if header == nil { try fill() }
     }
     guard let header else { return }

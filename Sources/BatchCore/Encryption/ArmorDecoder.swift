@@ -7,9 +7,14 @@ struct ArmorDecoder {
   /// The longest line with its end.
   private static let longestLine = 64 + 2
 
+  /// The most bytes of white space before the header and behind the footer, as in age.
+  static let mostSpace = 1024
+
   private enum Place { case beforeHeader, content, beforeFooter, behind }
   private var place = Place.beforeHeader
   private var line: [UInt8] = []
+  /// Bytes of white space in the lines before the header or behind the footer.
+  private var space = 0
 
   /// Decodes the next bytes of the file.
   ///
@@ -18,7 +23,8 @@ struct ArmorDecoder {
     for byte in bytes {
       guard byte == AgeHeader.newline else {
         line.append(byte)
-        guard line.count <= Self.longestLine || place == .beforeHeader && line.allSatisfy(Self.isSpace) else {
+        guard line.count <= (place == .beforeHeader || place == .behind ? Self.mostSpace : Self.longestLine)
+        else {
           throw AgeDamage.armor
         }
         continue
@@ -35,13 +41,15 @@ struct ArmorDecoder {
 
   private mutating func end(to plain: inout [UInt8]) throws(BatchError) {
     defer { line.removeAll(keepingCapacity: true) }
+    let length = line.count + 1
     if line.last == UInt8(ascii: "\r") { line.removeLast() }
     switch place {
     case .beforeHeader:
       if line.elementsEqual(Self.header) {
         place = .content
-      } else if !line.allSatisfy(Self.isSpace) {
-        throw AgeDamage.armor
+        space = 0
+      } else {
+        try takeSpace(length, upTo: Self.mostSpace)
       }
     case .content, .beforeFooter:
       if line.elementsEqual(Self.footer) { return place = .behind }
@@ -51,8 +59,14 @@ struct ArmorDecoder {
       plain += bytes
       if line.count < 64 || bytes.count < 48 { place = .beforeFooter }
     case .behind:
-      guard line.allSatisfy(Self.isSpace) else { throw AgeDamage.armor }
+      // age reads less than the limit there.
+      try takeSpace(length, upTo: Self.mostSpace - 1)
     }
+  }
+
+  private mutating func takeSpace(_ length: Int, upTo most: Int) throws(BatchError) {
+    space += length
+    guard space <= most, line.allSatisfy(Self.isSpace) else { throw AgeDamage.armor }
   }
 
   /// Only the last line may have padding.

@@ -58,7 +58,7 @@ public struct Capacity: Sendable, Hashable {
 
   private static func physicalMemory(proc: PathBytes) -> CapacityLimit? {
     let file = proc.appending("meminfo".utf8)
-    guard let content = try? SmallFile.read(file) else { return nil }
+    guard let content = try? KernelFile.read(file) else { return nil }
     for line in content.split(separator: UInt8(ascii: "\n")) where line.starts(with: "MemTotal:".utf8) {
       guard let kibibytes = UInt64(decimalIn: line.dropFirst("MemTotal:".utf8.count)) else { return nil }
       let (bytes, overflow) = kibibytes.multipliedReportingOverflow(by: 1_024)

@@ -80,7 +80,7 @@ struct ControlGroups: Sendable {
   }
 
   private func memberships() -> [Membership] {
-    guard let content = try? SmallFile.read(proc.appending("self/cgroup".utf8)) else { return [] }
+    guard let content = try? KernelFile.read(proc.appending("self/cgroup".utf8)) else { return [] }
     return content.split(separator: UInt8(ascii: "\n")).compactMap(Membership.init)
   }
 
@@ -106,7 +106,7 @@ struct ControlGroups: Sendable {
     // Each group has the first file, and each but the root of the whole hierarchy has the second.
     let (ofEach, notOfRoot) =
       membership.isUnified ? ("cgroup.controllers", "cgroup.events") : ("cgroup.clone_children", "pids.max")
-    let isGroup = { (folder: PathBytes) in (try? SmallFile.read(folder.appending(ofEach.utf8))) != nil }
+    let isGroup = { (folder: PathBytes) in (try? KernelFile.read(folder.appending(ofEach.utf8))) != nil }
     guard membership.groups != nil, let mount = mounts(of: membership, "pids").first(where: isGroup),
       isMissing(mount.appending(notOfRoot.utf8))
     else { return nil }
@@ -118,17 +118,17 @@ struct ControlGroups: Sendable {
     let limit = group.appending("pids.max".utf8)
     // In version 2 a group has the limit only if the group above lets it have one.
     if membership.isUnified, isMissing(limit) { return true }
-    guard let words = SmallFile.words(of: limit), words.count == 1 else { return false }
+    guard let words = KernelFile.words(of: limit), words.count == 1 else { return false }
     if words[0].elementsEqual("max".utf8) { return true }
     guard let most = UInt64(decimalIn: words[0]),
-      let used = SmallFile.number(in: group.appending("pids.current".utf8))
+      let used = KernelFile.number(in: group.appending("pids.current".utf8))
     else { return false }
     return most > used && most - used >= count
   }
 
   private func isMissing(_ file: PathBytes) -> Bool {
     do throws(BatchError) {
-      _ = try SmallFile.read(file)
+      _ = try KernelFile.read(file)
       return false
     } catch {
       return error.errno == ENOENT
@@ -138,7 +138,7 @@ struct ControlGroups: Sendable {
   private func unifiedLimits(in group: PathBytes) -> [CapacityLimit] {
     var limits: [CapacityLimit] = []
     let cpu = group.appending("cpu.max".utf8)
-    if let words = SmallFile.words(of: cpu), words.count == 2, let quota = UInt64(decimalIn: words[0]),
+    if let words = KernelFile.words(of: cpu), words.count == 2, let quota = UInt64(decimalIn: words[0]),
       let period = UInt64(decimalIn: words[1]),
       let limit = processors(quota: quota, period: period, source: cpu)
     {
@@ -152,8 +152,8 @@ struct ControlGroups: Sendable {
 
   private func quota(in group: PathBytes) -> CapacityLimit? {
     let file = group.appending("cpu.cfs_quota_us".utf8)
-    guard let quota = SmallFile.number(in: file),
-      let period = SmallFile.number(in: group.appending("cpu.cfs_period_us".utf8))
+    guard let quota = KernelFile.number(in: file),
+      let period = KernelFile.number(in: group.appending("cpu.cfs_period_us".utf8))
     else { return nil }
     return processors(quota: quota, period: period, source: file)
   }
@@ -171,7 +171,7 @@ struct ControlGroups: Sendable {
   }
 
   private func memory(in file: PathBytes, name: String) -> CapacityLimit? {
-    guard let bytes = SmallFile.number(in: file), bytes < Self.unlimited else { return nil }
+    guard let bytes = KernelFile.number(in: file), bytes < Self.unlimited else { return nil }
     return CapacityLimit(.memory, name: name, value: bytes, source: file.description)
   }
 }

@@ -90,7 +90,7 @@ package struct DeviceFacts: Sendable, Hashable {
     let device = sys.appending("dev/block/\(major):\(minor)".utf8)
     // A partition uses the queue of its disk.
     for disk in [device, device.appending("..".utf8)] {
-      guard let content = try? SmallFile.read(disk.appending("queue/rotational".utf8)) else { continue }
+      guard let content = try? KernelFile.read(disk.appending("queue/rotational".utf8)) else { continue }
       guard content.first != UInt8(ascii: "0") else { return .solidState }
       return isPhysical(disk) ? .rotational : .block
     }
@@ -100,7 +100,7 @@ package struct DeviceFacts: Sendable, Hashable {
   /// Whether a disk reports a manufacturer of disks: virtual disks claim to rotate whatever is below them.
   private static func isPhysical(_ disk: PathBytes) -> Bool {
     ["device/vendor", "device/model"].allSatisfy { file in
-      guard let name = try? SmallFile.read(disk.appending(file.utf8)) else { return false }
+      guard let name = try? KernelFile.read(disk.appending(file.utf8)) else { return false }
       let text = String(decoding: name, as: UTF8.self).uppercased()
       return !["QEMU", "VBOX", "VMWARE", "VIRTUAL", "MSFT", "XEN"].contains { text.contains($0) }
     }

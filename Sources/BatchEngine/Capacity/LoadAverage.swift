@@ -4,7 +4,7 @@ package enum LoadAverage {
   ///
   /// - Parameter proc: where proc(5) is mounted.
   package static func lastMinute(proc: PathBytes = "/proc") -> Double? {
-    guard let content = try? SmallFile.read(proc.appending("loadavg".utf8)) else { return nil }
+    guard let content = try? KernelFile.read(proc.appending("loadavg".utf8)) else { return nil }
     return number(content[...])
   }
 
@@ -13,7 +13,7 @@ package enum LoadAverage {
   /// - Parameter proc: where proc(5) is mounted.
   package static func processorPressure(proc: PathBytes = "/proc") -> Double? {
     let key = Array("some avg10=".utf8)
-    guard let content = try? SmallFile.read(proc.appending("pressure/cpu".utf8)), content.starts(with: key)
+    guard let content = try? KernelFile.read(proc.appending("pressure/cpu".utf8)), content.starts(with: key)
     else { return nil }
     return number(content.dropFirst(key.count))
   }

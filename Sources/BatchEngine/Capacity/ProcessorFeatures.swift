@@ -10,7 +10,7 @@ package enum ProcessorFeatures {
   ///
   /// - Parameter proc: where proc(5) is mounted.
   package static func present(proc: PathBytes = "/proc") -> [String] {
-    guard let content = try? SmallFile.read(proc.appending("cpuinfo".utf8), limit: 16 << 20) else {
+    guard let content = try? KernelFile.read(proc.appending("cpuinfo".utf8), limit: 16 << 20) else {
       return []
     }
     for line in content.split(separator: UInt8(ascii: "\n")) {

@@ -25,7 +25,7 @@ package enum ProcessorTime {
   /// Whether a thread computes or waits for a processor now; nil if the kernel does not report it.
   static func isRunnable(thread: Int32) -> Bool? {
     let file = PathBytes("/proc/self/task").appending("\(thread)/stat".utf8)
-    guard let content = try? SmallFile.read(file) else { return nil }
+    guard let content = try? KernelFile.read(file) else { return nil }
     // The fields are: number, name in parentheses (any bytes), state.
     return content.lastIndex(of: UInt8(ascii: ")")).map {
       content[$0...].dropFirst(2).first == UInt8(ascii: "R")

@@ -21,6 +21,6 @@ package enum ThreadFiles {
   /// - Returns: empty if the kernel does not have these files.
   static func contents(of name: String) -> [[UInt8]] {
     let threads = (try? LinuxCalls().names(in: folder)) ?? []
-    return threads.compactMap { try? SmallFile.read(folder.appending($0.bytes).appending(name.utf8)) }
+    return threads.compactMap { try? KernelFile.read(folder.appending($0.bytes).appending(name.utf8)) }
   }
 }

@@ -60,7 +60,7 @@ struct ThreadRoom: Sendable {
 
   /// In `/proc/loadavg`: the fourth word has the number of threads after its slash.
   private var threadsOfMachine: UInt64? {
-    guard let words = SmallFile.words(of: proc.appending("loadavg".utf8)), words.count == 5 else {
+    guard let words = KernelFile.words(of: proc.appending("loadavg".utf8)), words.count == 5 else {
       return nil
     }
     let parts = words[3].split(separator: UInt8(ascii: "/"))
@@ -83,5 +83,5 @@ struct ThreadRoom: Sendable {
     }
   }
 
-  private func number(in name: String) -> UInt64? { SmallFile.number(in: proc.appending(name.utf8)) }
+  private func number(in name: String) -> UInt64? { KernelFile.number(in: proc.appending(name.utf8)) }
 }

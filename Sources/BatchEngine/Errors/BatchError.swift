@@ -30,6 +30,8 @@ public struct BatchError: Error, Sendable, Hashable {
     case invalid
     /// The request of the caller is ambiguous.
     case ambiguous
+    /// Another user could have written what controls the run.
+    case untrusted
   }
 
   public let code: Code

@@ -44,6 +44,14 @@ package final class TokenBudget: Sendable {
     return wanted
   }
 
+  /// Takes one token if one is free and no other thread collects tokens.
+  package func tryAcquire() -> Bool {
+    let now = DispatchTime(uptimeNanoseconds: 0)
+    guard turnstile.wait(timeout: now) == .success else { return false }
+    defer { turnstile.signal() }
+    return tokens.wait(timeout: now) == .success
+  }
+
   private static func take(_ semaphore: DispatchSemaphore) {
     // 0 is `DISPATCH_TIME_NOW`: the call does not wait.
     if semaphore.wait(timeout: DispatchTime(uptimeNanoseconds: 0)) == .success { return }

@@ -60,7 +60,7 @@ extension AtomicFile {
   /// Read from /proc once: `umask(2)` can only read it by changing it, which would affect other threads. 0600 if the kernel
   /// does not report it.
   package static let defaultPermissions: UInt32 = {
-    guard let status = try? SmallFile.read("/proc/self/status") else { return 0o600 }
+    guard let status = try? KernelFile.read("/proc/self/status") else { return 0o600 }
     return permissions(processStatus: status)
   }()
 

@@ -31,6 +31,25 @@ struct PartScannerTests {
     #expect(try scan(.xz, file, smallest: 1 << 20)?.count == 2)
   }
 
+  @Test(
+    "are found in time in proportion to the size of an xz file, also of very many streams",
+    arguments: [1000, 50_000, 100_000])
+  func manyStreams(count: Int) throws {
+    let empty = try Outcome(shell: "xz -c", input: []).output
+    let full = try Outcome(shell: "xz -c", input: SampleContent.text.bytes(100)).output
+    let file = full + Array([[UInt8]](repeating: empty, count: count).joined()) + full
+    var calls = 0
+    let found = try PartScanner.parts(of: .xz, size: UInt64(file.count), smallest: 1) {
+      (offset, buffer) throws(BatchError) in
+      calls += 1
+      let piece = file[Int(offset)...].prefix(buffer.count)
+      buffer.copyBytes(from: piece)
+      return piece.count
+    }
+    #expect(found?.parts.map(\.plain) == [0..<100, 100..<200])
+    #expect(calls <= file.count / 60_000 + 4)
+  }
+
   @Test("are found in zstd frames with skippable frames between them")
   func stockZstd() throws {
     let content = SampleContent.mixed.bytes(400_000)

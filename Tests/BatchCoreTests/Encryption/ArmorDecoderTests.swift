@@ -45,6 +45,24 @@ struct ArmorDecoderTests {
   }
 
   @Test(
+    "may have some white space around it, as in age, in one line or in many", arguments: [" ", "\n", "\r\n"])
+  func space(unit: String) {
+    let text = "\(Self.header)\nQUJD\n\(Self.footer)\n"
+    func blanks(_ count: Int) -> String {
+      // A line of blanks needs an end.
+      unit == " "
+        ? String(repeating: " ", count: count - 1) + "\n"
+        : String(repeating: unit, count: count / unit.utf8.count)
+    }
+    for piece in [1, 7, Int.max] {
+      #expect(content(blanks(1024) + text, piece: piece) == "ABC")
+      #expect(content(blanks(1026) + text, piece: piece) == nil)
+      #expect(content(text + blanks(1022), piece: piece) == "ABC")
+      #expect(content(text + blanks(1024), piece: piece) == nil)
+    }
+  }
+
+  @Test(
     "is refused when it does not have the strict form",
     arguments: [
       "", "\(header)\n", "\(header)\nQUJD\n", "x\n\(header)\nQUJD\n\(footer)\n",

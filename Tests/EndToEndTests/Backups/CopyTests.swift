@@ -182,6 +182,43 @@ import Testing
       "\(run.text)\(run.errorText)")
   }
 
+  /// A program in place of rclone that serves the directory `evil`, and also lists the line in `LISTED`.
+  private static let falseRclone = #"""
+    mkdir -p bin evil; cat >bin/rclone <<'EOF'
+    #!/bin/sh
+    while [ $# -gt 0 ]; do case $1 in
+      lsf|copyto|cat|hashsum|deletefile) call=$1 ;; --offset) offset=$2 ;; --count) count=$2 ;; --) shift; break ;; esac; shift; done
+    case $call in
+      lsf) cd "$EVIL"; for f in *; do [ -f "$f" ] && echo "$(stat -c %s "$f");$f"; done; printf '%s\n' "$LISTED" ;;
+      copyto) case $1 in
+        off:*) if [ -f "$EVIL/${1##*/}" ]; then cp "$EVIL/${1##*/}" "$2"; else echo evil >"$2"; fi ;;
+        *) cp "$1" "$EVIL/${2##*/}" ;; esac ;;
+      cat) tail -c +$((offset + 1)) "$EVIL/${1##*/}" | head -c $count ;;
+      hashsum) sha256sum <"$EVIL/${1##*/}" ;;
+      deletefile) rm "$EVIL/${1##*/}" ;;
+    esac
+    EOF
+    chmod +x bin/rclone; export EVIL="$PWD/evil" PATH="$PWD/bin:$PATH" TMPDIR="$PWD/tmp"; mkdir tmp
+    """#
+
+  @Test(
+    "a name in the listing of a remote that is not one of a set's file is never fetched, and harms nothing",
+    arguments: [
+      "../../evil.manifest", "$PWD/evil.manifest", "../../x-20200101T000000Z.companion",
+      "a/../../../y-20200101T000000Z.manifest.age", "-x-20200101T000000Z.manifest", ".manifest", "..manifest",
+      ".x-20200101T000000Z.manifest", "other.manifest", "../x-20200101T000000Z.tar.zst",
+    ])
+  func hostileListing(name: String) throws {
+    let run = try run(
+      """
+      \(Self.falseRclone)
+      back_up; "$BP" copy -q set off:far; echo $?; before=$(find . -name tmp -prune -o -print | sort)
+      export LISTED="100;\(name)"; "$BP" snapshots off:far | wc -l; [ "$before" = "$(find . -name tmp -prune -o -print | sort)" ] || echo changed
+      check off:far; "$BP" copy -q --copy-keep-last 1 set off:far; echo $?; find tmp -mindepth 1; find . -name '*evil.manifest' -o -name '[-xy]*-2020*'
+      """)
+    #expect(run.text == "0\n1\nrestored\n0\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test(
     "of a remote archive, only the index and the needed parts are fetched, each once",
     .enabled(if: Self.hasRclone, "rclone is not installed"), arguments: ["", "-i key"])

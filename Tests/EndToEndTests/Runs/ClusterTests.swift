@@ -160,7 +160,7 @@ struct ClusterTests {
   func nothing(command: String) throws {
     let run = try t.shell(
       """
-      mkdir t; chmod 777 . t; for n in 1 2 3 4; do seq $n >t/$n; chmod 0 t/$n; done; run() { setpriv --reuid=65534 --regid=65534 --clear-groups "$BP" "$@"; }
+      mkdir t; chmod 1777 . t; for n in 1 2 3 4; do seq $n >t/$n; chmod 0 t/$n; done; run() { setpriv --reuid=65534 --regid=65534 --clear-groups "$BP" "$@"; }
       run plan -q --shards 2 --out p -- \(command) --stride 2 t; for i in 0 1; do run \(command) -q --plan p --shard $i 2>/dev/null; done
       run merge -o many p; echo $?; ls many; chmod a+r t/3; run \(command) -q --force --plan p --shard 1; run merge -q -o many p; echo $?
       """)

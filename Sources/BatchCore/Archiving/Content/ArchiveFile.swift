@@ -49,11 +49,12 @@ package final class ArchiveFile: Sendable {
   ///   - folder: the open folder that contains its last name; nil to open it by path.
   ///   - foreignReader: reads ar, cab, ISO 9660, lha and rar archives, in a separate process; nil to refuse them.
   ///   - keys: the keys for an encrypted archive.
+  ///   - isOfSet: whether it is a file of a backup set, in whose folder another user may have put a link or a pipe; these are refused.
   ///   - context: the context of the run that reads it.
   /// - Throws: the error of opening it; `special` if it is neither a file nor a stream; the errors of ``AgeFile``.
   package convenience init(
     _ path: PathBytes, below folder: Int32? = nil, foreignReader: ForeignReaderProgram? = nil,
-    keys: AgeKeys? = nil, in context: SourceContext
+    keys: AgeKeys? = nil, isOfSet: Bool = false, in context: SourceContext
   ) throws(BatchError) {
     let foreign = foreignReader.map { ForeignFormats.process($0) } ?? .refused
     if path == "-", folder == nil {
@@ -63,13 +64,16 @@ package final class ArchiveFile: Sendable {
     let name = folder == nil ? path : PathBytes(path.lastComponent)
     let opened: Descriptor
     do throws(BatchError) {
-      opened = try context.calls.openFile(name, in: folder, followingLast: true)
+      opened = try context.calls.openFile(name, in: folder, followingLast: !isOfSet)
     } catch {
       throw error.at(path)
     }
     let status = try context.calls.status(of: opened)
     guard status.kind != .directory else {
       throw BatchError(.special, "is a directory, and no archive", path: path)
+    }
+    guard !isOfSet || status.kind == .regular else {
+      throw BatchError(.malformed, "is \(status.kind.text), and no archive", path: path)
     }
     let stored = status.kind == .regular ? UInt64(max(0, status.size)) : nil
     let raw = opened.raw

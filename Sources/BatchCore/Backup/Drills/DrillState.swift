@@ -37,14 +37,15 @@ package struct DrillState: Sendable {
   init() {}
 
   /// - Parameter path: the state file; a missing one is empty.
-  /// - Throws: the error of reading it, or `malformed`: without it, damage would be forgotten.
+  /// - Throws: `unreadable` when it cannot be read or is not valid: without it, damage would be forgotten.
   init(_ path: PathBytes) throws(BatchError) {
     do throws(BatchError) {
-      try read(try SmallFile.read(path, limit: Self.limit))
+      try read(try SmallFile.readRegular(path, limit: Self.limit))
     } catch {
       guard !error.isNotFound else { return }
+      // It is no damage of the snapshots.
       throw BatchError(
-        error.code, "the results of drills cannot be read: \(error.message)", path: path, errno: error.errno,
+        .unreadable, "the results of drills cannot be read: \(error.message)", path: path, errno: error.errno,
         remedy: "remove this file, and drill all files again")
     }
   }

@@ -31,13 +31,14 @@ struct RcloneRemote: Remote {
     return Self.files(answer)
   }
 
-  /// Files by name with their sizes, from lines of `SIZE;NAME`. Other lines are left out.
+  /// Files of sets by name with their sizes, from lines of `SIZE;NAME`. Other lines are left out.
   static func files(_ answer: [UInt8]) -> [PathBytes: UInt64] {
     var files: [PathBytes: UInt64] = [:]
     for line in answer.split(separator: UInt8(ascii: "\n")) {
       guard let end = line.firstIndex(of: UInt8(ascii: ";")), let size = DecimalDigits.value(of: line[..<end])
       else { continue }
-      files[PathBytes(line[(end + 1)...])] = size
+      let name = PathBytes(line[(end + 1)...])
+      if SnapshotName.isOfSet(name) { files[name] = size }
     }
     return files
   }
@@ -103,14 +104,14 @@ struct RcloneRemote: Remote {
     let ending = try operation.value()
     try run.cancellation.check()
     guard ending == .exit(0) else { throw Self.failure(ending, errors, place) }
-    return try SmallFile.read(output, limit: Self.largestAnswer)
+    return try SmallFile.readRegular(output, limit: Self.largestAnswer)
   }
 
   /// Otherwise the terminal library in rclone fills a table at each start, which takes half of the time of the start.
   private static let environment: [PathBytes] = ["TCELL_MINIMIZE=1"]
 
   private static func failure(_ ending: Hook.Ending, _ errors: PathBytes, _ place: PathBytes) -> BatchError {
-    let content = (try? SmallFile.read(errors)) ?? []
+    let content = (try? SmallFile.readRegular(errors)) ?? []
     let lines = content.split(separator: UInt8(ascii: "\n")).map { String(decoding: $0, as: UTF8.self) }
     let status: Int32 = if case .exit(let status) = ending { status } else { -1 }
     guard status != 127 else {

@@ -6,7 +6,8 @@ package protocol Remote: Sendable {
   /// As the user wrote it.
   var place: PathBytes { get }
 
-  /// The names of the remote files, with their sizes in bytes; empty if the place does not exist.
+  /// The names of the files of sets, with their sizes in bytes; empty if the place does not exist. Other names are left out: the
+  /// remote is not trusted, and names become those of local files.
   func files() throws(BatchError) -> [PathBytes: UInt64]
 
   /// Copies a local file; an existing one is replaced.
@@ -74,7 +75,9 @@ struct FolderRemote: Remote {
       return [:]
     }
     return names.reduce(into: [:]) { files, name in
-      guard let status = try? place.appending(name.bytes).status(), status.kind == .regular else { return }
+      guard SnapshotName.isOfSet(name), let status = try? place.appending(name.bytes).status(),
+        status.kind == .regular
+      else { return }
       files[name] = UInt64(clamping: status.size)
     }
   }

@@ -53,14 +53,17 @@ package struct BackupSet: Sendable {
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
 
+  static let idSuffix = ".id"
+  static let originSuffix = ".copy"
+
   private func hidden(_ suffix: String) -> PathBytes {
     path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
   }
   var lockPath: PathBytes { hidden(".lock") }
   /// The file with the id of the set.
-  var idPath: PathBytes { hidden(".id") }
+  var idPath: PathBytes { hidden(Self.idSuffix) }
   /// In a directory of copies: the file with the id of the set from which they were made.
-  var originPath: PathBytes { hidden(".copy") }
+  var originPath: PathBytes { hidden(Self.originSuffix) }
   /// The file with the results of drills.
   ///
   /// It contains names of files, so for an encrypted set it is in a local directory.
@@ -79,7 +82,7 @@ package struct BackupSet: Sendable {
     let names = try calls.names(in: directory).compactMap { file in
       SnapshotName.of(file).flatMap { $0.manifest == file ? $0.set : nil }
     }
-    return Set(names).sorted()
+    return Set(names).filter { (try? SnapshotName.check($0)) != nil }.sorted()
   }
 
   /// The files of the set in the folder.
@@ -175,7 +178,7 @@ package struct BackupSet: Sendable {
 
   func archive(_ name: SnapshotName, in context: SourceContext) throws(BatchError) -> ArchiveFile {
     let (path, keys) = (path(name.archive), name.isEncrypted ? keys : nil)
-    guard let remoteFile else { return try ArchiveFile(path, keys: keys, in: context) }
+    guard let remoteFile else { return try ArchiveFile(path, keys: keys, isOfSet: true, in: context) }
     return try ArchiveFile(remoteFile(path), keys: keys, in: context)
   }
 
@@ -207,6 +210,13 @@ package struct BackupSet: Sendable {
       throw BatchError(
         .malformed, "the backup manifest is damaged: its digest is not the recorded one", path: file.path)
     }
+  }
+
+  /// The error of the rows of a manifest that lead outside of the folder that a restore writes to; nil if there is none, and for an
+  /// encrypted manifest without keys.
+  package func rowsOutside(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> BatchError? {
+    if snapshot.name.isEncrypted, keys == nil { return nil }
+    return try SnapshotReader.rowsOutside(manifest(of: snapshot.name), in: SourceContext(run))
   }
 
   /// The SHA-256 of a file.

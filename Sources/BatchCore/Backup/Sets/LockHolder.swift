@@ -22,7 +22,7 @@ struct LockHolder {
       let files = folder.appending("fdinfo".utf8)
       guard let descriptors = try? calls.names(in: files) else { continue }
       let holds = descriptors.contains { descriptor in
-        guard let text = try? SmallFile.read(files.appending(descriptor.bytes)) else { return false }
+        guard let text = try? KernelFile.read(files.appending(descriptor.bytes)) else { return false }
         return Self.tells(text, byte: byte, inode: inode)
       }
       guard holds else { continue }
@@ -45,8 +45,8 @@ struct LockHolder {
   }
 
   private static func start(of process: PathBytes) -> Int64? {
-    guard let status = try? SmallFile.read(process.appending("stat".utf8)),
-      let system = try? SmallFile.read("/proc/stat")
+    guard let status = try? KernelFile.read(process.appending("stat".utf8)),
+      let system = try? KernelFile.read("/proc/stat")
     else { return nil }
     // The name of the program is in parentheses, and may contain any bytes.
     let words = String(decoding: status, as: UTF8.self).split(separator: ")").last?.split(separator: " ")

@@ -38,12 +38,12 @@ struct ManifestCopies {
 
   /// The copy of the manifest of a snapshot.
   ///
-  /// - Returns: nil if there is no copy, or it does not match.
+  /// - Returns: nil if there is no copy, it does not match, or another user could have written it.
   func copy(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> ManifestFile? {
     let copy = path(snapshot.name, SnapshotName.manifestSuffix)
     guard let noted = try? StateFile.read(path(snapshot.name, ".sha256")),
       let known = Digest(.sha256, hex: noted.dropLast()),
-      (try? copy.status()) != nil
+      StateFile.isSafe(folder), StateFile.isSafe(copy)
     else { return nil }
     guard try BackupSet.digest(of: set.path(snapshot.name.manifest), in: run) == known else { return nil }
     return ManifestFile(copy)

@@ -45,7 +45,7 @@ package final class SetLock: Sendable {
   /// Opens the lock file without taking a lock.
   ///
   /// - Parameter isWritable: whether it is created if missing.
-  /// - Throws: the error of opening it.
+  /// - Throws: the error of opening it; `unwritable` for anything but a regular file.
   init(_ path: PathBytes, isWritable: Bool, calls: any FileSystemCalls) throws(BatchError) {
     self.path = path
     self.calls = calls
@@ -54,6 +54,11 @@ package final class SetLock: Sendable {
     } catch {
       let error = BatchError.syscall("open the lock of the set", errno: error.errno, path: path)
       throw isWritable ? error.recoded(.unwritable) : error
+    }
+    let kind = try calls.status(of: file).kind
+    guard kind == .regular else {
+      throw BatchError(
+        .unwritable, "is \(kind.text), and cannot be the lock of the set", path: path, remedy: "remove it")
     }
     let raw = file.raw
     Self.open.withLock { _ = $0.insert(raw) }

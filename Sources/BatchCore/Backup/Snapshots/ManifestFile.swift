@@ -21,11 +21,15 @@ final class ManifestContent {
   private let decrypted: AgeFile?
   private var position: UInt64 = 0
 
-  /// - Throws: the error of opening it; the errors of ``AgeFile`` for an encrypted one.
+  /// - Throws: the error of opening it; `malformed` for anything but a regular file; the errors of ``AgeFile`` for an encrypted one.
   init(_ file: ManifestFile, in context: SourceContext) throws(BatchError) {
     path = file.path
     calls = context.calls
     let opened = try context.calls.openFile(file.path, followingLast: false)
+    let kind = try context.calls.status(of: opened).kind
+    guard kind == .regular else {
+      throw BatchError(.malformed, "is \(kind.text), not a regular file", path: file.path)
+    }
     guard let keys = file.keys else {
       decrypted = nil
       descriptor = consume opened

@@ -44,8 +44,12 @@ package struct SnapshotName: Sendable, Hashable {
 
   /// The snapshot of an archive or a manifest, from its name; nil for another file.
   package static func of(_ path: PathBytes) -> SnapshotName? {
+    of(path, [Self.archiveSuffix, Self.manifestSuffix])
+  }
+
+  private static func of(_ path: PathBytes, _ suffixes: [String]) -> SnapshotName? {
     let file = path.lastComponent
-    for suffix in [Self.archiveSuffix, Self.manifestSuffix] {
+    for suffix in suffixes {
       for end in [suffix, suffix + Self.encryptedSuffix]
       where file.suffix(end.utf8.count).elementsEqual(end.utf8) {
         let stem = file.dropLast(end.utf8.count)
@@ -54,6 +58,20 @@ package struct SnapshotName: Sendable, Hashable {
       }
     }
     return nil
+  }
+
+  /// Whether a name that somebody else listed is one that this program gives to a file of a set: it has no slash, and is safe as a
+  /// name in a local folder.
+  static func isOfSet(_ file: PathBytes) -> Bool {
+    guard file == PathBytes(file.lastComponent) else { return false }
+    if let name = of(file, [Self.archiveSuffix, Self.manifestSuffix, Self.companionSuffix]) {
+      return (try? check(name.set)) != nil
+    }
+    guard file.bytes.first == UInt8(ascii: ".") else { return false }
+    return [BackupSet.idSuffix, BackupSet.originSuffix].contains { suffix in
+      file.bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+        && (try? check(PathBytes(file.bytes.dropFirst().dropLast(suffix.utf8.count)))) != nil
+    }
   }
 
   package var archive: PathBytes { name(Self.archiveSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
@@ -70,10 +88,12 @@ package struct SnapshotName: Sendable, Hashable {
   package static func check(_ set: PathBytes) throws(BatchError) {
     let isPlain =
       !set.isEmpty && !set.bytes.contains(UInt8(ascii: "/")) && !set.containsNUL
-      && set.bytes.first != UInt8(ascii: ".") && set.bytes.count <= 128
+      && set.bytes.first != UInt8(ascii: ".") && set.bytes.first != UInt8(ascii: "-")
+      && set.bytes.count <= 128
     guard isPlain, set.text != nil else {
       throw BatchError(
-        .invalid, "not the name of a set: up to 128 bytes of UTF-8 without a slash, and no dot at its start",
+        .invalid,
+        "not the name of a set: up to 128 bytes of UTF-8 without a slash, and no dot or dash at its start",
         path: set)
     }
   }

@@ -122,6 +122,28 @@ extension SnapshotReader {
     }
   }
 
+  /// The error of the rows of a manifest that lead outside of the folder that a restore writes to; nil if there is none.
+  ///
+  /// No version of this program writes such rows.
+  static func rowsOutside(
+    _ manifest: ManifestFile, in context: SourceContext
+  ) throws(BatchError) -> BatchError? {
+    let reader = try SnapshotReader(manifest, in: context)
+    var count = 0
+    while let item = try reader.next() {
+      try context.cancellation.check()
+      if case .entry(let entry, _) = item, (try? RelativePath(entry.path)) == nil { count += 1 }
+    }
+    return count > 0 ? leadsOutside(count, manifest.path) : nil
+  }
+
+  static func leadsOutside(_ count: Int, _ path: PathBytes) -> BatchError {
+    BatchError(
+      .malformed,
+      "\(count == 1 ? "a row leads" : "\(count) rows lead") outside of the folder to restore into",
+      path: path)
+  }
+
   /// Compares a manifest with the digest in its last line.
   ///
   /// - Parameter take: receives the bytes before that line, in pieces of any length; they may be trusted only after this returns.

@@ -207,6 +207,11 @@ public final class WorkerContext {
     try lane.reader.withFile(record, body)
   }
 
+  /// Opens a file that stays open after the chunk; nil if too few descriptors are free.
+  package func hold(_ record: FileRecord) throws(BatchError) -> HeldFile? {
+    try lane.reader.hold(record, of: run.descriptors)
+  }
+
   /// Passes the descriptor of the folder of a file to `body`, as ``FileReader/withFolder(of:_:)``.
   package func withFolder<Result>(
     of record: FileRecord, _ body: (Int32) throws(BatchError) -> Result

@@ -1,15 +1,14 @@
 import CLinux
 import Glibc
 
-/// Files that are read as a whole: kernel files, and lists that a user wrote.
-package enum SmallFile {
-  /// Reads to the end, whatever size the file claims; pipes are read until they are closed.
+/// Files of the kernel, in `/proc` and `/sys`, where no user can put a pipe or a link. They are read as a whole.
+package enum KernelFile {
+  /// Reads to the end, whatever size the file claims.
   ///
   /// - Parameter limit: the most bytes the file may have.
   /// - Throws: the error of `openat(2)` or `read(2)`, `.malformed` for a file above the limit.
   package static func read(_ path: PathBytes, limit: Int = 1 << 20) throws(BatchError) -> [UInt8] {
-    let file = try open(path, flags: 0)
-    return try content(of: file, path, limit)
+    try SmallFile.content(of: SmallFile.open(path, flags: 0), path, limit)
   }
 
   /// The words between blanks and ends of lines; nil when the file cannot be read.
@@ -18,9 +17,20 @@ package enum SmallFile {
     return content.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }
   }
 
-  /// The first word as a number; nil for another word, such as `max` and `-1`, which mean no limit in files of the kernel.
+  /// The first word as a number; nil for another word, such as `max` and `-1`, which mean no limit.
   static func number(in path: PathBytes) -> UInt64? {
     words(of: path)?.first.flatMap { UInt64(decimalIn: $0) }
+  }
+}
+
+/// Small files of users, which are read as a whole.
+package enum SmallFile {
+  /// Reads a file that the user named for this run. Links are followed, and a pipe is read until it is closed.
+  ///
+  /// - Parameter limit: the most bytes the file may have.
+  /// - Throws: the error of `openat(2)` or `read(2)`, `.malformed` for a file above the limit.
+  package static func readNamed(_ path: PathBytes, limit: Int) throws(BatchError) -> [UInt8] {
+    try content(of: open(path, flags: 0), path, limit)
   }
 
   /// Reads a regular file; refuses a link or a pipe.
@@ -64,7 +74,7 @@ package enum SmallFile {
     return bytes
   }
 
-  private static func open(_ path: PathBytes, flags: Int32) throws(BatchError) -> Descriptor {
+  fileprivate static func open(_ path: PathBytes, flags: Int32) throws(BatchError) -> Descriptor {
     let opened = path.withCString { pointer in
       retrying { Int(clinux_openat(AT_FDCWD, pointer, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags, 0)) }
     }
@@ -72,7 +82,7 @@ package enum SmallFile {
     return Descriptor(owning: Int32(opened))
   }
 
-  private static func content(
+  fileprivate static func content(
     of file: borrowing Descriptor, _ path: PathBytes, _ limit: Int
   ) throws(BatchError) -> [UInt8] {
     let raw = file.raw

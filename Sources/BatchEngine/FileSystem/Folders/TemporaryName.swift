@@ -52,7 +52,7 @@ package struct TemporaryName: Hashable, Sendable {
 
   /// The first 32 bits of this boot's id, 0 if the kernel does not report it.
   package static let currentBoot: UInt32 = {
-    guard let id = try? SmallFile.read("/proc/sys/kernel/random/boot_id") else { return 0 }
+    guard let id = try? KernelFile.read("/proc/sys/kernel/random/boot_id") else { return 0 }
     return UInt32(String(decoding: id.prefix(8), as: UTF8.self), radix: 16) ?? 0
   }()
 

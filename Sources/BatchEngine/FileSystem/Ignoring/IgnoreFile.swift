@@ -22,6 +22,6 @@ enum IgnoreFile {
   package static func load(
     _ path: PathBytes
   ) throws(BatchError) -> [(pattern: IgnorePattern, text: ArraySlice<UInt8>)] {
-    rules(in: try SmallFile.read(path, limit: longest))
+    rules(in: try SmallFile.readNamed(path, limit: longest))
   }
 }

@@ -134,6 +134,21 @@ package final class FileReader {
     }
   }
 
+  /// Opens a file that stays open after the chunk.
+  ///
+  /// - Throws: as ``withFile(_:_:)``.
+  func hold(_ record: FileRecord, of budget: DescriptorBudget) throws(BatchError) -> HeldFile? {
+    guard budget.tryHold() else { return nil }
+    do throws(BatchError) {
+      let file = try openExactly(record)
+      let status = try calls.status(of: file)
+      return HeldFile(file, status, of: budget)
+    } catch {
+      budget.endHold()
+      throw error.path == nil ? error.at(record.path) : error
+    }
+  }
+
   /// Passes the descriptor of the file's folder to `body`, if the folder still contains the file; for a folder, its own descriptor.
   ///
   /// - Throws: `vanished` if it does not contain the file, or the error of `body`, with the path.

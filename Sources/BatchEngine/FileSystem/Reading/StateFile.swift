@@ -28,6 +28,14 @@ package enum StateFile {
     return isOwn(raw) ? folder : nil
   }
 
+  /// Whether a file or folder exists, and only this user and root can have written it; a link is neither.
+  package static func isSafe(_ path: PathBytes) -> Bool {
+    var raw = stat()
+    return path.withCString { lstat($0, &raw) } == 0 && raw.st_mode & S_IFMT != S_IFLNK && isSafe(raw)
+  }
+
+  private static func isSafe(_ raw: stat) -> Bool { isOwn(raw) && raw.st_mode & 0o002 == 0 }
+
   private static func isOwn(_ raw: stat) -> Bool { raw.st_uid == geteuid() || raw.st_uid == 0 }
 
   /// - Returns: nil when there is no such file.
@@ -35,7 +43,7 @@ package enum StateFile {
   package static func read(_ path: PathBytes) throws(BatchError) -> [UInt8]? {
     do throws(BatchError) {
       return try SmallFile.readRegular(path) { (raw) throws(BatchError) in
-        guard isOwn(raw), raw.st_mode & 0o002 == 0 else {
+        guard isSafe(raw) else {
           throw BatchError(
             .unreadable, "is not used, since other users could have written it", path: path)
         }

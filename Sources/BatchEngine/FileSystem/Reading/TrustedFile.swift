@@ -44,6 +44,9 @@ package struct TrustedFile {
 
   func isTrusted(owner: UInt32) -> Bool { owner == 0 || owner == user }
 
+  /// Whether a file belongs to the user of the process.
+  package func isOwn(_ status: FileStatus) -> Bool { status.owner == user }
+
   func status(of path: PathBytes, followingLinks: Bool = false) throws(BatchError) -> FileStatus {
     do throws(BatchError) {
       return try calls.status(of: path, followingLinks: followingLinks)

@@ -23,7 +23,7 @@ enum EncryptionChoices {
         }
         recipients.append(recipient)
       case .encryptToFile:
-        recipients += try AgeRecipient.list(try SmallFile.read(value, limit: largestFile), value)
+        recipients += try AgeRecipient.list(try SmallFile.readNamed(value, limit: largestFile), value)
       default: continue
       }
     }

@@ -11,7 +11,11 @@ extension CommandSpec {
       on any machine and in any order. 'batchproc merge' joins the results. The output has the same bytes as that of \
       a run on one machine. Commands that can be divided: hash, check, test, archive with a format of the tar family, \
       and compress and decompress with one path.
+      """,
       """
+      A plan controls what its shards read, write and remove. So its directory and its files must belong to the user of \
+      each command or to root, and no other user may be able to write to them; else the command ends with 64.
+      """,
     ],
     operands: [
       Operand(name: "command", repeats: true, help: "The command with its options, after a '--'.")
@@ -39,7 +43,8 @@ extension CommandSpec {
       """
       When a result is missing, cut, edited, there twice or from another plan, it is named, and nothing is written \
       (5). The output is the file that the planned command names with --output. It has the same bytes as when that \
-      command runs on one machine. compress, decompress and test print nothing: for them a line for each file is \
+      command runs on one machine. If another user made the plan, --output and --force count only on the command line \
+      of merge. compress, decompress and test print nothing: for them a line for each file is \
       written, and only with -o. Warnings and errors of the shards are repeated in the order of the tree, and the \
       status is that of a run on one machine.
       """

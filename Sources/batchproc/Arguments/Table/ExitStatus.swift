@@ -55,7 +55,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
       switch error.code {
       case .unwritable: .outputIncomplete
       case .locked: .locked
-      case .ambiguous: .usage
+      case .ambiguous, .untrusted: .usage
       default: .fatal
       }
   }

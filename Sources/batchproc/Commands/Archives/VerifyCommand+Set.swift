@@ -46,6 +46,7 @@ extension VerifyCommand {
       guard part?.takes(0) != false else { continue }
       do throws(BatchError) {
         try set.check(keys == nil ? snapshot : set.opened(snapshot, in: session.context), in: session.context)
+        if let error = try set.rowsOutside(of: snapshot, in: session.context) { fail(error, &tally) }
       } catch {
         try session.cancellation.check()
         fail(error, &tally)
@@ -98,7 +99,7 @@ extension VerifyCommand {
     let share = share?.beginning(at: path.lastComponent)
     let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
     session.follow(part)
-    let archive = try ArchiveFile(path, keys: keys, in: SourceContext(part))
+    let archive = try ArchiveFile(path, keys: keys, isOfSet: true, in: SourceContext(part))
     let reader = try VerifyReader(
       archive, memory: session.context.options.memory, share: share, by: part.reading)
     let damaged = Mutex(0)

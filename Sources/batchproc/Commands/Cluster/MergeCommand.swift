@@ -22,10 +22,17 @@ struct MergeCommand: Command {
     plan = try ShardPlan(in: folder)
     try plan.require(version: Version.number, in: folder)
     planned = try PlannedCommand(plan, in: parsed.command).parsed
+    // Root's plan does not decide which file of another user is replaced.
+    let isOwn = try folder.isOwn()
+    guard isOwn || parsed.bytes(.output) != nil || planned.bytes(.output) == nil else {
+      throw UsageError(
+        "The plan belongs to another user: name the output with '--output <file>', and add --force to replace it.",
+        in: parsed.command)
+    }
     let target = parsed.bytes(.output) ?? planned.bytes(.output)
     writesRows = ![.compress, .decompress, .test].contains(planned.command.id) || target != nil
     output = target == "-" ? nil : target
-    replacesOutput = parsed.flag(.force) || planned.flag(.force)
+    replacesOutput = parsed.flag(.force) || isOwn && planned.flag(.force)
     allowsMissing = parsed.flag(.allowMissing)
     removesParts = parsed.flag(.removeParts)
     let common = try CommonOptions(parsed)

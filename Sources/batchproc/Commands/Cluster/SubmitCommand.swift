@@ -22,6 +22,8 @@ struct SubmitCommand {
       throw UsageError("Missing the command.", in: parsed.command)
     }
     let folder = WorkingFolder.absolute(parsed.bytes(.planFolder) ?? "batchproc-plan")
+    // The jobs would refuse it.
+    if (try? folder.status(followingLinks: true)) != nil { _ = try PlanFolder(folder, calls: LinuxCalls()) }
     var plan = [PathBytes("plan"), "--shards", PathBytes(String(shards)), "--out", folder]
     if let fewest = parsed.size(.fewestShardBytes) {
       plan += ["--min-shard-bytes", PathBytes(String(fewest))]

@@ -90,6 +90,7 @@ extension LinkOutcome.Reason {
     case .otherMetadata: "another owner, mode, access control list or attribute"
     case .furtherNames: "it has names outside of the paths given"
     case .isOpen: "it is open for writing"
+    case .keptIsOpen: "the file that it would become a name of is open for writing"
     case .tooManyNames: "a file can have no more names here"
     case .sharesNoBlocks: "its file system shares no blocks between files"
     }

@@ -1,0 +1,94 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+/// Another user may be able to put something in the place of a small file of a set. No command waits for it, follows it, or writes
+/// through it.
+@Suite(.timeLimit(.minutes(5))) struct PlantedFileTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell(
+      """
+      mkdir src; for i in 1 2 3; do seq $i 300 >src/$i; done; echo precious >victim
+      "$BP" backup -q --to whole src; sleep 1; echo 4 >src/4; "$BP" backup -q --to whole src; "$BP" drill -q --all whole; "$BP" copy -q whole far
+      """)
+  }
+
+  /// Commands that read or change a set in `set`, and copies in `far`.
+  private static let commands = #"""
+    commands() { printf '%s\n' 'drill -q --all set' 'prune -q --keep-last 1 set' 'report -q -o page.html set' 'snapshots -q set' \
+      'backup -q --keep-last 1 --metrics metrics --to set src' 'verify -q set' 'restore -q -C out set' 'copy -q set far' 'snapshots -q far'; }
+    """#
+
+  @Test(
+    "beside a set",
+    arguments: [
+      "set/.backup.lock", "set/.backup.id", "set/.backup.copy", "set/.backup.drill", "far/.backup.copy",
+      "metrics",
+      "set/NEWEST.manifest", "set/NEWEST.tar.zst", "far/NEWEST.manifest", "page.html",
+    ], ["fifo", "link", "dangling", "folder", "device", "sparse"])
+  func planted(name: String, kind: String) throws {
+    let run = try t.shell(
+      """
+      \(Self.commands)
+      newest=$(ls whole/*.manifest | tail -1); newest=${newest##*/}; newest=${newest%.manifest}
+      name=\(name); name=${name/NEWEST/$newest}
+      commands | while read -r command; do
+        rm -rf set out page.html metrics far; cp -a whole set; mkdir far; [ -e kept ] && cp -a kept/. far; "$BP" copy -q whole far; rm -rf "$name"
+        case \(kind) in
+          fifo) mkfifo "$name" ;; link) ln -s "$PWD/victim" "$name" ;; dangling) ln -s "$PWD/made" "$name" ;;
+          folder) mkdir "$name" ;; device) ln -s /dev/zero "$name" ;; sparse) truncate -s 1G "$name" ;;
+        esac
+        timeout -s KILL 60 "$BP" $command >>log 2>&1 </dev/null; s=$?; [ $s -le 5 ] || [ $s = 11 ] || [ $s = 64 ] || echo "$command: $s"
+        [ "$(cat victim)" = precious ] && [ ! -e made ] && [ -c /dev/zero ] || echo "$command: followed"
+      done
+      """, seconds: 280)
+    #expect(run.text.isEmpty, "\(run.text)\(run.errorText)\(t.text("log")?.suffix(2000) ?? "")")
+  }
+
+  @Test(
+    "a state of drills that cannot be read is no damage of the snapshots",
+    arguments: ["mkfifo", "mkdir", "ln -s /dev/zero"])
+  func drillState(make: String) throws {
+    let run = try t.shell(
+      "rm whole/.backup.drill; \(make) whole/.backup.drill; timeout -s KILL 60 \"$BP\" drill -q whole 2>errors; echo $?; grep -c 'results of drills cannot be read' errors"
+    )
+    #expect(run.text == "1\n1\n", "\(run.text)\(t.text("errors") ?? "")")
+  }
+
+  @Test("an archive of a set that is a link is damaged, and its target is not read")
+  func linkedArchive() throws {
+    let run = try t.shell(
+      """
+      a=$(ls whole/*.tar.zst | head -1); mv $a elsewhere; ln -s ../elsewhere $a
+      "$BP" verify -q whole >rows 2>&1; echo $?; "$BP" restore -q -C out whole 2>/dev/null; [ $? -gt 0 ] && find out -type f | wc -l
+      """)
+    #expect(run.text.hasPrefix("4\n"), "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "rows of a manifest that lead outside are named: restore ends with 5, verify with 4",
+    .enabled(if: Host.hasPython))
+  func outside() throws {
+    let run = try t.shell(
+      #"""
+      cat >rows.py <<'EOF'
+      import glob, hashlib, json
+      f = sorted(glob.glob("whole/*.manifest"))[-1]
+      lines = open(f, "rb").read().splitlines(True)
+      out = [line.replace(b'/src/2"', b'/../../../../victim"', 1) for line in lines[:-1]]
+      body = b"".join(out)
+      end = json.loads(lines[-1])
+      end["manifest_sha256"] = hashlib.sha256(body).hexdigest()
+      end["footer"] = sum(map(len, out[:next(i for i, line in enumerate(out) if b'"type":"total"' in line)]))
+      open(f, "wb").write(body + json.dumps(end, separators=(",", ":")).encode() + b"\n")
+      EOF
+      python3 rows.py; "$BP" restore -q -C out whole; echo $?; find out -type f | wc -l; "$BP" verify -q whole; echo $?; cat victim
+      """#)
+    #expect(run.text == "5\n3\n4\nprecious\n", "\(run.text)\(run.errorText)")
+    #expect(
+      run.errorText.split(separator: "\n").count { $0.contains("a row leads outside of the folder") } == 2)
+  }
+}
