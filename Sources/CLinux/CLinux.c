@@ -189,6 +189,12 @@ int clinux_chmod_path_descriptor(int fd, unsigned mode) {
   return chmod(path, (mode_t)mode);
 }
 
+int clinux_removexattr_path_descriptor(int fd, const char *name) {
+  char path[64];
+  descriptor_path(path, sizeof path, fd);
+  return removexattr(path, name);
+}
+
 int clinux_chown_path_descriptor(int fd, unsigned user, unsigned group) {
   return fchownat(fd, "", (uid_t)user, (gid_t)group, AT_EMPTY_PATH);
 }

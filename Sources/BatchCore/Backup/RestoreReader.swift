@@ -31,7 +31,9 @@ package struct RestoreReader: BatchReader {
   }
 
   /// - Parameters:
-  ///   - globs: patterns as in ``MemberSelection``; empty means all.
+  ///   - globs: names and patterns as in ``MemberSelection``; empty means all. The folders in which the selected paths are
+  ///     get their metadata too, if they are created.
+  ///   - areNames: whether they are names only.
   ///   - strip: how many leading names of each path are dropped; a path with no more names is left out.
   ///   - comparesDigests: whether each file must have the SHA-256 in the manifest; other files are not created.
   ///   - chooses: selects among the rows that match the patterns.
@@ -40,23 +42,25 @@ package struct RestoreReader: BatchReader {
   /// contains it there, and is written to the first selected name; the other names become links to that.
   /// - Throws: `malformed` for a manifest that is damaged.
   package init(
-    _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], strip: Int = 0,
+    _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], areNames: Bool = false, strip: Int = 0,
     options: ExtractionOptions, comparesDigests: Bool = true, in context: SourceContext,
     choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
   ) throws(BatchError) {
     self.options = options
     self.strip = strip
     self.set = set
-    let selection = try MemberSelection(globs: globs)
     var matches = GlobMatches(globs)
     let manifest = set.path(snapshot.name.manifest)
     try SnapshotReader.check(set.manifest(of: snapshot.name), in: context)
+    let selection = try MemberSelection(globs: globs, areNames: areNames).decided(
+      byNamesIn: set.manifest(of: snapshot.name), in: context)
     let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: context)
     var names: [String: MemberNames] = [:]
     var groups = LinkGroups()
     var links = [Link]()
     var linked: Set<RelativePath> = []
     var outside = 0
+    var way = FoldersOnWay()
     while let item = try reader.next() {
       try context.cancellation.check()
       guard case .entry(let entry, _) = item else { continue }
@@ -65,12 +69,16 @@ package struct RestoreReader: BatchReader {
         continue
       }
       if !globs.isEmpty {
+        way.enter(entry, at: place)
         let found = selection.matches(place, isDirectory: entry.kind == .directory)
         guard !found.isEmpty else {
           matches.look(at: place.bytes)
           continue
         }
-        matches.note(found)
+        matches.note(found.map(\.number))
+        for folder in way.take(above: place) where folder.place.dropping(strip) != nil {
+          names[folder.archive, default: MemberNames()].insert(folderOnWay: folder.place.bytes)
+        }
       }
       guard chooses(entry), let shown = place.dropping(strip) else { continue }
       let digest = comparesDigests ? entry.digest : nil
@@ -144,6 +152,32 @@ package struct RestoreReader: BatchReader {
     let text = "\(missing) members that the manifest has are not in the archive"
     try context.yield(
       ExtractionItem(step: .problem(BatchError(.malformed, text, path: path))))
+  }
+}
+
+/// The folders above the current row of a manifest, in which each folder comes before its contents.
+private struct FoldersOnWay {
+  private var folders: [(place: RelativePath, archive: String)] = []
+  /// How many of them were taken.
+  private var takenCount = 0
+
+  mutating func enter(_ entry: SnapshotEntry, at place: RelativePath) {
+    while let last = folders.last, !Self.isFolder(last.place, above: place) { folders.removeLast() }
+    takenCount = min(takenCount, folders.count)
+    if entry.kind == .directory { folders.append((place, entry.archive)) }
+  }
+
+  /// The folders above the last row that were not returned before.
+  mutating func take(above place: RelativePath) -> ArraySlice<(place: RelativePath, archive: String)> {
+    let count = folders.last?.place == place ? folders.count - 1 : folders.count
+    defer { takenCount = max(takenCount, count) }
+    return folders[min(takenCount, count)..<count]
+  }
+
+  private static func isFolder(_ folder: RelativePath, above place: RelativePath) -> Bool {
+    let count = folder.bytes.count
+    return place.bytes.count > count && place.bytes[count] == UInt8(ascii: "/")
+      && place.bytes.starts(with: folder.bytes)
   }
 }
 

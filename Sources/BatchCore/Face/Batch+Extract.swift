@@ -4,8 +4,9 @@ extension Batch {
   /// Which members are extracted, and how.
   public struct ExtractOptions: Sendable {
     public var settings = Settings()
-    /// Patterns of the members to extract, in the syntax of gitignore(5), but wildcards also match slashes. Without patterns
-    /// all members are extracted. A folder that matches is extracted with all its contents.
+    /// Names of the members to extract, or patterns in the syntax of gitignore(5), but wildcards also match slashes. A text that
+    /// is exactly the name of a member selects only that. Without patterns all members are extracted. A folder that matches is
+    /// extracted with all its contents.
     public var patterns: [PathBytes] = []
     /// Excludes some of these members; nil excludes none.
     public var filter: PathFilter?
@@ -65,8 +66,8 @@ extension Batch {
   ///   - progress: receives states until the call returns. They have totals only if the archive has an index and all members
   ///     are extracted.
   /// - Returns: the counts of the extracted members. Damaged members are among the failures.
-  /// - Throws: `malformed` if the file is not an archive, `unsupported` if it is encrypted, `invalid` for a pattern that can never
-  ///   match, `exhausted` if the machine does not allow a run, `unwritable` if the folder cannot be written to.
+  /// - Throws: `malformed` if the file is not an archive, `unsupported` if it is encrypted, `exhausted` if the machine does not
+  ///   allow a run, `unwritable` if the folder cannot be written to.
   public static func extract(
     _ archive: PathBytes, into folder: PathBytes, _ options: ExtractOptions = ExtractOptions(),
     progress: Progress? = nil
@@ -74,7 +75,7 @@ extension Batch {
     try await BatchCall.perform(options.settings, progress, ExtractedFiles()) { (call) throws(BatchError) in
       let run = try call.makeRun(archive, inputs: ExtractJob.descriptorsOfCollector)
       let file = try ArchiveFile(archive == "-" ? "./-" : archive, in: SourceContext(run))
-      let selection = try MemberSelection(
+      let selection = MemberSelection(
         globs: options.patterns, strip: max(0, options.strippedNames), filter: options.filter)
       var extraction = options.extraction
       extraction.memory = run.options.memory

@@ -48,6 +48,33 @@ enum TerminalText {
     }
   }
 
+  /// The bytes of an escaped name; nil for a backslash that begins no escape.
+  static func unescape(_ text: [UInt8]) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = text[...]
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "\\") else {
+        bytes.append(byte)
+        continue
+      }
+      switch rest.popFirst() {
+      case UInt8(ascii: "\\"): bytes.append(UInt8(ascii: "\\"))
+      case UInt8(ascii: "n"): bytes.append(UInt8(ascii: "\n"))
+      case UInt8(ascii: "r"): bytes.append(UInt8(ascii: "\r"))
+      case UInt8(ascii: "t"): bytes.append(UInt8(ascii: "\t"))
+      case UInt8(ascii: "x"):
+        let digits = rest.prefix(2)
+        guard digits.count == 2, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }),
+          let code = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+        else { return nil }
+        bytes.append(code)
+        rest = rest.dropFirst(2)
+      default: return nil
+      }
+    }
+    return bytes
+  }
+
   /// Makes lines safe for a terminal: control characters are escaped as by ``escape(_:)``; newlines and backslashes are kept,
   /// because rows escape those themselves.
   @Sendable static func escapeControls(_ bytes: [UInt8]) -> [UInt8] {

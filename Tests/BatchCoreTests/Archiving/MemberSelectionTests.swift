@@ -6,7 +6,7 @@ import Testing
 @Suite("The choice of members")
 struct MemberSelectionTests {
   private func takes(_ glob: PathBytes, _ path: PathBytes, isDirectory: Bool = false) throws -> Bool {
-    try MemberSelection(globs: [glob]).matches(try RelativePath(path), isDirectory: isDirectory) == [0]
+    !MemberSelection(globs: [glob]).matches(try RelativePath(path), isDirectory: isDirectory).isEmpty
   }
 
   @Test("selects by name, by path, and by the folder that contains a member")
@@ -56,12 +56,46 @@ struct MemberSelectionTests {
 
   @Test("says which patterns matched")
   func several() throws {
-    let selection = try MemberSelection(globs: ["x", "a", "*b"])
-    #expect(selection.matches(try RelativePath("a/b"), isDirectory: false) == [1, 2])
+    let selection = MemberSelection(globs: ["x", "a", "*b"])
+    #expect(
+      selection.matches(try RelativePath("a/b"), isDirectory: false)
+        .map { [$0.number, $0.match == .name ? 1 : 0] } == [[1, 1], [2, 0]])
   }
 
-  @Test("refuses patterns that can never match", arguments: ["", "[", "!a"] as [PathBytes])
-  func refused(glob: PathBytes) {
-    #expect(throws: BatchError.self) { try MemberSelection(globs: [glob]) }
+  private func taken(_ text: PathBytes, from names: [PathBytes], areNames: Bool = false) throws -> [PathBytes]
+  {
+    let selection = MemberSelection(globs: [text], areNames: areNames)
+    var search = MemberSelection.NameSearch(selection)
+    for name in names { search.look(at: name, isDirectory: false) }
+    let decided = selection.decided(by: search)
+    #expect(!decided.isAmbiguous)
+    return try names.filter { !decided.matches(try RelativePath($0), isDirectory: false).isEmpty }
+  }
+
+  @Test(
+    "takes a text that is exactly a name, or a folder of names, for that name",
+    arguments: [
+      ("p [2024].jpg", ["p 2.jpg", "p [2024].jpg", "p [2024].jpg2"], ["p [2024].jpg"]),
+      ("[abc].txt", ["a.txt", "[abc].txt"], ["[abc].txt"]),
+      ("d[1]", ["d1/x", "d[1]/x", "d[1]x"], ["d[1]/x"]), ("d[1]/", ["d1/x", "d[1]/x"], ["d[1]/x"]),
+      (#"b\c"#, ["bc", #"b\c"#], [#"b\c"#]), ("*", ["a", "*", "b/*"], ["*"]), ("a?", ["ab", "a?"], ["a?"]),
+      ("{a,b}", ["a", "{a,b}"], ["{a,b}"]), ("!a", ["a", "!a"], ["!a"]), ("[", ["a", "["], ["["]),
+      ("./[a]", ["a", "[a]"], ["[a]"]), ("/[a]", ["a", "[a]"], ["[a]"]),
+      ("README", ["s/README", "README"], ["README"]),
+    ] as [(PathBytes, [PathBytes], [PathBytes])])
+  func exact(text: PathBytes, names: [PathBytes], expected: [PathBytes]) throws {
+    #expect(try taken(text, from: names) == expected)
+    #expect(try taken(text, from: names, areNames: true) == expected)
+  }
+
+  @Test(
+    "takes a text for a glob if there is no such name, and for nothing if it can be none",
+    arguments: [
+      ("p [2024].jpg", ["p 2.jpg"], ["p 2.jpg"]), ("README", ["s/README"], ["s/README"]),
+      ("d[1]/", ["d[1]", "d1/x"], ["d1/x"]), ("", ["a"], []), ("[", ["a"], []), ("!a", ["a", "b"], []),
+    ] as [(PathBytes, [PathBytes], [PathBytes])])
+  func globs(text: PathBytes, names: [PathBytes], expected: [PathBytes]) throws {
+    #expect(try taken(text, from: names) == expected)
+    #expect(try taken(text, from: names, areNames: true) == [])
   }
 }

@@ -60,7 +60,7 @@ struct StreamedArchiveTests {
       let job = try ExtractJob(into: t.path("target"), selection: .all, options: options, in: run) { _ in }
       return runner.run(job, reading: reader).summary
     case .print:
-      let reader = try PrintReader(archive, globs: [], limits: ArchiveLimits())
+      let reader = PrintReader(archive, selection: .all, globs: [], limits: ArchiveLimits())
       return runner.run(PrintJob(to: Discarding()), reading: reader).summary
     }
   }

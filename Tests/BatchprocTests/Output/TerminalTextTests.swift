@@ -37,11 +37,17 @@ import Testing
     #expect(TerminalText.string(bytes) == shown)
   }
 
+  @Test(arguments: [#"a\"#, #"\q"#, #"\x"#, #"\x1"#, #"\xg0"#, #"\x+1"#])
+  func knowsWhatIsNoEscapedName(text: String) {
+    #expect(TerminalText.unescape(Array(text.utf8)) == nil)
+  }
+
   @Test func printsNoControlByte() {
     for first in 0...255 {
       for second in [0x00, 0x1b, 0x5c, 0x61, 0x80, 0x9b, 0xa0, 0xff] {
         let name = [UInt8(first), UInt8(second), 0x61]
         let shown = TerminalText.escape(name)
+        #expect(TerminalText.unescape(shown) == name, "\(name)")
         #expect(!shown.contains { $0 < 0x20 || $0 == 0x7f }, "\(name)")
         let text = String(validating: shown, as: UTF8.self)
         #expect(text?.unicodeScalars.contains(where: TerminalControl.contains) == false, "\(name)")

@@ -72,6 +72,66 @@ import Testing
     #expect(run.text == "(0, 2) (0, 4) (1, 6)\n", "\(run.text)\(run.errorText)")
   }
 
+  /// Makes a zip with one name, and one made on this system.
+  private func makeZip(_ name: String, system: Int) throws {
+    let made = try t.shell(
+      "python3 -c \"import zipfile; i = zipfile.ZipInfo('x'); i.filename, i.create_system = r'\(name)', \(system); zipfile.ZipFile('a.zip', 'w').writestr(i, 'content')\""
+    )
+    try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  private static let ways = """
+    $BP list -qz a.zip | tr '\\0' ' '; $BP extract -q -C o a.zip; echo $?; (cd o; find . -type f); $BP verify -q a.zip; echo $?
+    $BP list -qz - <a.zip | tr '\\0' ' '; cat a.zip | $BP list -qz - | tr '\\0' ' '; cat a.zip | $BP extract -q -C p -; echo $?; (cd p; find . -type f); cat a.zip | $BP verify -q - ; echo $?
+    """
+
+  @Test(
+    "a backslash in a zip is a byte of the name unless the zip was made on DOS or Windows",
+    .enabled(if: Host.hasPython),
+    arguments: [1, 3, 6, 19])
+  func backslashes(system: Int) throws {
+    try makeZip(#"we\ird"#, system: system)
+    let run = try t.shell(Self.ways)
+    #expect(
+      run.text == #"""
+        we\ird 0
+        ./we\ird
+        0
+        we\ird we\ird 0
+        ./we\ird
+        0
+
+        """#, "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "backslashes of DOS and Windows separate folders; a stream that cannot tell says so",
+    .enabled(if: Host.hasPython), arguments: [0, 10, 11, 14])
+  func folders(system: Int) throws {
+    try makeZip(#"dir\sub\file"#, system: system)
+    let run = try t.shell(
+      "$BP list -q a.zip; $BP extract -q -C o a.zip; echo $?; (cd o; find . -type f); $BP verify -q a.zip; echo $?"
+    )
+    #expect(run.text == "dir/sub/file\n0\n./dir/sub/file\n0\n", "\(run.text)\(run.errorText)")
+    let stream = try t.shell(
+      "cat a.zip | $BP extract -q -C p -; echo $?; cat a.zip | $BP list -q - >/dev/null; echo $?")
+    #expect(stream.text == "3\n3\n", "\(stream.text)")
+    #expect(stream.errorText.contains("backslashes between folders"), "\(stream.errorText)")
+  }
+
+  @Test(
+    "own zips and those of Info-ZIP keep backslashes, by file and by pipe",
+    arguments: ["$BP archive -q --verify -o", "zip -qr"])
+  func ownBackslashes(maker: String) throws {
+    let run = try t.shell(
+      """
+      mkdir t; echo 1 >'a\\b'; echo 2 >'t/c\\d'; \(maker) a.zip 'a\\b' t; echo $?
+      $BP extract -q -C o a.zip && cmp 'a\\b' 'o/a\\b' && diff -r t o/t; cat a.zip | $BP extract -q -C p - && diff -r o p; echo $?
+      $BP verify -q a.zip; echo $?; cat a.zip | $BP verify -q -; echo $?
+      """)
+    #expect(run.text == "0\n0\n0\n0\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a name of which --transform leaves nothing is reported with the file", arguments: ["tar", "cpio"])
   func nothingLeft(format: String) throws {
     let run = try t.shell(

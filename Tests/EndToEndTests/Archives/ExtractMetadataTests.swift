@@ -232,6 +232,67 @@ import Testing
     }
   }
 
+  /// Makes a file with odd names of attributes, and `names` with these names.
+  private static let oddAttributes = #"""
+    touch f; for n in 'a=b' 'my key' '100%' $'caf\xc3\xa9' 'p%20q' '%3D%' '%41' 'DosStream.x y:$DATA' $'a\nb' '=' $'\xff'; do setfattr -n "user.$n" -v "of $n" f; done
+    names() { (cd $1; python3 -c "import os; print(sorted((n, os.getxattr('f', n)) for n in os.listxattr(b'f')))" 2>&1); }; names . >names
+    """#
+
+  @Test(
+    "keep the names of attributes, in our archives and in those of other tools", .enabled(if: Host.hasPython),
+    arguments: [
+      "$BP archive -q --verify -o a.tar f", "$BP archive -q --verify -o a.tar.zst f; mv a.tar.zst a.tar",
+      "tar --xattrs -cf a.tar f", "bsdtar --xattrs -cf a.tar f",
+      "bsdtar --xattrs --options xattrheader=SCHILY -cf a.tar f",
+      "bsdtar --xattrs --options xattrheader=LIBARCHIVE -cf a.tar f",
+    ])
+  func attributeNames(maker: String) throws {
+    let run = try t.shell(
+      Self.oddAttributes + """
+
+        \(maker); $BP extract -q -C o a.tar; names o | diff names -; $BP extract -q -C p - <a.tar; names p | diff names -
+        """)
+    #expect(run.status == 0 && run.text == "" && run.errorText == "", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "have names of attributes that GNU tar and bsdtar restore from our archives and backups",
+    .enabled(if: Host.hasPython))
+  func attributesForOthers() throws {
+    let run = try t.shell(
+      Self.oddAttributes + """
+
+        $BP archive -q -o a.tar f; mkdir g b; tar --xattrs -xf a.tar -C g 2>/dev/null; names g | diff names -
+        # For a name with codes bsdtar creates a second attribute, as from its own archives.
+        bsdtar --xattrs -xf a.tar -C b; python3 -c "import os; print(set(os.listxattr('f')) - set(os.listxattr('b/f')), len(os.listxattr('b/f')) - len(os.listxattr('f')))"
+        $BP backup -q --to bk f; $BP restore -q bk -C r; names r/$PWD | diff names -
+        """)
+    #expect(run.text == "set() 4\n" && run.errorText == "", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "never keep an access control list that comes from the target folder",
+    arguments: [
+      "$BP extract -q -C o a.tar.zst", "$BP extract -q -C o a.tar", "$BP extract -q -C o - <a.tar",
+      "cp -r s o/ && $BP extract -q --force -C o a.tar", "$BP extract -q -j 1 -C o a.tar 's/*'",
+      "$BP restore -q bk -C o && mv o/$PWD/s o/s",
+      "mkdir -p o/$PWD && cp -r s o/$PWD/ && $BP restore -q --force bk -C o && mv o/$PWD/s o/s",
+    ], ["u:9:rwx", "u::rwx,g::rwx,o::rwx"])
+  func defaultLists(call: String, list: String) throws {
+    let run = try t.shell(
+      """
+      umask 022; mkdir -p s/dir s/lists; echo a >s/plain; chmod 640 s/plain; echo b >s/acl; setfacl -m u:7:r s/acl
+      chmod 750 s/dir; echo c >s/dir/in; mkfifo s/fifo; ln -s x s/link; ln s/plain s/dir/hard; head -c 3000000 /dev/zero | tr '\\0' x >s/large
+      setfacl -d -m u:8:rx s/lists; setfacl -m u:8:rx s/lists; echo d >s/lists/x; setfacl -b s/lists/x
+      $BP archive -q -o a.tar.zst s; tar --acls -cf a.tar s; $BP backup -q --to bk s
+      mkdir o; setfacl -d -m \(list) o; \(call); echo $?
+      getfacl -R s | sort >before; (cd o; getfacl -R s) | sort | diff before -; getfacl -c o | grep -c default
+      """)
+    #expect(
+      run.text.hasPrefix("0\n") && run.text.split(separator: "\n").count == 2, "\(run.text)\(run.errorText)")
+    #expect(run.errorText == "", "\(run.errorText)")
+  }
+
   @Test(
     "are set on another temporary file when the first one is locked by another run",
     .enabled(if: Host.canPreload))

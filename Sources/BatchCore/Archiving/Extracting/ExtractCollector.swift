@@ -159,6 +159,7 @@ package final class ExtractCollector: BatchCollector {
     case .made(let losses):
       noteMade(order)
       warn(of: losses, path)
+      if order.isOnWay { return }
       context.counters.addDone()
       try report(ExtractionReport(order, .extracted, existed: existed(order.place, order.entry.kind)))
     }

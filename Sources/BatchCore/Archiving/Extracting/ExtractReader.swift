@@ -17,9 +17,10 @@ package struct ExtractReader: BatchReader {
     by right: ReadingRight
   ) throws(BatchError) {
     self.options = options
-    planner = ExtractionPlanner(selection, globs: globs, limits: options.pathLimits)
     let open = try OpenArchive(
       archive, checks: options.keepsGoing || selection.takesEverything, memory: options.memory, by: right)
+    planner = ExtractionPlanner(
+      try open.decided(selection, limits: options.limits), globs: globs, limits: options.pathLimits)
     self.archive = open
     members = open.index == nil ? try open.reader(limits: options.limits) : nil
   }
@@ -58,6 +59,7 @@ package struct ExtractReader: BatchReader {
       } else if let members {
         try read(members, in: context, hand)
       }
+      for error in planner.wrongGuesses { try hand(.problem(error)) }
       try hand(.note(.unmatched(planner.unmatched)))
     } catch {
       try context.checkCancellation()
@@ -70,13 +72,14 @@ package struct ExtractReader: BatchReader {
 extension ExtractionItem: MeasuredItem {
   package var measure: ItemMeasure {
     switch step {
-    case .member(_, let bytes):
-      ItemMeasure(weight: Int64(bytes.count), retained: Int64(bytes.count) + Self.ownSize)
+    case .member(let order, let bytes):
+      ItemMeasure(
+        weight: Int64(bytes.count), count: order.isOnWay ? 0 : 1, retained: Int64(bytes.count) + Self.ownSize)
     case .piece(let bytes, _):
       ItemMeasure(weight: Int64(bytes.count), count: 0, retained: Int64(bytes.count) + Self.ownSize)
     case .segment(let plan):
       ItemMeasure(
-        weight: plan.archive.index.weight(of: plan.group), count: plan.choices.count,
+        weight: plan.archive.index.weight(of: plan.group), count: plan.choices.count - plan.countOnWay,
         retained: Int64(plan.choices.count * 64 + plan.members.memory))
     case .begin, .lost, .problem, .belowRefused, .passed: ItemMeasure(weight: 0, retained: Self.ownSize)
     case .end, .note: ItemMeasure(weight: 0, count: 0, retained: Self.ownSize)

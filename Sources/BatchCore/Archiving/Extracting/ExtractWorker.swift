@@ -102,6 +102,8 @@ package final class ExtractWorker: BatchWorker {
     } catch {
       // A cancellation ends the run; other errors of one member do not.
       if error.code == .cancelled { throw error }
+      // The selected members in it report what prevents creating it.
+      if order.isOnWay { return }
       lose(order, error.at(order.entry.path), into: &output)
     }
   }

@@ -53,7 +53,7 @@ struct ExtractionFinisher {
       let isMade = made.contains(visit.node)
       guard let described = numbers[visit.node] else {
         guard isMade, !(removesEmpty && remove(tree.name(of: visit.node), in: visit.parent)) else { return }
-        if case .success(let opened) = visit.folder { _ = calls.setMode(of: opened.raw, to: Self.plainMode) }
+        if case .success(let opened) = visit.folder { describe(undescribed: opened) }
         return
       }
       // An existing folder is not changed if nothing may be overwritten, and neither is the target folder.
@@ -61,14 +61,16 @@ struct ExtractionFinisher {
       let isEqual = options.acceptsEqual && options.replacing == .never
       // If two members describe one folder, the later one wins.
       for number in described {
-        guard let order = steps.step(number)?.order else { continue }
-        try report(order, describes ? describe(visit.folder, order) : isEqual ? .kept : .made([]))
+        guard let order = steps.step(number)?.order, isMade || !order.isOnWay else { continue }
+        let lists: EntryMetadata.GivenLists = isMade ? .ofNewFolder : .ofFolder
+        try report(order, describes ? describe(visit.folder, order, lists) : isEqual ? .kept : .made([]))
       }
     }
   }
 
   private func rehearseFolders(_ steps: DeferredSteps, report: Report) throws(BatchError) {
     try steps.forEach(.folder) { (order) throws(BatchError) in
+      guard !order.isOnWay else { return }
       let describes =
         folder.hasMade(order.place) || (options.replacing != .never && !order.place.bytes.isEmpty)
       try report(order, .made(describes ? lane.metadata(of: order).foreseenLosses : []))
@@ -92,12 +94,22 @@ struct ExtractionFinisher {
   }
 
   private func describe(
-    _ folder: Result<OpenFolder, BatchError>, _ order: ExtractionOrder
+    _ folder: Result<OpenFolder, BatchError>, _ order: ExtractionOrder, _ lists: EntryMetadata.GivenLists
   ) -> ExtractionResult {
     switch folder {
-    case .success(let opened): .made(lane.metadata(of: order).apply(to: opened.raw))
+    case .success(let opened): .made(lane.metadata(of: order).apply(to: opened.raw, lists: lists))
     case .failure(let error): .failed(error.at(order.entry.path))
     }
+  }
+
+  /// Sets the mode of a new folder that no member describes.
+  private func describe(undescribed folder: OpenFolder) {
+    if options.restoresAttributes {
+      for list in [AccessList.accessName, AccessList.defaultName] {
+        _ = AccessList.remove(list, from: folder.raw, calls)
+      }
+    }
+    _ = calls.setMode(of: folder.raw, to: options.keepsOtherFoldersPrivate ? 0o700 : Self.plainMode)
   }
 
   /// The mode of a folder that the archive does not describe: that of a new file, plus search permission for everyone who may

@@ -23,6 +23,8 @@ public struct ExtractionOptions: Sendable {
   package var pathLimits = PathLimits()
   /// The memory for the index of the archive, in bytes.
   package var memory = BatchOptions().memory
+  /// Whether new folders that no member describes stay accessible to their owner only; otherwise their mode follows the umask.
+  package var keepsOtherFoldersPrivate = false
   /// Whether members after a damaged place are searched.
   public var keepsGoing = false
   /// Whether nothing is created: everything is read, decided, counted and reported as if the members were created.

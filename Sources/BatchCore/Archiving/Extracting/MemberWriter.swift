@@ -142,8 +142,9 @@ final class MemberWriter {
       if try link(&file, order, in: parent) { return .undoable(MadeFile(order, losses: losses)) }
       return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
     }
-    // Until a visible file has its final owner, only its creator may read it.
-    if !metadata.isOwned(like: parent.knownStatusOfNew) { permissions = 0o600 }
+    // Until a visible file has its final owner and lists, only its creator may read it.
+    let isFinal = metadata.isOwned(like: parent.knownStatusOfNew) && parent.listsOfNewFiles != .inherited
+    if !isFinal { permissions = 0o600 }
     let file = try create { () throws(BatchError) in
       try TemporaryFile(in: parent, permissions: permissions, isLocked: !isSmall, area: folder.area)
     }
@@ -191,7 +192,7 @@ final class MemberWriter {
     try checkSize(order, end: end)
     // A sparse file may end in a hole.
     if end < order.entry.size { try file.setSize(order.entry.size) }
-    return metadata.apply(to: file.raw, having: file.given)
+    return metadata.apply(to: file.raw, having: file.given, lists: .ofFile(in: file.folder))
   }
 
   /// - Returns: false if a file that may be replaced was created meanwhile.
@@ -280,7 +281,7 @@ final class MemberWriter {
     let path = growing.path
     guard let file = growing.take() else { return rehearsed(order) }
     if growing.end < order.entry.size { try file.setSize(order.entry.size) }
-    let losses = metadata(of: order).apply(to: file.raw)
+    let losses = metadata(of: order).apply(to: file.raw, lists: .ofFile(in: file.folder))
     return try stage(file, in: path, losses)
   }
 

@@ -1,7 +1,7 @@
 import BatchEngine
 
-/// Owners and times in the extended headers of a tar that libarchive does not pass on: it reads a value that is not a number as
-/// 0, which is root, and ignores global headers, which stock tar applies.
+/// What libarchive does not pass on from the extended headers of a tar: owners and times, since it reads a value that is not a
+/// number as 0, which is root; global headers, which stock tar applies; and names of attributes.
 struct PaxRecords {
   private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
   private static let applied = ["uid", "gid", "uname", "gname", "mtime"]
@@ -25,6 +25,7 @@ struct PaxRecords {
   mutating func apply(_ headers: TarHeaderScan, to entry: inout ArchiveEntry) throws(BatchError) {
     guard headers.isExtended || !globals.isEmpty else { return }
     var own: [String] = []
+    var attributes = PaxAttributes()
     try headers.forEachRecord { (record) throws(BatchError) in
       let key = Self.applied.first { record.isNamed($0) }
       if record.isGlobal {
@@ -32,8 +33,11 @@ struct PaxRecords {
       } else if let key {
         own.append(key)
         Self.check(key, record.value, &entry)
+      } else {
+        attributes.add(record)
       }
     }
+    attributes.apply(to: &entry)
     for (key, value) in globals where !own.contains(key) { Self.apply(key, value, to: &entry) }
   }
 

@@ -57,9 +57,9 @@ final class ZipMembers {
   /// Compares the next member with its entry in the directory.
   ///
   /// - Parameter member: nil for one of a kind that cannot be extracted.
-  /// - Returns: whether the entry has a mode.
+  /// - Returns: whether the entry has a mode; and its stored name, if that has backslashes that libarchive must not change.
   /// - Throws: `malformed` when they differ.
-  func check(_ member: ArchiveEntry?) throws(BatchError) -> Bool {
+  func check(_ member: ArchiveEntry?) throws(BatchError) -> (hasMode: Bool, name: [UInt8]?) {
     guard number < places.count else {
       throw BatchError(.malformed, "damaged: the directory of the archive does not name it")
     }
@@ -93,7 +93,8 @@ final class ZipMembers {
       let check = target.bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
       guard check == entry.check else { throw BatchError(.malformed, "damaged: its CRC-32 is another") }
     }
-    return entry.hasMode
+    let isChanged = !entry.hasFoldersInBackslashes && ZipBackslashes.areChanged(in: name)
+    return (entry.hasMode, isChanged ? name : nil)
   }
 
   /// Whether bytes follow the end of the zip.

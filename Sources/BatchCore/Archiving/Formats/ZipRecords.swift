@@ -75,6 +75,8 @@ struct ZipEntry {
   var isEncrypted: Bool { fields.flags & 1 != 0 }
   /// Whether it has a kind and permissions of Unix.
   var hasMode: Bool { system == 3 && attributes >> 16 != 0 }
+  /// Whether backslashes in its name separate folders.
+  var hasFoldersInBackslashes: Bool { ZipBackslashes.separate(onSystem: system) }
   var isSymbolicLink: Bool { hasMode && FileStatus.Kind(mode: attributes >> 16) == .symbolicLink }
   /// Whether a number is too large for its field and is in the extra field.
   var isLarge: Bool {

@@ -170,9 +170,9 @@ final class ArchiveReader: MemberReader {
   private func step(_ result: Int32, _ entry: OpaquePointer?) throws(BatchError) -> Member? {
     if result == ARCHIVE_EOF {
       try checkEnd()
-      guard let loss = try checkZipDirectory() else { return nil }
-      found = [nil]
-      return .unusable(loss)
+      let losses = try checkZipDirectory()
+      found = losses.dropFirst().map { .unusable($0) } + [nil]
+      return losses.first.map { .unusable($0) }
     }
     guard result >= ARCHIVE_FAILED, let entry else { throw failure(after: result) }
     hasMembers = true
@@ -312,23 +312,19 @@ final class ArchiveReader: MemberReader {
 
   /// Compares the members that were read with those that the directory of a zip names.
   ///
-  /// - Returns: the error if the directory could not be read.
-  private func checkZipDirectory() throws(BatchError) -> BatchError? {
+  /// - Returns: the error if the directory could not be read, or what only the directory of a stream stated.
+  private func checkZipDirectory() throws(BatchError) -> [BatchError] {
     // An archive without members has headers too.
-    if let damage = try lookAtHeaders() { return damage }
-    guard base == ARCHIVE_FORMAT_ZIP else { return nil }
+    if let damage = try lookAtHeaders() { return [damage] }
+    guard base == ARCHIVE_FORMAT_ZIP else { return [] }
     guard feed.content.file == nil else {
       try zip?.checkEnd()
       if zip?.hasMore == true { remarks.append(Self.behindZipRemark) }
-      return nil
+      return []
     }
-    let (links, hasMore) = try streamedZip.checkEnd(of: feed, from: position, name: name)
+    let (losses, hasMore) = try streamedZip.checkEnd(of: feed, from: position, name: name)
     if hasMore { remarks.append(Self.behindZipRemark) }
-    guard links > 0 else { return nil }
-    return BatchError(
-      .unsupported,
-      "unsupported: symbolic links in a zip that is read as a stream (\(links)), they come out as files",
-      remedy: "give the archive as a file")
+    return losses
   }
 
   private func member(of entry: OpaquePointer) throws(BatchError) -> Member {
@@ -364,11 +360,11 @@ final class ArchiveReader: MemberReader {
   }
 
   /// - Parameter member: nil for one of a kind that cannot be extracted.
-  /// - Returns: whether the archive has a mode for it.
+  /// - Returns: whether the archive has a mode for it; and its stored name, if libarchive should not have changed that.
   @discardableResult
-  private func checkZip(_ member: ArchiveEntry?) throws(BatchError) -> Bool {
-    if feed.content.file == nil { try streamedZip.add(feed, upTo: position) }
-    return try zip?.check(member) ?? false
+  private func checkZip(_ member: ArchiveEntry?) throws(BatchError) -> (hasMode: Bool, name: [UInt8]?) {
+    if feed.content.file == nil { return (false, try streamedZip.add(feed, upTo: position)) }
+    return try zip?.check(member) ?? (false, nil)
   }
 
   /// Checks what libarchive does not check, and adds what it does not say.
@@ -382,7 +378,10 @@ final class ArchiveReader: MemberReader {
       member.sharesContent =
         archive_entry_nlink(entry) > 1 && (member.kind == .file || member.kind == .hardLink)
       if member.sharesContent { noteContent(of: &member, nameCount: archive_entry_nlink(entry)) }
-    case ARCHIVE_FORMAT_ZIP: member.hasMode = try checkZip(member)
+    case ARCHIVE_FORMAT_ZIP:
+      let (hasMode, name) = try checkZip(member)
+      member.hasMode = hasMode
+      if let name { member.path = try ZipBackslashes.restored(member.path, from: name) }
     // libarchive does not say whether the archive has a mode, but this is the one that it uses otherwise.
     default: member.hasMode = member.mode != (member.kind == .directory ? 0o777 : 0o666)
     }

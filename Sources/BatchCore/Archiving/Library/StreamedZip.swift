@@ -12,37 +12,60 @@ struct StreamedZip {
 
   private var count = 0
   private var sum: UInt64 = 0
+  /// The sum for members with backslashes that libarchive changed, and that separate folders as far as is known.
+  private var changedSum: UInt64 = 0
   /// Whether a data descriptor follows the content of the last member.
   private var hasDescriptor = false
 
+  private struct Header {
+    let number: UInt64
+    let hasDescriptor: Bool
+    let name: [UInt8]
+    let extra: [UInt8]
+  }
+
   /// Adds the last member.
   ///
+  /// - Returns: its stored name, if that has backslashes that libarchive should not have changed.
   /// - Throws: `malformed` when bytes before it were skipped.
-  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) {
+  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) -> [UInt8]? {
     count += 1
     let header = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
       try Self.header(in: headers)
     }
-    sum &+= header?.number ?? 0
-    hasDescriptor = header?.hasDescriptor ?? false
+    guard let header else {
+      hasDescriptor = false
+      return nil
+    }
+    sum &+= header.number
+    hasDescriptor = header.hasDescriptor
+    guard ZipBackslashes.areChanged(in: header.name) else { return nil }
+    guard ZipBackslashes.separate(byExtra: header.extra[...]) else { return header.name }
+    changedSum &+= header.number
+    return nil
   }
 
   /// Reads the directory to the end of the stream.
   ///
-  /// - Returns: how many members are symbolic links, which only the directory states, and whether bytes follow it.
+  /// - Returns: what only the directory states, and whether bytes follow it.
   /// - Throws: `malformed` when it is missing, or contains other members than those that were read.
   func checkEnd(
     of feed: ArchiveFeed, from position: UInt64, name: PathBytes
-  ) throws(BatchError) -> (links: Int, hasMore: Bool) {
+  ) throws(BatchError) -> (losses: [BatchError], hasMore: Bool) {
     var rest = RestOfStream(feed, from: position)
     var entries = 0
     var entrySum: UInt64 = 0
+    var entryChangedSum: UInt64 = 0
     var links = 0
     if hasDescriptor { try rest.passDescriptor(Self.descriptorSizes, name) }
     while try rest.begins(with: ZipEntry.signature) {
       let place = rest.position
       let entry = try ZipEntry(try rest.take(ZipEntry.fixedSize, name), at: place, path: name)
-      entrySum &+= entry.fields.number(named: try rest.take(entry.nameSize, name))
+      let entryName = try rest.take(entry.nameSize, name)
+      let number = entry.fields.number(named: entryName)
+      entrySum &+= number
+      let isChanged = entry.hasFoldersInBackslashes && ZipBackslashes.areChanged(in: entryName)
+      if isChanged { entryChangedSum &+= number }
       _ = try rest.take(Int(entry.byteCount) - ZipEntry.fixedSize - entry.nameSize, name)
       entries += 1
       if entry.isSymbolicLink { links += 1 }
@@ -54,19 +77,36 @@ struct StreamedZip {
           ? "damaged: its directory describes other members than the \(count) that were read"
           : "damaged: its directory names \(entries) members, and \(count) were read", path: name)
     }
-    return (links, try rest.passZipEnd(entries, name))
+    var losses = [BatchError]()
+    if links > 0 {
+      losses.append(
+        Self.loss("symbolic links in a zip that is read as a stream (\(links)), they come out as files"))
+    }
+    if entryChangedSum != changedSum {
+      losses.append(
+        Self.loss(
+          "backslashes between folders in a zip that is read as a stream, they come out as parts of names"))
+    }
+    return (losses, try rest.passZipEnd(entries, name))
+  }
+
+  private static func loss(_ text: String) -> BatchError {
+    BatchError(.unsupported, "unsupported: \(text)", remedy: "give the archive as a file")
   }
 
   private static func header(
     in headers: UnsafeRawBufferPointer
-  ) throws(BatchError) -> (number: UInt64, hasDescriptor: Bool) {
+  ) throws(BatchError) -> Header {
     for start in [0, markSize] + descriptorSizes where start + ZipLocalHeader.fixedSize <= headers.count {
       let fixed = Array(headers[start..<(start + ZipLocalHeader.fixedSize)])
       guard let header = ZipLocalHeader(fixed[...]) else { continue }
       let nameStart = start + ZipLocalHeader.fixedSize
-      guard nameStart + header.nameSize <= headers.count else { break }
-      let name = Array(headers[nameStart..<(nameStart + header.nameSize)])
-      return (header.fields.number(named: name[...]), header.fields.isSizedAtEnd)
+      let nameEnd = nameStart + header.nameSize
+      guard nameEnd <= headers.count else { break }
+      let name = Array(headers[nameStart..<nameEnd])
+      return Header(
+        number: header.fields.number(named: name[...]), hasDescriptor: header.fields.isSizedAtEnd,
+        name: name, extra: Array(headers[nameEnd...].prefix(header.fields.extraSize)))
     }
     throw BatchError(.malformed, "damaged: no valid header where a member begins")
   }

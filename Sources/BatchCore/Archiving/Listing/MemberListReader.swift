@@ -37,9 +37,10 @@ package struct MemberListReader: BatchReader {
     limits: ArchiveLimits = ArchiveLimits(), memory: Int = BatchOptions().memory, marks: Bool = false,
     by right: ReadingRight
   ) throws(BatchError) {
-    planner = ExtractionPlanner(selection, globs: globs)
     marksMembers = marks
     let open = try OpenArchive(archive, checks: digests && !details, memory: memory, by: right)
+    planner = ExtractionPlanner(
+      try open.decided(selection, usesIndex: usesIndex, limits: limits), globs: globs)
     self.archive = open
     index = usesIndex ? open.index?.index : nil
     let isListed = index != nil && !details
@@ -60,6 +61,7 @@ package struct MemberListReader: BatchReader {
     } else if let index {
       try readSlices(of: index, in: context)
     }
+    for error in planner.wrongGuesses { try context.yield(.problem(error)) }
     end.note { if !$0.isCutShort { $0.unmatched = planner.unmatched } }
   }
 

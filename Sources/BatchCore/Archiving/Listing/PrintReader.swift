@@ -13,35 +13,41 @@ package struct PrintReader: BatchReader {
   private static let zeros = [UInt8](repeating: 0, count: 256 << 10)
 
   private let archive: ArchiveFile
-  private let planner: ExtractionPlanner
+  private let selection: MemberSelection
+  private let globs: [PathBytes]
   private let limits: ArchiveLimits
   private let memory: Int
   package let end = ArchiveEnd()
 
-  /// - Parameter memory: memory for the index of the archive, in bytes.
-  /// - Throws: `invalid` for a pattern that can never match.
+  /// - Parameters:
+  ///   - selection: which members are written; `globs` are its patterns, for messages.
+  ///   - memory: memory for the index of the archive, in bytes.
   package init(
-    _ archive: ArchiveFile, globs: [PathBytes], filter: PathFilter? = nil, limits: ArchiveLimits,
+    _ archive: ArchiveFile, selection: MemberSelection, globs: [PathBytes], limits: ArchiveLimits,
     memory: Int = BatchOptions().memory
-  ) throws(BatchError) {
+  ) {
     self.archive = archive
     self.limits = limits
     self.memory = memory
-    planner = ExtractionPlanner(try MemberSelection(globs: globs, filter: filter), globs: globs)
+    self.selection = selection
+    self.globs = globs
   }
 
   package func read(in context: ReaderContext<Item>) throws(BatchError) {
     var isArchive = false
+    var planner = ExtractionPlanner(selection, globs: globs)
     do throws(BatchError) {
       let open = try OpenArchive(archive, checks: false, memory: memory, by: context.reading)
+      planner = ExtractionPlanner(try open.decided(selection, limits: limits), globs: globs)
       if let indexed = open.index {
         isArchive = true
-        try readSegments(of: indexed, in: context)
+        try readSegments(of: indexed, planner, in: context)
       } else {
         let reader = try open.reader(limits: limits)
         isArchive = true
-        try readMembers(reader, in: context)
+        try readMembers(reader, planner, in: context)
       }
+      for error in planner.wrongGuesses { try context.yield(.problem(error)) }
     } catch {
       try context.checkCancellation()
       end.cutShort()
@@ -52,7 +58,7 @@ package struct PrintReader: BatchReader {
   }
 
   private func readSegments(
-    of indexed: IndexedArchive, in context: ReaderContext<Item>
+    of indexed: IndexedArchive, _ planner: ExtractionPlanner, in context: ReaderContext<Item>
   ) throws(BatchError) {
     var plans = try SegmentPlanner(indexed, planner: planner, limits: limits, claims: false)
     var segment = SegmentReader(
@@ -69,7 +75,7 @@ package struct PrintReader: BatchReader {
   }
 
   private func readMembers(
-    _ reader: any MemberReader, in context: ReaderContext<Item>
+    _ reader: any MemberReader, _ planner: ExtractionPlanner, in context: ReaderContext<Item>
   ) throws(BatchError) {
     var late = LateContents()
     while let member = try reader.next() {

@@ -1,8 +1,11 @@
 import BatchEngine
 
 /// Which members of an archive are selected, and where they go.
+///
+/// A text that is exactly a name selects that name, and what is in a folder of that name; only if there is no such name, it is a
+/// glob. So the names are searched before members are selected: ``NameSearch``.
 package struct MemberSelection: Sendable {
-  private let globs: [IgnorePattern]
+  private var choices: [MemberChoice]
   private let strip: Int
   private let filter: PathFilter?
   /// The selected names, instead of patterns.
@@ -11,10 +14,8 @@ package struct MemberSelection: Sendable {
   /// All members, under their own names.
   package static let all = MemberSelection()
 
-  private init() { (globs, strip, filter, names) = ([], 0, nil, nil) }
-
   init(names: MemberNames, strip: Int = 0) {
-    (globs, filter) = ([], nil)
+    (choices, filter) = ([], nil)
     self.strip = strip
     self.names = names
   }
@@ -23,37 +24,53 @@ package struct MemberSelection: Sendable {
   func limited(to names: MemberNames) -> MemberSelection { MemberSelection(names: names, strip: strip) }
 
   /// - Parameters:
-  ///   - globs: patterns of gitignore(5) whose wildcards match slashes too, as those of `tar --wildcards`; a folder that
-  ///     matches selects its contents too. No pattern selects all members.
+  ///   - globs: names, or patterns of gitignore(5) whose wildcards match slashes too, as those of `tar --wildcards`; a folder
+  ///     that matches selects its contents too. None selects all members.
+  ///   - areNames: whether they are names only.
   ///   - strip: how many leading names of each path are dropped.
   ///   - filter: which of these members are excluded; an excluded folder excludes its contents too.
-  /// - Throws: `invalid` for a pattern that can never match.
   package init(
-    globs: [PathBytes] = [], strip: Int = 0, filter: PathFilter? = nil
-  ) throws(BatchError) {
+    globs: [PathBytes] = [], areNames: Bool = false, strip: Int = 0, filter: PathFilter? = nil
+  ) {
+    choices = globs.map { MemberChoice($0, isName: areNames) }
     self.strip = strip
     self.filter = filter
     names = nil
-    var compiled = [IgnorePattern]()
-    for glob in globs {
-      // A pattern may end in a slash, as folders are listed.
-      guard let pattern = IgnorePattern(Self.anchored(glob.bytes), crossesFolders: true), !pattern.isNegated
-      else {
-        throw BatchError(.invalid, "the pattern can never match", path: glob)
-      }
-      compiled.append(pattern)
-    }
-    self.globs = compiled
   }
 
-  /// The pattern without a leading `./`: archives may list paths like that, but member paths never begin with it.
-  private static func anchored(_ glob: [UInt8]) -> [UInt8] {
-    let (dot, slash) = (UInt8(ascii: "."), UInt8(ascii: "/"))
-    guard glob.first == dot, glob.count == 1 || glob[1] == slash else { return glob }
-    var rest = glob.dropFirst()
-    while rest.starts(with: [slash, dot, slash]) { rest = rest.dropFirst(2) }
-    // The folder itself selects all its contents.
-    return rest.allSatisfy { $0 == slash } ? [UInt8(ascii: "*")] : Array(rest)
+  /// Whether a text may be a name or a glob, so that the names must be searched.
+  var isAmbiguous: Bool { choices.contains { $0.reading == .either } }
+
+  /// The selection after all names were searched.
+  func decided(by search: NameSearch) -> MemberSelection {
+    var decided = self
+    for index in choices.indices where choices[index].reading == .either {
+      decided.choices[index].reading = search.found.contains(index) ? .name : .glob
+    }
+    return decided
+  }
+
+  /// Searches the names of members for those that texts of a selection are exactly.
+  struct NameSearch {
+    private let choices: [MemberChoice]
+    private var rest: [Int]
+    fileprivate private(set) var found: Set<Int> = []
+
+    init(_ selection: MemberSelection) {
+      choices = selection.choices
+      rest = choices.indices.filter { selection.choices[$0].reading == .either }
+    }
+
+    /// Whether all are found.
+    var isComplete: Bool { rest.isEmpty }
+
+    mutating func look(at path: PathBytes, isDirectory: Bool) {
+      guard !rest.isEmpty, let path = try? RelativePath(path) else { return }
+      for index in rest where choices[index].isName(of: path, isDirectory: isDirectory) {
+        found.insert(index)
+      }
+      if !found.isEmpty { rest.removeAll { found.contains($0) } }
+    }
   }
 
   /// Whether no pattern and no filter chooses among the members.
@@ -68,17 +85,29 @@ package struct MemberSelection: Sendable {
     }
   }
 
-  var count: Int { names == nil ? globs.count : 1 }
+  var count: Int { names == nil ? choices.count : 1 }
 
-  /// The numbers of the patterns that match a path or one of its folders.
-  func matches(_ path: RelativePath, isDirectory: Bool) -> [Int] {
-    if let names { return names.contains(path.bytes) ? [0] : [] }
-    return globs.indices.filter { index in
-      Self.holds(for: path, isDirectory: isDirectory) { path, start, isFolder in
-        globs[index].matches(path: path, nameStart: start, base: 0, isDirectory: isFolder)
+  /// How a text selects a member.
+  enum Match {
+    case name, glob
+  }
+
+  /// The numbers of the texts that select a path or one of its folders, and how.
+  func matches(_ path: RelativePath, isDirectory: Bool) -> [(number: Int, match: Match)] {
+    if let names { return names.contains(path.bytes) ? [(0, .name)] : [] }
+    return choices.indices.compactMap { index in
+      let choice = choices[index]
+      if choice.reading != .glob, choice.isName(of: path, isDirectory: isDirectory) { return (index, .name) }
+      guard choice.reading != .name, let pattern = choice.pattern else { return nil }
+      let isMatched = Self.holds(for: path, isDirectory: isDirectory) { path, start, isFolder in
+        pattern.matches(path: path, nameStart: start, base: 0, isDirectory: isFolder)
       }
+      return isMatched ? (index, .glob) : nil
     }
   }
+
+  /// Whether a text may still be a name or a glob.
+  func isAmbiguous(_ number: Int) -> Bool { names == nil && choices[number].reading == .either }
 
   /// Whether a condition holds for a path or one of its folders.
   ///
@@ -101,6 +130,54 @@ package struct MemberSelection: Sendable {
   }
 }
 
+/// A text that selects members.
+private struct MemberChoice: Sendable {
+  enum Reading {
+    case name, glob
+    /// A name if there is one, otherwise a glob.
+    case either
+  }
+
+  private static let slash = UInt8(ascii: "/")
+  private static let wildcards = Array(#"*?[\"#.utf8)
+
+  private let name: [UInt8]
+  /// Whether it ends in a slash, as folders are listed.
+  private let isFolder: Bool
+  /// Nil for a text that cannot be a glob, or that means the same as one.
+  let pattern: IgnorePattern?
+  var reading: Reading
+
+  init(_ text: PathBytes, isName: Bool) {
+    let bytes = text.bytes
+    name = (try? RelativePath(text).bytes) ?? bytes
+    isFolder = bytes.last == Self.slash
+    let isWhole = name.isEmpty && !bytes.isEmpty
+    let hasFolder = bytes.dropLast().contains(Self.slash)
+    let isPlain = hasFolder && !bytes.contains { Self.wildcards.contains($0) }
+    let glob = isWhole ? [UInt8(ascii: "*")] : Self.anchored(bytes)
+    pattern =
+      (isName || isPlain) && !isWhole
+      ? nil : IgnorePattern(glob, crossesFolders: true).flatMap { $0.isNegated ? nil : $0 }
+    reading = pattern == nil ? .name : isWhole ? .glob : .either
+  }
+
+  /// The text without a leading `./`: archives may list paths like that, but member paths never begin with it.
+  private static func anchored(_ glob: [UInt8]) -> [UInt8] {
+    guard glob.starts(with: [UInt8(ascii: "."), slash]) else { return glob }
+    var rest = glob.dropFirst()
+    while rest.starts(with: [slash, UInt8(ascii: "."), slash]) { rest = rest.dropFirst(2) }
+    return Array(rest)
+  }
+
+  /// Whether it is the name of a member, or of one of its folders.
+  func isName(of path: RelativePath, isDirectory: Bool) -> Bool {
+    let count = name.count
+    guard count > 0, path.bytes.count >= count, path.bytes.starts(with: name) else { return false }
+    return path.bytes.count == count ? isDirectory || !isFolder : path.bytes[count] == Self.slash
+  }
+}
+
 /// Names of members and the expected SHA-256 of their contents. Only 128-bit hashes of names are kept, with keys that are
 /// random for each process.
 struct MemberNames: Sendable {
@@ -109,6 +186,8 @@ struct MemberNames: Sendable {
   private var digests: [UInt8] = []
   /// The places of members that get another name.
   private var renamed: [UInt128: RelativePath] = [:]
+  /// Folders that were not selected, but contain selected members.
+  private var foldersOnWay: Set<UInt128> = []
 
   var count: Int { places.count }
 
@@ -134,6 +213,20 @@ struct MemberNames: Sendable {
     }
     places[hash] = place
     digests += digest.bytes
+  }
+
+  /// Adds a folder that was not selected, but contains a selected member.
+  mutating func insert(folderOnWay name: [UInt8]) {
+    let hash = Self.hash(of: name)
+    guard places[hash] == nil else { return }
+    places[hash] = -1
+    foldersOnWay.insert(hash)
+  }
+
+  var hasFoldersOnWay: Bool { !foldersOnWay.isEmpty }
+
+  func isOnWay(_ name: [UInt8]) -> Bool {
+    hasFoldersOnWay && foldersOnWay.contains(Self.hash(of: name))
   }
 
   /// Nil for a member that keeps its own name.

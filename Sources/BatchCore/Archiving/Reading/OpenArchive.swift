@@ -58,6 +58,34 @@ struct OpenArchive {
     }
   }
 
+  /// Decides which texts of a selection are names, if the archive can be read a second time.
+  ///
+  /// - Parameter usesIndex: whether the names may come from the index.
+  func decided(
+    _ selection: MemberSelection, usesIndex: Bool = true, limits: ArchiveLimits
+  ) throws(BatchError) -> MemberSelection {
+    guard selection.isAmbiguous, file.size != nil else { return selection }
+    var search = MemberSelection.NameSearch(selection)
+    if usesIndex, let index {
+      try index.index.forEachMember(file.cancellation) { _, member in
+        search.look(at: member.path, isDirectory: member.kind == .directory)
+      }
+      return selection.decided(by: search)
+    }
+    do throws(BatchError) {
+      let reader = try reader(limits: limits)
+      while !search.isComplete, let member = try reader.next() {
+        try file.cancellation.check()
+        guard case .entry(let entry) = member else { continue }
+        search.look(at: entry.path, isDirectory: entry.kind == .directory)
+      }
+    } catch {
+      // The following read reports the errors.
+      try file.cancellation.check()
+    }
+    return selection.decided(by: search)
+  }
+
   private func readerHere(_ limits: ArchiveLimits) throws(BatchError) -> ArchiveReader {
     let content = try content()
     let reader = try ArchiveReader(

@@ -48,7 +48,10 @@ final class TarHeaders {
     // The map of a sparse file is written with the first data, even if that is empty.
     if status >= ARCHIVE_WARN, member.dataMap != nil { archive_write_data(writer.archive, nil, 0) }
     swap(&writer.bytes, &bytes)
-    if isBinary, member.dataMap != nil { SparseName.complete(member.path, in: &bytes, from: start) }
+    if isBinary, member.dataMap != nil { PaxHeader.completeSparseName(member.path, in: &bytes, from: start) }
+    if member.attributes.contains(where: { AttributeNames.areEncoded(in: $0.name) }) {
+      PaxHeader.correctAttributeNames(in: &bytes, from: start)
+    }
     guard status >= ARCHIVE_WARN else {
       throw .library(writer.archive, "archive", path: member.path)
     }

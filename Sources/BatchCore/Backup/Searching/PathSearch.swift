@@ -1,26 +1,42 @@
 import BatchEngine
 
-/// Searches manifests of snapshots for paths that match a glob.
+/// Searches manifests of snapshots for paths that a text names, or that match it as a glob.
 ///
-/// A glob without a slash is matched against the last name of a path; a glob with a slash against any trailing part of the
-/// path, or against the whole path if the glob begins with a slash. Wildcards match slashes.
+/// A text without a slash is compared with the last name of a path; a text with a slash with any trailing part of the path, or
+/// with the whole path if the text begins with a slash. Wildcards match slashes.
 package struct PathSearch: Sendable {
-  private let pattern: IgnorePattern
+  private static let slash = UInt8(ascii: "/")
 
-  /// - Throws: `invalid` for a glob that can never match.
-  package init(_ glob: PathBytes) throws(BatchError) {
-    let slash = UInt8(ascii: "/")
-    let isAnchored = glob.bytes.first == slash || !glob.bytes.dropLast().contains(slash)
-    let text = isAnchored ? glob.bytes : Array("**/".utf8) + glob.bytes
-    guard let pattern = IgnorePattern(text, crossesFolders: true), !pattern.isNegated else {
-      throw BatchError(.invalid, "the pattern can never match", path: glob)
-    }
-    self.pattern = pattern
+  private let name: [UInt8]
+  private let isWholePath: Bool
+  private let takesFoldersOnly: Bool
+  /// Nil for a text that is a name only.
+  private let pattern: IgnorePattern?
+
+  /// - Parameter isName: whether the text is a name only.
+  package init(_ text: PathBytes, isName: Bool = false) {
+    let bytes = text.bytes
+    isWholePath = bytes.first == Self.slash
+    takesFoldersOnly = bytes.last == Self.slash
+    name = Array(bytes.dropFirst(isWholePath ? 1 : 0).dropLast(takesFoldersOnly ? 1 : 0))
+    let isAnchored = isWholePath || !bytes.dropLast().contains(Self.slash)
+    let glob = isAnchored ? bytes : Array("**/".utf8) + bytes
+    pattern =
+      isName
+      ? nil : IgnorePattern(glob, crossesFolders: true).flatMap { $0.isNegated ? nil : $0 }
   }
 
   func matches(_ path: UnsafeBufferPointer<UInt8>, isFolder: Bool) -> Bool {
-    let nameStart = (path.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1
+    if isNamed(path), isFolder || !takesFoldersOnly { return true }
+    guard let pattern else { return false }
+    let nameStart = (path.lastIndex(of: Self.slash) ?? -1) + 1
     return pattern.matches(path: path.span, nameStart: nameStart, base: 0, isDirectory: isFolder)
+  }
+
+  private func isNamed(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
+    let start = path.count - name.count
+    guard !name.isEmpty, start >= 0, path[start...].elementsEqual(name) else { return false }
+    return start == 0 || (!isWholePath && path[start - 1] == Self.slash)
   }
 }
 

@@ -15,7 +15,7 @@ package struct SnapshotListReader: BatchReader {
   ) throws(BatchError) {
     try SnapshotReader.check(manifest, in: context)
     reader = try SnapshotReader(manifest, in: context)
-    planner = ExtractionPlanner(selection, globs: globs)
+    planner = ExtractionPlanner(try selection.decided(byNamesIn: manifest, in: context), globs: globs)
   }
 
   package func read(in context: ReaderContext<Item>) throws(BatchError) {
@@ -26,6 +26,23 @@ package struct SnapshotListReader: BatchReader {
       try context.yield(.member(ListedMember(entry)))
     }
     end.note { $0.unmatched = planner.unmatched }
+  }
+}
+
+extension MemberSelection {
+  /// Decides which texts are names in a snapshot, whose manifest was checked.
+  func decided(byNamesIn manifest: ManifestFile, in context: SourceContext) throws(BatchError)
+    -> MemberSelection
+  {
+    guard isAmbiguous else { return self }
+    var search = NameSearch(self)
+    let reader = try SnapshotReader(manifest, in: context)
+    while !search.isComplete, let item = try reader.next() {
+      try context.cancellation.check()
+      guard case .entry(let entry, _) = item else { continue }
+      search.look(at: entry.path, isDirectory: entry.kind == .directory)
+    }
+    return decided(by: search)
   }
 }
 

@@ -219,9 +219,12 @@ extension FileSystemCalls {
     }
   }
 
-  package func removeAttribute(_ name: [UInt8], of file: Int32) -> Int32 {
+  /// - Parameter isPlace: whether the file was opened with `O_PATH`.
+  package func removeAttribute(_ name: [UInt8], of file: Int32, isPlace: Bool = false) -> Int32 {
     PathBytes(name).withCString { name in
-      changed(.setAttribute, .descriptor(file)) { Int(clinux_fremovexattr(file, name)) }
+      changed(.setAttribute, .descriptor(file)) {
+        Int(isPlace ? clinux_removexattr_path_descriptor(file, name) : clinux_fremovexattr(file, name))
+      }
     }
   }
 

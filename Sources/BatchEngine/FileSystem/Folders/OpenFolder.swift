@@ -192,10 +192,25 @@ package final class OpenFolder: Sendable {
   package var listsOfNewFiles: ListsOfNewFiles {
     newFiles.withLock { known in
       if let lists = known.lists { return lists }
-      let size = PathBytes(AccessList.defaultName).withCString { clinux_fgetxattr(raw, $0, nil, 0) }
-      let lists: ListsOfNewFiles = size > 0 ? .inherited : size < 0 && errno == ENOTSUP ? .unsupported : .none
+      let lists: ListsOfNewFiles =
+        switch sizeOfDefaultList {
+        case 1...: .inherited
+        case -Int(ENOTSUP): .unsupported
+        // Without /proc a folder that was opened with O_PATH does not show it.
+        case -Int(ENOENT), -Int(ENOTDIR): .inherited
+        default: .none
+        }
       known.lists = lists
       return lists
+    }
+  }
+
+  /// The size of the list that new files inherit, or the negative error number.
+  private var sizeOfDefaultList: Int {
+    PathBytes(AccessList.defaultName).withCString { name in
+      var size = clinux_fgetxattr(raw, name, nil, 0)
+      if size < 0, errno == EBADF { size = clinux_getxattr("/proc/self/fd/\(raw)", name, nil, 0) }
+      return size < 0 ? -Int(errno) : size
     }
   }
 }

@@ -7,7 +7,7 @@ struct ReadingChoices: Sendable {
   static let overwritings = ["never", "newer", "always"]
 
   let archive: PathBytes
-  let globs: [PathBytes]
+  let names: ChosenNames
   let showsLongRows: Bool
   let showsDigests: Bool
   let usesIndex: Bool
@@ -23,7 +23,7 @@ struct ReadingChoices: Sendable {
 
   init(_ parsed: ParsedCommand, common: CommonOptions, isRoot: Bool) throws {
     archive = parsed.operands.first ?? "-"
-    globs = Array(parsed.operands.dropFirst())
+    names = try ChosenNames(parsed.operands.dropFirst(), parsed)
     showsDigests = parsed.flag(.digests)
     // As in 'tar -tv'.
     showsLongRows = parsed.flag(.longRows) || (common.verbose && !showsDigests)

@@ -131,7 +131,8 @@ extension CommandSpec {
       SHA-256, and the path. The word is 'first' in the oldest snapshot, 'new' when the path is not in the snapshot \
       before, 'changed' when its content is not the same as there, 'touched' when only time, mode or owner differ, \
       or 'same'. A glob without a slash is compared with the last name of a path. A glob with a slash is compared \
-      with the end of the path, or, when it begins with a slash, with the whole path. '*' and '?' match slashes too.
+      with the end of the path, or, when it begins with a slash, with the whole path. '*' and '?' match slashes too. A \
+      path that is named by exactly this text is found as well.
       """,
       """
       --diff compares two snapshots as 'audit' does, and ends with 4 when they differ.
@@ -146,13 +147,14 @@ extension CommandSpec {
     ],
     own: [
       .setName(help: "The set. The default is all sets of the directory."),
-      .at,
+      .at, .escaped, .zero,
       OptionSpec(
         .find, "find", kind: .single(.glob), value: "glob",
         help: "Print the snapshots that have a matching path, and where the path changed."),
       OptionSpec(
         .listFiles, "list", kind: .single(.glob), value: "id",
-        help: "List the files of the snapshot of this id or time, or only those that match the globs."),
+        help: "List the files of the snapshot of this id or time, or only those that the globs name or match."
+      ),
       OptionSpec(
         .longRows, "long", short: "l", help: "With --list: show mode, owner, size and time, as tar tv does."),
       OptionSpec(
@@ -186,9 +188,15 @@ extension CommandSpec {
     discussion: [
       """
       Everything comes back as it was when the snapshot was made. Files that had been deleted by then do not come \
-      back. The paths are those of the sources without the leading slash. Globs are those of gitignore(5), and '*' \
-      and '?' match slashes too, as in tar --wildcards; a directory stands for all that is in it. When one name of a \
-      hard-linked file is restored, the name under which the archive stores its content is restored too.
+      back. The paths are those of the sources without the leading slash. A glob that is exactly a path of the snapshot \
+      selects that path. Otherwise it is a pattern of gitignore(5), and '*' and '?' match slashes too, as in tar \
+      --wildcards; a directory stands for all that is in it. When one name of a hard-linked file is restored, the name \
+      under which the archive stores its content is restored too.
+      """,
+      """
+      New directories on the way to a chosen path get the owner, mode and time that they have in the snapshot. New \
+      directories above a source, which are not in the snapshot, are accessible to their owner only. Directories that \
+      exist are not changed in either case.
       """,
       """
       Archives are not removed while they are read. A file that exists in the target directory is up to date when it has \
@@ -213,7 +221,7 @@ extension CommandSpec {
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir",
         help: "Restore below this directory; the last folder of the path is created."),
-      .stripComponents,
+      .escaped, .stripComponents,
       .setName(help: "The set. Needed when the directory has several."),
       .at, .lockWait,
       .overwrite,

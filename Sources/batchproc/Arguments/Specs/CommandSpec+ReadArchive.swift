@@ -26,6 +26,16 @@ extension OptionSpec {
     default: ReadingChoices.overwritings[0],
     help: "Replace files that exist: never, if the member is newer, or always.")
 
+  static let escaped = OptionSpec(
+    .escaped, "escaped",
+    help: """
+      Each name to choose is exactly a name, written as names are printed, with \\n for a newline and \\\\ for a \
+      backslash, and not a glob.
+      """)
+
+  static let zero = OptionSpec(
+    .zero, "zero", short: "z", help: "End rows in NUL, and do not escape names.")
+
   static let numericOwner = OptionSpec(
     .numericOwner, "numeric-owner", help: "Restore owners by their numbers, and ignore their names.")
 }
@@ -41,7 +51,8 @@ extension CommandSpec {
       damaged. - reads standard input.
       """,
       """
-      When an archive has an index, only the index is read and listed. --no-index reads the archive itself, as tar \
+      A member glob that is exactly a name selects that name; see 'extract'. When an archive has an index, only the \
+      index is read and listed. --no-index reads the archive itself, as tar \
       does. 'verify' compares the two.
       """,
     ],
@@ -58,8 +69,7 @@ extension CommandSpec {
       OptionSpec(
         .index, "index", kind: .invertible(initially: true), default: "--index",
         help: "Read only the index if there is one. With --no-index the whole archive is read."),
-      .allFormats,
-      OptionSpec(.zero, "zero", short: "z", help: "End rows in NUL, and do not escape names."),
+      .allFormats, .escaped, .zero,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.members] + Group.reading[1...],
     examples: [
@@ -81,8 +91,10 @@ extension CommandSpec {
       nothing is written through one; --safe-links refuses those that lead outside.
       """,
       """
-      A member glob is a pattern of gitignore, and '*' and '?' match slashes too, as in tar --wildcards; a directory \
-      that matches stands for all that is in it. The index of an archive is compared with the archive: the checksum \
+      A member glob that is exactly the name of a member, or of a directory with members, selects that one. Otherwise \
+      it is a pattern of gitignore, and '*' and '?' match slashes too, as in tar --wildcards; a directory that matches \
+      stands for all that is in it. In an archive without an index the names are searched first, so it is read twice; \
+      in a pipe a name that follows members that match it as a pattern is an error (3). The index of an archive is compared with the archive: the checksum \
       of each frame, and name, kind, size, time, place and headers of each member. With a glob only the members that \
       are decoded are compared, without their headers. 'verify' also compares the SHA-256 of contents.
       """,
@@ -98,7 +110,7 @@ extension CommandSpec {
       OptionSpec(
         .directory, "directory", short: "C", kind: .single(.directory), value: "dir", default: ".",
         help: "Unpack below this directory; the last folder of the path is created."),
-      .stripComponents,
+      .escaped, .stripComponents,
       .overwrite,
       OptionSpec(.force, "force", help: "The same as --overwrite always."),
       OptionSpec(

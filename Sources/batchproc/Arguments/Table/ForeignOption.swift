@@ -182,6 +182,7 @@ struct ForeignOption {
       "--exclude", in: .restore, answer: "name the files to restore after the directory of the snapshots"),
     ForeignOption(
       "--path", in: .restore, .snapshots, answer: "use a glob after the directory of the snapshots"),
+    ForeignOption("--null", "-0", "--print0", in: .list, .snapshots, answer: "use --zero"),
     ForeignOption("--ls", "--files", in: .snapshots, answer: "use --list ID"),
     ForeignOption("--read-data", in: .verify, answer: "not needed, everything is read"),
     ForeignOption("--read-data-subset", in: .verify, answer: "use --share 1/30"),

@@ -24,7 +24,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Archives
   case reproducible, mtime, verify, gzip, zstd, xz, excludeVCS, owner, group, mode, transform
   case archiveFile, longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner,
-    numericOwner, attributes
+    numericOwner, attributes, escaped
   // Backups
   case target, setName, fullEvery, full, checksum, allowEmpty, initialize, lockWait
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin

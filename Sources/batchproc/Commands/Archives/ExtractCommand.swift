@@ -22,8 +22,7 @@ struct ExtractCommand: Command {
     if choices.writesToStdout { return try writeContents(of: archive) }
     var options = choices.extraction
     options.memory = session.context.options.memory
-    let selection = try MemberSelection(
-      globs: choices.globs, strip: choices.strip, filter: try session.filter())
+    let selection = choices.names.selection(strip: choices.strip, filter: try session.filter())
     options.isDryRun = common.dryRun
     if common.dryRun {
       try FolderMaker(calls: session.context.calls).checkLast(choices.directory)
@@ -39,7 +38,8 @@ struct ExtractCommand: Command {
       try session.report(report, tally, made, rows)
     }
     let reader = try ExtractReader(
-      archive, selection: selection, globs: choices.globs, options: options, by: session.context.reading)
+      archive, selection: selection, globs: choices.names.texts, options: options, by: session.context.reading
+    )
     let total = reader.total
     return finish(session.run(job, reading: reader, total: total), of: archive.path)
   }
@@ -85,9 +85,9 @@ struct ExtractCommand: Command {
   }
 
   private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
-    let reader = try PrintReader(
-      archive, globs: choices.globs, filter: try session.filter(), limits: choices.extraction.limits,
-      memory: session.context.options.memory)
+    let reader = PrintReader(
+      archive, selection: choices.names.selection(filter: try session.filter()), globs: choices.names.texts,
+      limits: choices.extraction.limits, memory: session.context.options.memory)
     let end = reader.end
     let summary = session.run(PrintJob(to: session.output), reading: reader).summary
     if let reason = summary.stopped { throw reason }

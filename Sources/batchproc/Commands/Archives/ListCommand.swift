@@ -15,9 +15,9 @@ struct ListCommand: Command {
       choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
       keys: session.keys(choices.keys),
       in: SourceContext(session.context))
-    let selection = try MemberSelection(globs: choices.globs, filter: try session.filter())
+    let selection = choices.names.selection(filter: try session.filter())
     let reader = try MemberListReader(
-      archive, selection: selection, globs: choices.globs, details: choices.showsLongRows,
+      archive, selection: selection, globs: choices.names.texts, details: choices.showsLongRows,
       digests: choices.showsDigests,
       usesIndex: choices.usesIndex,
       memory: session.context.options.memory, marks: choices.showsLongRows || common.json,

@@ -5,7 +5,8 @@ extension UnmatchedGlob {
   /// The problem for the user, with a suggestion.
   func problem(_ text: String) -> Problem {
     let remedy: Remedy? = suggestion.map {
-      .advice("did you mean '\(TerminalText.string($0.bytes))'?")
+      let text = TerminalText.string($0.bytes)
+      return .advice("did you mean \(text.utf8.elementsEqual($0.bytes) ? "" : "--escaped ")'\(text)'?")
     }
     return Problem(.missing, BatchError(.missing, text, path: glob, remedy: remedy ?? habit))
   }

@@ -3,7 +3,7 @@ import BatchEngine
 
 struct RestoreCommand: Command {
   private let choices: BackupChoices
-  private let globs: [PathBytes]
+  private let names: ChosenNames
   private let target: PathBytes
   private let strip: Int
   private let extraction: ExtractionOptions
@@ -18,7 +18,7 @@ struct RestoreCommand: Command {
         "Missing expected argument '<directory>': where the snapshots are.", in: parsed.command)
     }
     choices = try BackupChoices(parsed, directory: directory)
-    globs = from == nil ? Array(parsed.operands.dropFirst()) : parsed.operands
+    names = try ChosenNames(parsed.operands.dropFirst(from == nil ? 1 : 0), parsed)
     guard let target = parsed.bytes(.directory) else {
       throw UsageError("Missing expected option '-C <dir>': where to restore.", in: parsed.command)
     }
@@ -29,6 +29,7 @@ struct RestoreCommand: Command {
     options.restoresPrivileges = true
     options.makesDevices = StandardStreams.isRoot
     options.isDryRun = common.dryRun
+    options.keepsOtherFoldersPrivate = true
     extraction = options
     tally = TransformTally(namesEach: common.verbose || common.json)
     session = try Session(common, environment: environment, observing: tally.observing)
@@ -50,7 +51,8 @@ struct RestoreCommand: Command {
     var options = extraction
     options.memory = context.options.memory
     let reader = try RestoreReader(
-      snapshot, of: set, globs: globs, strip: strip, options: options, in: SourceContext(context))
+      snapshot, of: set, globs: names.texts, areNames: names.areNames, strip: strip, options: options,
+      in: SourceContext(context))
     let unmatched = reader.unmatched
     if reader.doubtfulLinks > 0 {
       session.warn(
@@ -65,7 +67,7 @@ struct RestoreCommand: Command {
     } else {
       try RestoreReader.makeTarget(target, in: context)
     }
-    let selection = try MemberSelection(strip: strip)
+    let selection = MemberSelection(strip: strip)
     let rows = common.dryRun ? PreviewRows(directory: target, selection: selection, session: session) : nil
     let job = try ExtractJob(into: target, selection: selection, options: options, in: session.context) {
       (report) throws(BatchError) in try session.report(report, tally, made, rows)

@@ -6,6 +6,7 @@ import Synchronization
 struct SnapshotFinder {
   let session: Session
   let names: [PathBytes]
+  let endsRowsInNUL: Bool
 
   private static let heading = [
     "ID".padding(to: 16), "CHANGE".padding(to: 7), "SIZE".leading(to: 11), "TIME".padding(to: 16),
@@ -15,9 +16,10 @@ struct SnapshotFinder {
   private static let digits = 12
 
   func find(
-    _ glob: PathBytes, in sources: [SetSource], at place: SnapshotPlace?
+    _ chosen: ChosenNames, in sources: [SetSource], at place: SnapshotPlace?
   ) throws(BatchError) -> Ending {
-    let search = try PathSearch(glob)
+    let text = chosen.texts.first ?? ""
+    let search = PathSearch(text, isName: chosen.areNames)
     var damaged = 0
     var sets: [(set: BackupSet, snapshots: [Snapshot])] = []
     for source in sources {
@@ -26,7 +28,7 @@ struct SnapshotFinder {
       for error in content.damaged { session.fail(error) }
       sets.append((source.set, place == nil ? content.snapshots : [try content.snapshot(at: place)]))
     }
-    let (session, names) = (session, names)
+    let (session, names, endsRowsInNUL) = (session, names, endsRowsInNUL)
     let begun = Mutex<PathBytes?>(nil)
     let job = SnapshotSearchJob(search, in: SourceContext(session.context)) { (found) throws(BatchError) in
       try session.write(found, as: "found", event: Self.fill) { path, rows in
@@ -36,7 +38,7 @@ struct SnapshotFinder {
         }
         if isNew { SnapshotRows.begin(path.set, of: names, Self.heading, to: &rows) }
         SnapshotRows.append(path.set, of: names, to: &rows)
-        Self.append(path, to: &rows)
+        Self.append(path, isNULEnded: endsRowsInNUL, to: &rows)
       }
     }
     let outcome = session.run(job, over: SnapshotSearchSource(sets))
@@ -44,7 +46,7 @@ struct SnapshotFinder {
     let counts = outcome.summary.counts
     let found = outcome.result ?? 0
     if found == 0, damaged + counts.failed == 0 {
-      session.report(unmatched: [UnmatchedGlob(glob)], "no snapshot has a path that matches")
+      session.report(unmatched: [UnmatchedGlob(text)], "no snapshot has a path that matches")
     }
     session.reporter.summary(
       outcome.summary,
@@ -55,7 +57,7 @@ struct SnapshotFinder {
     return .exit(found == 0 ? .fatal : .success)
   }
 
-  private static func append(_ found: FoundPath, to rows: inout [UInt8]) {
+  private static func append(_ found: FoundPath, isNULEnded: Bool, to rows: inout [UInt8]) {
     let entry = found.entry
     let columns = [
       found.stamp, found.change.rawValue.padding(to: 7),
@@ -65,9 +67,9 @@ struct SnapshotFinder {
     ]
     rows += columns.joined(separator: "  ").utf8
     rows += "  ".utf8
-    TerminalText.append(entry.path.bytes, to: &rows)
+    if isNULEnded { rows += entry.path.bytes } else { TerminalText.append(entry.path.bytes, to: &rows) }
     if entry.kind == .directory { rows.append(UInt8(ascii: "/")) }
-    rows.append(UInt8(ascii: "\n"))
+    rows.append(isNULEnded ? 0 : UInt8(ascii: "\n"))
   }
 
   private static func fill(_ line: inout JSONLine, _ found: FoundPath) {

@@ -6,8 +6,8 @@ struct SnapshotsCommand: Command {
   private enum Question {
     case which
     case digests(SnapshotPlace?)
-    case find(PathBytes)
-    case list(SnapshotPlace, globs: [PathBytes])
+    case find(ChosenNames)
+    case list(SnapshotPlace, ChosenNames)
     case compare(SnapshotPlace, with: SnapshotPlace)
   }
 
@@ -15,6 +15,7 @@ struct SnapshotsCommand: Command {
   private let question: Question
   private let showsLongRows: Bool
   private let showsDigests: Bool
+  private let endsRowsInNUL: Bool
   /// The age limit in seconds.
   private let maxAge: Int64?
   let session: Session
@@ -24,6 +25,10 @@ struct SnapshotsCommand: Command {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     showsLongRows = parsed.flag(.longRows) || common.verbose
     showsDigests = parsed.flag(.digests)
+    endsRowsInNUL = parsed.flag(.zero)
+    if endsRowsInNUL, parsed.bytes(.find) == nil, parsed.bytes(.listFiles) == nil {
+      throw UsageError("--zero needs --find or --list.", in: parsed.command)
+    }
     maxAge = parsed.duration(.maxAge)
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
@@ -39,7 +44,7 @@ struct SnapshotsCommand: Command {
     }
     let others = Array(parsed.operands.dropFirst())
     if let id = parsed.bytes(.listFiles) {
-      return .list(try BackupChoices.place(id, "'--list'", parsed), globs: others)
+      return .list(try BackupChoices.place(id, "'--list'", parsed), try ChosenNames(others, parsed))
     }
     if let id = parsed.bytes(.compareSnapshots) {
       guard others.count < 2 else {
@@ -56,7 +61,7 @@ struct SnapshotsCommand: Command {
         ? "please quote the glob of --find" : "use --find GLOB, or --list ID GLOB"
       throw UsageError("Unexpected argument \(quote(other)): \(hint).", in: parsed.command)
     }
-    if let glob = parsed.bytes(.find) { return .find(glob) }
+    if let glob = parsed.bytes(.find) { return .find(try ChosenNames([glob], parsed)) }
     return parsed.flag(.digests) ? .digests(choices.place) : .which
   }
 
@@ -76,13 +81,14 @@ struct SnapshotsCommand: Command {
       let (source, snapshots) = try chosen(sources, [place])
       BackupChoices.tell(snapshots[0], place, "--at", in: session)
       return try showDigests(of: snapshots[0], in: source.set)
-    case .find(let glob):
-      return try SnapshotFinder(session: session, names: sources.map(\.set.name))
-        .find(glob, in: sources, at: choices.place)
-    case .list(let place, let globs):
+    case .find(let names):
+      return try SnapshotFinder(
+        session: session, names: sources.map(\.set.name), endsRowsInNUL: endsRowsInNUL
+      ).find(names, in: sources, at: choices.place)
+    case .list(let place, let names):
       let (source, snapshots) = try chosen(sources, [place])
       BackupChoices.tell(snapshots[0], place, "--list", in: session)
-      return try list(snapshots[0], of: source.set, globs)
+      return try list(snapshots[0], of: source.set, names)
     case .compare(let first, let second):
       let (source, snapshots) = try chosen(sources, [first, second])
       for (snapshot, place) in zip(snapshots, [first, second]) {
@@ -137,14 +143,15 @@ struct SnapshotsCommand: Command {
   }
 
   private func list(
-    _ snapshot: Snapshot, of set: BackupSet, _ globs: [PathBytes]
+    _ snapshot: Snapshot, of set: BackupSet, _ names: ChosenNames
   ) throws(BatchError) -> Ending {
     let opened = try set.opened(snapshot, in: session.context)
     let reader = try SnapshotListReader(
-      set.manifest(of: opened.name), selection: MemberSelection(globs: globs), globs: globs,
+      set.manifest(of: opened.name), selection: names.selection(), globs: names.texts,
       in: SourceContext(session.context))
     let end = reader.end
-    let summary = session.list(reader, as: showsDigests ? .digests : showsLongRows ? .long : .names)
+    let summary = session.list(
+      reader, as: showsDigests ? .digests : showsLongRows ? .long : .names, isNULEnded: endsRowsInNUL)
     if let ending = session.endingBeforeSummary(summary) { return ending }
     let unmatched = end.findings.unmatched
     session.report(unmatched: unmatched, "nothing in the snapshot matches")

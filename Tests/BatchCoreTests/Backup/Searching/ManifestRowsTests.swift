@@ -12,7 +12,7 @@ struct ManifestRowsTests {
   private func found(_ glob: PathBytes, in entries: [SnapshotEntry], pieces: Int) throws -> [PathBytes] {
     var bytes = Array(#"{"type":"snapshot","schema":1}"#.utf8) + [UInt8(ascii: "\n")]
     for entry in entries { entry.appendLine(to: &bytes) }
-    let search = try PathSearch(glob)
+    let search = PathSearch(glob)
     var rows = ManifestRows()
     var found = [PathBytes]()
     for start in stride(from: 0, to: bytes.count, by: pieces) {
@@ -43,7 +43,17 @@ struct ManifestRowsTests {
     #expect(try found("src/y", in: entries, pieces: 64) == ["srv/src/y", "src/y"])
     #expect(try found("/src/y", in: entries, pieces: 64) == ["src/y"])
     #expect(try found("/s*y", in: entries, pieces: 64) == ["srv/src/y", "src/y"])
-    #expect(throws: BatchError.self) { try PathSearch("[") }
+  }
+
+  @Test(
+    "finds a path that the text names, whether or not it is a glob too",
+    arguments: [
+      ("[a].txt", "s/d/[a].txt"), ("d/[a].txt", "s/d/[a].txt"), ("/s/d/[a].txt", "s/d/[a].txt"),
+      ("[a.txt", "s/d/[a.txt"), (#"d/b\c"#, #"s/d/b\c"#),
+    ] as [(PathBytes, PathBytes)])
+  func names(text: PathBytes, path: PathBytes) throws {
+    let paths = ["s/d/[a].txt", "s/d/[a.txt", #"s/d/b\c"#, "s/xd/[a].txt2", "[a"] as [PathBytes]
+    #expect(try found(text, in: paths.map { entry($0) }, pieces: 64) == [path])
   }
 
   @Test("refuses a line without an end before it fills the memory")

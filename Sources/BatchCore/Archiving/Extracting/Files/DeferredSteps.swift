@@ -41,6 +41,7 @@ struct DeferredSteps: Sendable {
     let place: Place
     let linkPlace: Place?
     let wait: MemberClaims.Wait
+    let isOnWay: Bool
   }
 
   private(set) var folders = FolderTree()
@@ -104,6 +105,7 @@ struct DeferredSteps: Sendable {
     let place = path(of: stored.place)
     if stored.endsInPlace { entry.path = PathBytes(entry.path.bytes + place.bytes) }
     var order = ExtractionOrder(entry: entry, place: place, wait: stored.wait)
+    order.isOnWay = stored.isOnWay
     order.linkPlace = stored.linkPlace.map { path(of: $0) }
     return DeferredStep(stored.kind, order)
   }
@@ -123,7 +125,8 @@ struct DeferredSteps: Sendable {
       kind: step.kind, entry: entry, endsInPlace: endsInPlace,
       place: step.isFolder
         ? Place(folder: folders.insert(place[...]), name: []) : self.place(of: order.place),
-      linkPlace: order.linkPlace.map { self.place(of: $0) }, wait: order.wait)
+      linkPlace: order.linkPlace.map { self.place(of: $0) }, wait: order.wait,
+      isOnWay: order.isOnWay)
   }
 
   private mutating func place(of path: RelativePath) -> Place {

@@ -1,5 +1,6 @@
 import BatchEngine
 import BatchOutputs
+import var Glibc.ENODATA
 
 /// Sets owner, mode, attributes and time of an extracted file, through its descriptor.
 struct EntryMetadata {
@@ -17,6 +18,20 @@ struct EntryMetadata {
     static let ownerNumber = Losses(rawValue: 32)
     /// The time in the archive is not valid, or the file system cannot store it.
     static let timeRange = Losses(rawValue: 64)
+  }
+
+  /// The access control lists that a file or folder may have before its metadata is set.
+  enum GivenLists {
+    case none
+    /// A new file in a folder with a default list.
+    case ofFile
+    case ofNewFolder
+    case ofFolder
+
+    /// Those of a new file in a folder.
+    static func ofFile(in folder: OpenFolder) -> GivenLists {
+      folder.listsOfNewFiles == .inherited ? .ofFile : .none
+    }
   }
 
   private static let privilegeBits: UInt32 = 0o6000
@@ -40,17 +55,23 @@ struct EntryMetadata {
   /// Sets all metadata of an open file or folder: the owner first, because changing it clears bits of the mode; attributes
   /// before the mode, which may prevent writing them; and the time last.
   ///
-  /// - Parameter given: the current status, if known; equal values are not set again.
-  func apply(to descriptor: Int32, having given: FileStatus? = nil) -> Losses {
+  /// - Parameters:
+  ///   - given: the current status, if known; equal values are not set again.
+  ///   - lists: the access control lists that it may have already; those that the entry does not have are removed.
+  func apply(to descriptor: Int32, having given: FileStatus? = nil, lists: GivenLists) -> Losses {
     var losses = Losses()
     if let (user, group) = owner(&losses) {
       let isGiven = given?.owner == user && given?.group == group
       if !isGiven, calls.setOwner(of: descriptor, user: user, group: group) != 0 { losses.insert(.owner) }
     }
-    if options.restoresAttributes { applyAttributes(to: descriptor, &losses) }
+    if options.restoresAttributes {
+      applyAttributes(to: descriptor, &losses)
+      removeLists(lists, from: descriptor, &losses)
+    }
     let mode = mode(&losses)
     // An access control list may have changed the mode.
-    let hasMode = entry.attributes.isEmpty && given.map { $0.mode & 0o7777 } == mode
+    let isAsGiven = entry.attributes.isEmpty && (lists == .none || !options.restoresAttributes)
+    let hasMode = isAsGiven && given.map { $0.mode & 0o7777 } == mode
     if !hasMode, calls.setMode(of: descriptor, to: mode) != 0 { losses.insert(.mode) }
     setTime(of: descriptor, &losses) {
       calls.setTimes(of: descriptor, accessed: nil, modified: entry.modified)
@@ -84,6 +105,10 @@ struct EntryMetadata {
     guard let file = try? folder.openPlace(name) else { throw Self.replacedMeanwhile }
     guard isMade(file.raw) else { throw Self.replacedMeanwhile }
     var losses = Losses()
+    if options.restoresAttributes, entry.kind != .symbolicLink, folder.listsOfNewFiles == .inherited {
+      let removed = calls.removeAttribute(AccessList.accessName, of: file.raw, isPlace: true)
+      if removed != 0, removed != -ENODATA { losses.insert(.attributes) }
+    }
     if let (user, group) = owner(&losses),
       calls.setOwner(of: file.raw, user: user, group: group, isPlace: true) != 0
     {
@@ -150,6 +175,23 @@ struct EntryMetadata {
     guard !isOrdinary else { return }
     if (try? calls.status(of: file))?.modified.seconds != entry.modified.seconds {
       losses.insert(.timeRange)
+    }
+  }
+
+  /// Removes lists that came from the default list of a parent folder, or that an existing folder had.
+  private func removeLists(_ lists: GivenLists, from descriptor: Int32, _ losses: inout Losses) {
+    func remove(_ name: [UInt8]) -> Bool {
+      guard !entry.attributes.contains(where: { $0.name == name }) else { return true }
+      let (isRemoved, failed) = AccessList.remove(name, from: descriptor, calls)
+      if failed != 0 { losses.insert(.attributes) }
+      return isRemoved || failed != 0
+    }
+    switch lists {
+    case .none: break
+    case .ofFile: _ = remove(AccessList.accessName)
+    // A new folder has both or none.
+    case .ofNewFolder: if remove(AccessList.defaultName) { _ = remove(AccessList.accessName) }
+    case .ofFolder: for name in [AccessList.defaultName, AccessList.accessName] { _ = remove(name) }
     }
   }
 

@@ -8,6 +8,9 @@ struct ExtractionOrder: Sendable {
   var linkPlace: RelativePath?
   /// The expected SHA-256 of its content; nil if unknown.
   var digest: Digest?
+  /// Whether it is a folder that was not selected, but contains a selected member: it is neither counted nor reported, and keeps
+  /// its metadata if it exists.
+  var isOnWay = false
   /// Whether it must wait for earlier members.
   var wait = MemberClaims.Wait.nothing
 

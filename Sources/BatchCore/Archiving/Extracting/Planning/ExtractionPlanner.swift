@@ -11,6 +11,10 @@ final class ExtractionPlanner {
   private var refused: Set<Int> = []
   private var claims = MemberClaims()
   private var matches: GlobMatches
+  private let globs: [PathBytes]
+  /// For texts that may be names or globs, because the archive is a stream: how they have selected members so far.
+  private var named: Set<Int> = []
+  private var guessed: Set<Int> = []
   /// Whether a leading slash was removed from a name.
   private(set) var strippedSlash = false
 
@@ -18,6 +22,7 @@ final class ExtractionPlanner {
   init(_ selection: MemberSelection, globs: [PathBytes], limits: PathLimits = PathLimits()) {
     self.selection = selection
     matches = GlobMatches(globs)
+    self.globs = globs
     self.limits = limits
   }
 
@@ -35,13 +40,26 @@ final class ExtractionPlanner {
     guard let member = try? RelativePath(path) else { return selection.count == 0 }
     guard !selection.excludes(member, isDirectory: isDirectory) else { return false }
     guard selection.count > 0 else { return true }
-    let found = selection.matches(member, isDirectory: isDirectory)
+    let found = selection.matches(member, isDirectory: isDirectory).filter { number, match in
+      guard selection.isAmbiguous(number) else { return true }
+      if match == .name { named.insert(number) } else if !named.contains(number) { guessed.insert(number) }
+      return match == .name || !named.contains(number)
+    }
     guard !found.isEmpty else {
       matches.look(at: member.bytes)
       return false
     }
-    matches.note(found)
+    matches.note(found.map(\.number))
     return true
+  }
+
+  /// The texts that are names, but selected members as globs before these names were found in the stream.
+  var wrongGuesses: [BatchError] {
+    named.intersection(guessed).sorted().map { number in
+      BatchError(
+        .invalid, "is a name, but earlier members of the stream were taken because they match it as a glob",
+        path: globs[number], remedy: "give the archive as a file, or the name with --escaped")
+    }
   }
 
   /// Claims a place for a member, in the order of the archive; the last member with a place gets it.
@@ -86,6 +104,7 @@ extension MemberSelection {
     let path = try RelativePath(entry.path)
     guard let place = self.place(of: path) else { return nil }
     var order = ExtractionOrder(entry: entry, place: place, wait: wait)
+    order.isOnWay = entry.kind == .directory && names?.isOnWay(path.bytes) ?? false
     if entry.kind == .hardLink {
       let target = try Self.target(of: entry)
       guard let linkPlace = self.place(of: target) else {

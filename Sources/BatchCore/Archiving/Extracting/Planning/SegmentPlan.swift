@@ -23,6 +23,12 @@ struct SegmentPlan: Sendable {
   /// The expected digests of the contents; nil if unknown.
   let names: MemberNames?
 
+  /// How many of the members are folders that only contain selected members.
+  var countOnWay: Int {
+    guard let names, names.hasFoldersOnWay else { return 0 }
+    return choices.count { names.isOnWay(members[$0.number].path.bytes) }
+  }
+
   /// Where members go: members in `names` may get other names there.
   func selection(or all: MemberSelection) -> MemberSelection {
     names.map { all.limited(to: $0) } ?? all
