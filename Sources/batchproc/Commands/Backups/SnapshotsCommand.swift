@@ -24,7 +24,8 @@ struct SnapshotsCommand: Command {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
     showsLongRows = parsed.flag(.longRows) || common.verbose
     showsDigests = parsed.flag(.digests)
-    maxAge = parsed.duration(.maxAge)
+    let now = FileStatus.Time.now.seconds
+    maxAge = parsed.moment(.maxAge, now: now).map { now - $0.seconds }
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
     session = try Session(common, environment: environment, stride: .fixed(1))
