@@ -237,10 +237,15 @@ struct OutputLinker: Sendable {
     case 0: return
     case EEXIST:
       if try folder.look(at: name)?.identity == output { return }
-      if case .refused(let error) = OutputDecision.of(
+      switch OutputDecision.of(
         further.target, for: further.record, options, in: folder, calls: folders.calls)
       {
-        throw error
+      case .refused(let error): throw error
+      case .compare:
+        throw BatchError(
+          .invalid, "is another file than the output of the source's first name, and both stay",
+          path: further.target, remedy: .replaceOutput)
+      case .write, .upToDate: break
       }
       try replace(name, with: file, further, in: folder, by: right)
     default: throw .syscall("link the output", errno: failed, path: further.target)

@@ -29,6 +29,7 @@ package final class OutputCollector<Report: OutputReport> {
   let committer: OutputCommitter
   private let links: LinkLedger
   private let report: (Report) throws(BatchError) -> Void
+  private let retry: (Report, FileRecord, BatchError) -> Place?
   private var waiting: [Waiting] = []
   /// How many of the waiting rows have been reported.
   private var reported = 0
@@ -36,14 +37,19 @@ package final class OutputCollector<Report: OutputReport> {
   private var isStopped = false
   private var keptPlaces = 0
 
-  /// - Parameter report: receives the result of each source when its output is committed.
+  /// - Parameters:
+  ///   - report: receives the result of each source when its output is committed.
+  ///   - retry: takes a source whose output was complete and could not be committed for lack of space; returns its place, or nil
+  ///     if it has failed.
   package init(
     _ outputs: RunOutputs, in context: CollectorContext,
-    report: @escaping (Report) throws(BatchError) -> Void
+    report: @escaping (Report) throws(BatchError) -> Void,
+    retry: @escaping (Report, FileRecord, BatchError) -> Place? = { _, _, _ in nil }
   ) {
     self.context = context
     self.outputs = outputs
     self.report = report
+    self.retry = retry
     committer = OutputCommitter(
       outputs, isSynced: outputs.options.isSynced, devices: outputs.folders.devices,
       calls: outputs.folders.commits, by: context.commits)
@@ -99,12 +105,27 @@ package final class OutputCollector<Report: OutputReport> {
   }
 
   /// Adds a source whose position was reserved, and whose output need not be committed.
-  package func fill(_ place: Place, with report: Report, of source: LinkedSource?) {
+  ///
+  /// - Parameter isCounted: whether the lane has counted it.
+  package func fill(_ place: Place, with report: Report, of source: LinkedSource?, isCounted: Bool = false) {
     guard let index = takeIndex(of: place) else { return }
     if let source { links.note(report.outcome, of: source) }
-    context.counters.addSkipped(report.outcome.skipReason)
+    if !isCounted { context.counters.addSkipped(report.outcome.skipReason) }
     waiting[index] = .report(report)
   }
+
+  /// Gives up the position of a source that has failed; the failure was reported.
+  package func drop(_ place: Place, for record: FileRecord) {
+    guard let index = takeIndex(of: place) else { return }
+    if let source = LinkedSource.of(record) { links.note(nil, of: source) }
+    waiting.remove(at: index)
+  }
+
+  /// Whether so many rows wait that no position should stay reserved for longer.
+  package var isCrowded: Bool { waiting.count - reported > Self.mostWaiting }
+
+  /// How many outputs have been committed; their sources are removed, if the options require it.
+  package var committedCount: Int { committer.committedCount }
 
   /// Adds the failure of a source whose position was reserved.
   package func fill(_ place: Place, of record: FileRecord, with problem: Problem) {
@@ -184,6 +205,9 @@ package final class OutputCollector<Report: OutputReport> {
     try settle()
   }
 
+  /// Commits what is complete, so that the space of removed sources becomes free.
+  package func flush() { committer.flush() }
+
   /// Commits and reports everything, and removes sources with several names.
   package func finish() throws(BatchError) {
     repeat {
@@ -228,6 +252,11 @@ package final class OutputCollector<Report: OutputReport> {
       case .problem(let problem, let severity): context.report(problem, severity: severity)
       case .output(let report, let id, let source):
         guard let outcome = committer.outcome(of: id) else { return compact() }
+        if case .unwritten(let record, let error) = outcome, let place = retry(report, record, error) {
+          keptPlaces += 1
+          waiting[reported] = .kept(place, record.status.identity)
+          return compact()
+        }
         try settle(report, outcome, source)
       case .link(let name, let id):
         guard let outcome = committer.outcome(of: id) else { return compact() }
@@ -252,10 +281,17 @@ package final class OutputCollector<Report: OutputReport> {
     switch outcome {
     case .committed(let remaining):
       if let source { links.committed(source, isSafe: true) }
-      if remaining == nil { context.counters.addDone() }
+      if remaining == nil {
+        // An existing output was compared, and not written.
+        if report.outcome == .upToDate {
+          context.counters.addSkipped(.upToDate)
+        } else {
+          context.counters.addDone()
+        }
+      }
       try self.report(report)
       if let remaining { fail(remaining) }
-    case .failed(let error):
+    case .failed(let error), .unwritten(_, let error):
       if let source { links.committed(source, isSafe: false) }
       fail(error)
     case .withoutFirst: break
@@ -272,6 +308,7 @@ package final class OutputCollector<Report: OutputReport> {
     case .failed(let error):
       guard !links.hasFailed(name) else { return context.counters.addSkipped(.withoutFirst) }
       context.report(Problem(.unreadable, error))
+    case .unwritten: break
     }
   }
 

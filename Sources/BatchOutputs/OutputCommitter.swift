@@ -14,17 +14,48 @@ final class OutputCommitter: Sendable {
   private enum Staged {
     /// With the folder of its final name; and the folder through which its source was read, if the source is removed.
     case file(AtomicFile, StagedOutput, in: OpenFolder, from: OpenFolder?)
+    /// An output of an earlier run that contains its source.
+    case existing(ExistingOutput, StagedOutput, in: OpenFolder, from: OpenFolder)
     case link(StagedLink)
 
     var target: PathBytes {
       switch self {
       case .file(let file, _, _, _): file.target
+      case .existing(let output, _, _, _): output.target
       case .link(let link): link.target
+      }
+    }
+
+    /// The folder whose file system must be synced; nil for a link.
+    var folder: OpenFolder? {
+      switch self {
+      case .file(_, _, let folder, _), .existing(_, _, let folder, _): folder
+      case .link: nil
       }
     }
 
     func discard() {
       if case .file(let file, _, _, _) = self { file.discard() }
+    }
+
+    /// The result if the output failed.
+    func failure(_ error: BatchError) -> CommitResult {
+      guard error.isOutOfSpace, case .file(_, let output, _, .some) = self else { return .failed(error) }
+      return .unwritten(output.source, error)
+    }
+
+    /// Syncs the output by itself.
+    func sync(_ calls: any CommitCalls) throws(BatchError) {
+      switch self {
+      case .file(let file, _, _, _): try calls.sync(file)
+      case .existing(let output, _, _, _): try calls.sync(output)
+      case .link: break
+      }
+    }
+
+    /// Marks an existing output whose source is removed. A new output has its mark.
+    func mark(_ calls: any CommitCalls, by right: CommitRight) throws(BatchError) {
+      if case .existing(let output, _, _, _) = self { try calls.mark(output, by: right) }
     }
 
     /// Gives the file its name, or makes the link.
@@ -35,6 +66,9 @@ final class OutputCommitter: Sendable {
       case .file(let file, _, let folder, _):
         try calls.publish(file, by: right)
         return folder
+      case .existing(let output, _, let folder, _):
+        try output.requireUnchanged()
+        return folder
       case .link(let link): return try link.make(right)
       }
     }
@@ -43,9 +77,14 @@ final class OutputCommitter: Sendable {
     ///
     /// - Returns: why it could not be removed.
     func removeSource(_ calls: any CommitCalls, by right: CommitRight) -> BatchError? {
-      guard case .file(_, let output, _, let folder?) = self, output.source.status.linkCount == 1 else {
-        return nil
+      let output: StagedOutput
+      let folder: OpenFolder
+      switch self {
+      case .file(_, let staged, _, let source?), .existing(_, let staged, _, let source):
+        (output, folder) = (staged, source)
+      case .file, .link: return nil
       }
+      guard output.source.status.linkCount == 1 else { return nil }
       do throws(BatchError) {
         try calls.remove(output.source, seen: output.read, in: folder, by: right)
         return nil
@@ -64,9 +103,18 @@ final class OutputCommitter: Sendable {
 
   private struct State {
     var staged: [Entry] = []
+    /// The bytes of the staged outputs whose sources are removed, and when the free space is looked at again.
+    var bytes: Int64 = 0
+    var checked: Int64 = 0
     /// The targets of the batch that is being committed.
     var committing: [PathBytes] = []
     var outcomes: [ID: CommitResult] = [:]
+    var committed = 0
+
+    mutating func add(_ outcome: CommitResult, of id: ID) {
+      outcomes[id] = outcome
+      if case .committed = outcome { committed += 1 }
+    }
   }
 
   let outputs: RunOutputs
@@ -98,7 +146,17 @@ final class OutputCommitter: Sendable {
   func take(
     _ output: StagedOutput, _ file: AtomicFile, in folder: OpenFolder, from sourceFolder: OpenFolder?
   ) {
-    take(.file(file, output, in: folder, from: sourceFolder), as: output.id)
+    let size = isSynced && sourceFolder != nil ? (try? file.size()) ?? 0 : 0
+    take(.file(file, output, in: folder, from: sourceFolder), as: output.id, size: size)
+  }
+
+  /// Adds an existing output, for which a place was reserved.
+  ///
+  /// - Parameters: as for a new output.
+  func take(
+    _ output: StagedOutput, _ existing: ExistingOutput, in folder: OpenFolder, from sourceFolder: OpenFolder
+  ) {
+    take(.existing(existing, output, in: folder, from: sourceFolder), as: output.id)
   }
 
   /// Adds a link, for which a place was reserved.
@@ -108,24 +166,41 @@ final class OutputCommitter: Sendable {
     return id
   }
 
-  private func take(_ output: Staged, as id: ID) {
+  /// - Parameter size: the bytes of an output whose source is removed.
+  private func take(_ output: Staged, as id: ID, size: Int64 = 0) {
     guard isSynced else {
       let outcome = commit(alone: output)
-      state.withLock { $0.outcomes[id] = outcome }
+      state.withLock { $0.add(outcome, of: id) }
       return outputs.release()
     }
-    let count = state.withLock { state in
+    let (count, mayBeShort) = state.withLock { state in
       state.staged.append(Entry(id: id, output: output))
-      return state.staged.count
+      state.bytes.addClamped(size)
+      return (state.staged.count, size > 0 && state.bytes >= state.checked)
     }
     // Commits when half of the places are used, so that lanes find places while the batch is synced.
-    if count >= max(1, outputs.limit / 2) || outputs.isShort { queue.async { self.commit() } }
+    let isDue = count >= max(1, outputs.limit / 2) || outputs.isShort
+    if isDue || (mayBeShort && isShortOfSpace(output)) { queue.async { self.commit() } }
+  }
+
+  /// Whether the staged outputs take more space than is left, so that their sources should be removed now. Looks again when
+  /// half of the difference is used.
+  private func isShortOfSpace(_ output: Staged) -> Bool {
+    guard let free = output.folder?.freeBytes else { return false }
+    return state.withLock { state in
+      guard free >= state.bytes else { return true }
+      state.checked = state.bytes + (free - state.bytes) / 2
+      return false
+    }
   }
 
   /// The result of an output, returned once; nil until it is committed.
   func outcome(of id: StagedOutput.ID) -> CommitResult? {
     state.withLock { $0.outcomes.removeValue(forKey: id) }
   }
+
+  /// How many outputs have been committed; their sources are removed, if the options require it.
+  var committedCount: Int { state.withLock { $0.committed } }
 
   /// Commits everything that is staged.
   func flush() {
@@ -146,7 +221,7 @@ final class OutputCommitter: Sendable {
 
   private func commit() {
     let batch = state.withLock { state in
-      defer { state.staged = [] }
+      defer { (state.staged, state.bytes, state.checked) = ([], 0, 0) }
       state.committing = state.staged.map(\.output.target)
       return state.staged
     }
@@ -156,10 +231,11 @@ final class OutputCommitter: Sendable {
   /// Commits one output without syncing.
   private func commit(alone output: Staged) -> CommitResult {
     do throws(BatchError) {
+      try output.mark(calls, by: right)
       guard try output.publish(calls, by: right) != nil else { return .withoutFirst }
     } catch {
       output.discard()
-      return .failed(error)
+      return output.failure(error)
     }
     return .committed(remaining: output.removeSource(calls, by: right))
   }
@@ -169,7 +245,7 @@ final class OutputCommitter: Sendable {
     committed.run()
     state.withLock { state in
       state.committing = []
-      for (id, outcome) in committed.outcomes { state.outcomes[id] = outcome }
+      for (id, outcome) in committed.outcomes { state.add(outcome, of: id) }
     }
     outputs.release(batch.count)
   }
@@ -193,6 +269,7 @@ final class OutputCommitter: Sendable {
     }
 
     func run() {
+      mark()
       sync()
       publish()
       syncFolders()
@@ -204,22 +281,32 @@ final class OutputCommitter: Sendable {
 
     private func fail(_ entry: Entry, _ error: BatchError) {
       entry.output.discard()
-      outcomes.append((entry.id, .failed(error)))
+      outcomes.append((entry.id, entry.output.failure(error)))
+    }
+
+    private func mark() {
+      entries = entries.filter { entry in
+        do throws(BatchError) {
+          try entry.output.mark(calls, by: right)
+          return true
+        } catch {
+          fail(entry, error)
+          return false
+        }
+      }
     }
 
     /// Syncs once for each file system with outputs of the batch, or once for each output.
     private func sync() {
       var apart: [Entry] = []
       let together = entries.filter { entry in
-        guard case .file(_, _, let folder, _) = entry.output, case .each = devices.way(for: folder) else {
-          return true
-        }
+        guard let folder = entry.output.folder, case .each = devices.way(for: folder) else { return true }
         apart.append(entry)
         return false
       }
       var outcomes: [UInt64: Result<Void, BatchError>] = [:]
       entries = together.filter { entry in
-        guard case .file(_, _, let target, _) = entry.output else { return true }
+        guard let target = entry.output.folder else { return true }
         return once(target.identity.device, &outcomes, for: entry) { () throws(BatchError) in
           guard case .together(let folder) = devices.way(for: target) else { return }
           do throws(BatchError) {
@@ -232,9 +319,8 @@ final class OutputCommitter: Sendable {
       }
       guard !apart.isEmpty else { return }
       entries += apart.filter { entry in
-        guard case .file(let file, _, _, _) = entry.output else { return true }
         do throws(BatchError) {
-          try calls.sync(file)
+          try entry.output.sync(calls)
           return true
         } catch {
           fail(entry, error)

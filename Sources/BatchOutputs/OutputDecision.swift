@@ -7,16 +7,15 @@ package enum OutputDecision: Sendable, Hashable {
   case write(isReplacing: Bool)
   /// An existing output has the source's modification time.
   case upToDate(FileIdentity)
-  /// An existing output has that time, but the source is to be removed: an earlier run may have been killed before it did that.
-  /// The output is written again if it contains the source's content.
-  case rewrite
+  /// An existing output has that time, and the source is to be removed: it is removed if the output contains its content.
+  case compare(FileIdentity)
   case refused(BatchError)
 
-  /// Examines an existing file with the name; reads its first bytes if it would be replaced.
+  /// Examines an existing file with the name; reads its first bytes and its mark if it would be replaced.
   ///
   /// - Parameters:
   ///   - folder: the target's; nil only for a plan, which uses the path.
-  ///   - looksInside: whether an older file is replaced only when it is recognized as an output.
+  ///   - looksInside: whether an older file is opened, to replace only an output whose source was kept.
   ///   - calls: those of the run.
   package static func of(
     _ target: PathBytes, for source: FileRecord, _ options: OutputOptions, in folder: OpenFolder? = nil,
@@ -51,40 +50,51 @@ package enum OutputDecision: Sendable, Hashable {
     }
     // A plain copy has the name of its source, which is never removed.
     let isCopy = target.lastComponent.elementsEqual(source.path.lastComponent)
+    func refused(_ message: String, _ remedy: Remedy = .replaceOutput) -> OutputDecision {
+      .refused(BatchError(.invalid, message, path: target, remedy: remedy))
+    }
+    let foreign = "is in the way of the output: it is not compressed"
+    // A plain copy and a decompressed file may have any content.
+    let isRecognizable = looksInside && options.naming.marksOutputs && !isCopy
     if output.modified == source.status.modified {
-      return options.removesSource && !isCopy ? .rewrite : .upToDate(output.identity)
+      // An output gets the time of its source. A file whose time was never set has the same one by chance.
+      let isByChance = output.statusChanged == output.modified && isRecognizable
+      if isByChance, !options.look(into: name, in: folder?.raw, calls).isOutput { return refused(foreign) }
+      return options.removesSource && !isCopy ? .compare(output.identity) : .upToDate(output.identity)
     }
-    guard options.replacing == .older else {
-      return .refused(
-        BatchError(.invalid, "exists already and is kept", path: target, remedy: .replaceOutput))
+    guard options.replacing == .older else { return refused("exists already and is kept") }
+    guard output.modified < source.status.modified else {
+      let isForeign = isRecognizable && !options.look(into: name, in: folder?.raw, calls).isOutput
+      return refused(isForeign ? foreign : "is newer than its source and stays")
     }
-    if output.modified < source.status.modified {
-      // An earlier run may have written it for a source that it removed.
-      if isCopy, options.removesSource, options.naming.pathWithoutSuffix(target) != nil {
-        return .refused(
-          BatchError(
-            .invalid, "may be the output of a removed source and is kept", path: target,
-            remedy: .replaceOutput))
+    guard options.naming.marksOutputs else { return .write(isReplacing: true) }
+    if options.removesSource, !isCopy {
+      return refused("exists already and is kept, because no output is replaced when sources are removed")
+    }
+    guard looksInside else { return .write(isReplacing: true) }
+    let found = options.look(into: name, in: folder?.raw, calls)
+    if isRecognizable, !found.isOutput { return refused(foreign) }
+    if options.replacesUnmarked { return .write(isReplacing: true) }
+    switch found.mark {
+    case .mark(.kept): return .write(isReplacing: true)
+    case .mark(.removed):
+      return refused("may be the only copy of a source that was removed, and is kept", .replaceUnmarked)
+    case .none:
+      return refused(
+        "is not known to be made from a source that was kept, and is kept itself", .replaceUnmarked)
+    case .unsupported:
+      // A copy may have the name of an output whose source an earlier run removed.
+      guard isCopy, options.removesSource, options.naming.pathWithoutSuffix(target) != nil else {
+        return .write(isReplacing: true)
       }
-      if case .adding = options.naming.direction, !isCopy, looksInside,
-        !options.isOutput(name, in: folder?.raw, calls)
-      {
-        return .refused(
-          BatchError(
-            .invalid, "is in the way of the output: it is not compressed", path: target,
-            remedy: .replaceOutput))
-      }
-      return .write(isReplacing: true)
+      return refused("may be the output of a removed source and is kept")
     }
-    return .refused(
-      BatchError(
-        .invalid, "is newer than its source and stays", path: target, remedy: .replaceOutput))
   }
 
   package var isWritten: Bool {
     switch self {
-    case .write, .rewrite: true
-    case .upToDate, .refused: false
+    case .write: true
+    case .upToDate, .compare, .refused: false
     }
   }
 
@@ -92,21 +102,22 @@ package enum OutputDecision: Sendable, Hashable {
   package var isReplacing: Bool {
     switch self {
     case .write(let isReplacing): isReplacing
-    case .rewrite: true
-    case .upToDate, .refused: false
+    case .upToDate, .compare, .refused: false
     }
   }
 }
 
 extension OutputOptions {
-  /// Whether a file begins like an output of an earlier run.
-  fileprivate func isOutput(
-    _ name: PathBytes, in folder: Int32?, _ calls: any FileSystemCalls
-  ) -> Bool {
-    guard let file = try? calls.openFile(name, in: folder, followingLast: false) else { return false }
+  /// Whether a file begins like an output of an earlier run, and its mark. A file that cannot be opened is none.
+  fileprivate func look(
+    into name: PathBytes, in folder: Int32?, _ calls: any FileSystemCalls
+  ) -> (isOutput: Bool, mark: OutputMark.Found) {
+    guard let file = try? calls.openFile(name, in: folder, followingLast: false) else {
+      return (false, .none)
+    }
     let raw = file.raw
     var start = [UInt8](repeating: 0, count: recognition.length)
     let count = start.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) }
-    return count > 0 && recognition.isOutput(Array(start[..<count]))
+    return (count > 0 && recognition.isOutput(Array(start[..<count])), OutputMark.find(on: raw))
   }
 }

@@ -18,6 +18,8 @@ package struct OutputOptions: Sendable {
   let recognition: Recognition
   /// What an output of the same name may replace.
   package var replacing = Replacing.older
+  /// Whether an older output is also replaced if its mark does not say that its source was kept.
+  package var replacesUnmarked = false
   /// Removes a source after its output is verified and on the disk.
   package var removesSource = false
   /// Syncs outputs to the disk before they are renamed.

@@ -76,23 +76,15 @@ package final class OutputProof<Content: OutputContent> {
 
   /// Compares an existing output with the expected content.
   ///
-  /// - Parameter folder: the target's.
-  /// - Throws: `invalid` when it has other content and must not be replaced.
+  /// - Throws: `invalid` when it has other content.
   package func proveExisting(
-    _ target: PathBytes, in folder: OpenFolder, has expected: Content.Found
+    _ output: ExistingOutput, has expected: Content.Found
   ) throws(BatchError) {
-    let other = BatchError(
-      .invalid, "has the time of its source and not its content: both stay", path: target,
-      remedy: .replaceOutput)
-    guard let status = try folder.look(at: PathBytes(target.lastComponent)) else { return }
-    let record = FileRecord(
-      directory: DirectoryPath(ofFileOperand: target), names: NameArena(name: target.lastComponent),
-      nameOffset: 0, status: status, followsLinks: false)
+    content.restart()
     var isDamaged = false
     do throws(BatchError) {
-      _ = try read(record, in: folder) { () throws(BatchError) in
-        content.restart()
-      } consume: { (piece) throws(BatchError) in
+      try output.read { (piece) throws(BatchError) in
+        try probe.check()
         try content.take(piece)
       }
       try content.end()
@@ -101,6 +93,11 @@ package final class OutputProof<Content: OutputContent> {
       isDamaged = true
     }
     let found = try content.found()
-    guard !isDamaged, found == expected else { throw other }
+    guard !isDamaged, found == expected else {
+      throw BatchError(
+        .invalid, "has the time of its source and not its content: both stay", path: output.target,
+        remedy: .replaceOutput)
+    }
+    try output.requireUnchanged()
   }
 }

@@ -109,6 +109,21 @@ package final class RunOutputs: Sendable {
     return output
   }
 
+  /// Adds an existing output that was compared with its source, which is removed when the output is on the disk.
+  package func add(
+    _ existing: ExistingOutput, of source: FileRecord, _ read: FileStatus, at place: OutputPlace
+  ) -> StagedOutput {
+    let (id, committer) = state.withLock { state in
+      state.staged += 1
+      return (state.staged, state.committer)
+    }
+    let output = StagedOutput(
+      id: id, source: source, read: read,
+      identity: source.status.linkCount > 1 ? existing.status.identity : nil, isProved: true)
+    committer?.take(output, existing, in: place.outputFolder, from: place.source)
+    return output
+  }
+
   /// An id for an output that the collector commits in addition to those of workers.
   func nextID() -> StagedOutput.ID {
     state.withLock { state in

@@ -32,4 +32,6 @@ enum CommitResult: Sendable {
   /// A link whose first output does not exist.
   case withoutFirst
   case failed(BatchError)
+  /// The output could not be committed, because its file system is full; another try may find space.
+  case unwritten(FileRecord, BatchError)
 }

@@ -37,6 +37,7 @@ struct OutputCommitterTests {
       case .committed(nil): "done \(name)"
       case .committed(let error?), .failed(let error): "failed \(name): \(error.message)"
       case .withoutFirst: "none \(name)"
+      case .unwritten(_, let error): "unwritten \(name): \(error.message)"
       }
     }
   }
@@ -104,6 +105,28 @@ struct OutputCommitterTests {
     #expect(fixture.files() == ["d/a", "d/b", "e/c"])
     _ = folders.finish()
     #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test(
+    "keeps apart what failed for lack of space, if its source was to be removed", arguments: [true, false])
+  func withoutSpace(isProved: Bool) throws {
+    let calls = FaultyCalls()
+    calls.on(.change(.rename), nil, turns: 1...Int.max, .fail(ENOSPC))
+    let folders = OutputFolders(
+      mirroredInto: nil, isSynced: true, kept: 0, opener: FolderOpener(calls: calls))
+    let committer = OutputCommitter(
+      RunOutputs(limit: 100, folders), devices: folders.devices, calls: FaultyCommitCalls())
+    let record = try fixture.record("d/a")
+    let place = try folders.prepared(for: record)
+    try committer.outputs.reserve()
+    let file = try AtomicFile(at: fixture.path("d/a.gz"), in: place.outputFolder, replacing: false)
+    try file.prepare(.init(of: record.status))
+    let output = committer.outputs.add(file, of: record, record.status, at: place, isProved: isProved)
+    staged.record((output.id, "a.gz"))
+    committer.flush()
+    let message = "cannot give the finished file its name"
+    #expect(outcomes(committer) == ["\(isProved ? "unwritten" : "failed") a.gz: \(message)"])
+    #expect(committer.committedCount == 0 && fixture.files() == ["d/a", "d/b", "e/c"])
   }
 
   @Test("goes on with the other outputs when one cannot be renamed")

@@ -1,4 +1,5 @@
 import BatchEngine
+import CLinux
 import Glibc
 
 /// The content of a fixture.
@@ -20,6 +21,26 @@ extension TreeFixture {
   /// The content of a file as text; nil when it cannot be read.
   package func text(_ name: PathBytes) -> String? {
     content(name).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// The value of an extended attribute as text; nil without one.
+  package func attribute(_ attribute: String, of name: PathBytes) -> String? {
+    let descriptor = path(name).withCString { open($0, O_RDONLY | O_CLOEXEC) }
+    defer { close(descriptor) }
+    var value = [UInt8](repeating: 0, count: 256)
+    let count = value.withUnsafeMutableBytes {
+      clinux_fgetxattr(descriptor, attribute, $0.baseAddress, $0.count)
+    }
+    return count < 0 ? nil : String(decoding: value[..<count], as: UTF8.self)
+  }
+
+  /// Sets an extended attribute.
+  package func setAttribute(_ attribute: String, of name: PathBytes, to value: String) throws {
+    let descriptor = path(name).withCString { open($0, O_RDONLY | O_CLOEXEC) }
+    defer { close(descriptor) }
+    guard clinux_fsetxattr(descriptor, attribute, value, value.utf8.count) == 0 else {
+      throw BatchError.syscall("set an attribute of", errno: errno, path: path(name))
+    }
   }
 
   package func exists(_ name: PathBytes) -> Bool {

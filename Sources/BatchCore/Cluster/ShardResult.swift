@@ -77,6 +77,7 @@ package final class ShardResultWriter: Sendable {
   static let remedies: [Remedy] = [
     .lowerConcurrency, .lowerConcurrencyOrMemory, .raiseOrLowerDescriptors, .raiseMemory,
     .raiseOutputLimit, .raiseRatioLimit, .allowHoles, .raiseLevels, .replaceOutput,
+    .replaceUnmarked,
   ]
 
   private let file: AtomicFile

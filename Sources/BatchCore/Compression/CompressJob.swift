@@ -48,14 +48,15 @@ package struct CompressJob: BatchJob {
       } else {
         try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
       }
-    return try Worker(format, codec, RunOutputs.of(context.services, options, commits), context)
+    return try Worker(
+      format, level: level, codec, RunOutputs.of(context.services, options, commits), context)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
       RunOutputs.of(context.services, options, commits),
       stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), asked: asked,
-      in: context, report: report)
+      again: asked.map { asked in { asked.ask(.again($0)) } }, in: context, report: report)
   }
 
   /// Compresses files and blocks, with a codec, a digest, and two reusable buffers.
@@ -63,26 +64,31 @@ package struct CompressJob: BatchJob {
     /// Larger files are read in pieces, between which a run can be stopped.
     private static let largestPiece = 8 << 20
 
-    private let outputs: RunOutputs
-    private let codec: any CodecContext
-    private let proof: OutputProof<DecodedContent>
-    private var content: [UInt8] = []
+    let outputs: RunOutputs
+    let format: CompressionFormat
+    let level: Int
+    let codec: any CodecContext
+    let proof: OutputProof<DecodedContent>
+    var content: [UInt8] = []
     private var compressed: [UInt8] = []
     private var attributes: [ExtendedAttribute] = []
     /// The place of the last source and its output; closed between chunks.
-    private var place: OutputPlace?
+    var place: OutputPlace?
 
     init(
-      _ format: CompressionFormat, _ codec: any CodecContext, _ outputs: RunOutputs, _ context: WorkerContext
+      _ format: CompressionFormat, level: Int, _ codec: any CodecContext, _ outputs: RunOutputs,
+      _ context: WorkerContext
     ) throws(BatchError) {
       self.outputs = outputs
+      self.format = format
+      self.level = level
       self.codec = codec
       proof = OutputProof(
         try format.makeDecoder(by: context.reading), try DigestStream(.xxh128), context.calls,
         context.laneProbe, by: context.reading)
     }
 
-    private var options: OutputOptions { outputs.options }
+    var options: OutputOptions { outputs.options }
 
     package func process(
       _ item: CompressItem, in context: WorkerContext, into rows: inout [TransformRow]
@@ -106,6 +112,7 @@ package struct CompressJob: BatchJob {
         rows.append(context.plan("-", target: "-", size: 0))
       case .streamBlock(let bytes, let index):
         rows.append(.streamBlock(try compress(bytes, index)))
+      case .again(let source): rows.append(.retried(source, try retry(source, context)))
       case .link(let name):
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
         if let plan { rows.append(.link(name, plan.decision)) }
@@ -123,7 +130,7 @@ package struct CompressJob: BatchJob {
     /// Skips or copies a source that gets no compressed output.
     ///
     /// - Returns: nil when it failed, which has been reported.
-    private func passOver(
+    func passOver(
       _ record: FileRecord, _ outcome: OutputOutcome, hasRival: Bool, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       guard options.copiesOthers, let target = options.naming.copyTarget(of: record.path) else {
@@ -150,16 +157,26 @@ package struct CompressJob: BatchJob {
           source: record.path, outcome: .copied(target: target, size: copy.output.read.size))
         return .output(report, copy.output)
       } catch {
-        guard error.code != .cancelled else { throw error }
-        context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
-        return nil
+        return try failed(error, record, target: options.naming.target(of: record.path) ?? target, context)
       }
+    }
+
+    /// - Returns: a row if the output may succeed later; otherwise the failure has been reported.
+    func failed(
+      _ error: BatchError, _ record: FileRecord, target: PathBytes, hasRival: Bool = false,
+      _ context: WorkerContext
+    ) throws(BatchError) -> TransformRow? {
+      guard error.code != .cancelled else { throw error }
+      let source = UnwrittenSource(failed: error, record, target: target, hasRival: hasRival, options)
+      if let source { return .unwritten(source) }
+      context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
+      return nil
     }
 
     // MARK: Small files
 
     /// - Returns: nil when it failed, which has been reported.
-    private func compress(
+    func compress(
       _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, hasRival: Bool,
       _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
@@ -172,6 +189,7 @@ package struct CompressJob: BatchJob {
         return nil
       }
       if let rows = context.settled(record, plan.decision) { return rows.first }
+      if case .compare(let output) = plan.decision { return try compare(record, with: output, plan, context) }
       let writesAll = options.writesAll(plan.decision)
       if options.isDryRun {
         guard let start = context.start(of: record) else { return nil }
@@ -208,9 +226,24 @@ package struct CompressJob: BatchJob {
         if let remark { context.warn(Problem(.special, remark)) }
         return .output(report, staged)
       } catch {
-        guard error.code != .cancelled else { throw error }
-        context.report(Problem(.unreadable, error))
-        return nil
+        return try failed(error, record, target: target, hasRival: hasRival, context)
+      }
+    }
+
+    /// Compares an output that has the time of its source, which is removed afterwards.
+    ///
+    /// - Returns: nil when it failed, which has been reported.
+    func compare(
+      _ record: FileRecord, with output: FileIdentity, _ plan: OutputPlan, _ context: WorkerContext
+    ) throws(BatchError) -> TransformRow? {
+      try proof.compare(record, with: output, plan, outputs, in: context, kept: &place) {
+        () throws(BatchError) -> (status: FileStatus, isStable: Bool)? in
+        let outcome = try context.read(record, isCounted: false) { () throws(BatchError) in
+          proof.digest.reset()
+        } consume: { (piece) throws(BatchError) in
+          try proof.digest.update(piece)
+        }
+        return outcome.map { ($0.status, $0.isStable) }
       }
     }
 
@@ -276,151 +309,19 @@ package struct CompressJob: BatchJob {
           isSynced: options.isSynced)
         try file.write(compressed.span)
         let removes = options.removesSource && outcome.isStable
+        let metadata = AtomicFile.Metadata(of: outcome.status, mark: removes ? .removed : .kept)
         if removes {
           let expected = try withBytes(of: content) { (raw) throws(BatchError) in
             try proof.digest.digest(of: raw)
           }
           try proof.prove(file, has: expected)
-          if plan.decision == .rewrite { try proof.proveExisting(plan.target, in: folder, has: expected) }
         }
-        let remark = try file.prepare(.init(of: outcome.status), attributes: attributes)
+        let remark = try file.prepare(metadata, attributes: attributes)
         return (outputs.add(file, of: record, outcome.status, at: place, isProved: removes), remark)
       } catch {
         outputs.release()
         throw error
       }
-    }
-
-    // MARK: Large files
-
-    /// The end of a large file, for which later rows wait. Errors are put into the row, because its position among the rows
-    /// differs from that of this item.
-    private func end(
-      _ body: () throws(BatchError) -> TransformRow.LargeFileEnd
-    ) throws(BatchError) -> TransformRow.LargeFileEnd {
-      do throws(BatchError) {
-        return try body()
-      } catch {
-        guard error.code != .cancelled else { throw error }
-        return .failed(Problem(error))
-      }
-    }
-
-    /// Reads an output back and compares its decoded content with its source, which may be removed afterwards.
-    ///
-    /// The output's staging place includes the descriptor through which the source is read.
-    private func prove(_ joined: JoinedOutput) throws(BatchError) -> TransformRow.LargeFileEnd {
-      let (file, place) = (joined.file, joined.place)
-      do throws(BatchError) {
-        let outcome = try proof.digest(of: file.record, in: place.source)
-        guard outcome.isStable else {
-          throw BatchError(.changed, "changed while it was read", path: file.record.path)
-        }
-        let expected = try proof.digest.finish()
-        try proof.prove(joined.output, has: expected)
-        if file.decision == .rewrite {
-          try proof.proveExisting(file.target, in: place.outputFolder, has: expected)
-        }
-        return .staged(joined.report, joined.stage(in: outputs, provedBy: outcome.status), remark: nil)
-      } catch {
-        joined.output.discard()
-        outputs.release()
-        throw error
-      }
-    }
-
-    /// Copies a large file whose compressed form is not smaller.
-    private func copy(_ file: LargeFile, _ context: WorkerContext) throws(BatchError)
-      -> TransformRow.LargeFileEnd
-    {
-      let record = file.record
-      let target = options.naming.copyTarget(of: record.path) ?? record.path
-      guard !file.hasRival else { throw OutputClaims.conflict(of: record, target) }
-      let plan = try OutputPlan(for: record, target: target, options, outputs.folders, after: &place)
-      switch plan.decision {
-      case .write, .rewrite: break
-      case .refused(let error): throw error
-      case .upToDate(let output):
-        return .upToDate(
-          TransformReport(source: record.path, outcome: .upToDate),
-          LinkedSource.of(record, output: output, isCopy: true))
-      }
-      let reader = FileReader(calls: context.calls, by: context.reading)
-      let copy = try PlainCopy(outputs: outputs).stage(record, plan) { (opened, consume) throws(BatchError) in
-        let outcome = try reader.read(record, opened: opened) { (piece) throws(BatchError) in
-          try context.checkCancellation()
-          try consume(piece)
-        }
-        guard outcome.isStable else {
-          throw BatchError(.changed, "changed while it was read", path: record.path)
-        }
-        return outcome
-      }
-      guard let copy else { throw BatchError(.unreadable, "cannot be copied", path: record.path) }
-      return .staged(
-        TransformReport(source: record.path, outcome: .copied(target: target, size: copy.output.read.size)),
-        copy.output, remark: copy.remark)
-    }
-
-    // MARK: Blocks
-
-    private func compress(_ bytes: [UInt8], _ index: Int) throws(BatchError) -> CompressedBlock {
-      try withBytes(of: bytes) { (raw) throws(BatchError) in try codec.compress(block: raw, index: index) }
-    }
-
-    /// Whether the first bytes of a large file show a compressed format. A file that cannot be read fails with its first block.
-    private func isCompressed(_ file: LargeFile, _ context: WorkerContext) -> Bool {
-      if let start = try? context.firstBytes(of: file.record), CompressionFormat.isCompressed(start: start) {
-        return true
-      }
-      file.notePlain()
-      return false
-    }
-
-    /// Checks the existing output again, and reads the start of an older file that would be replaced: the source did not open
-    /// it.
-    ///
-    /// - Throws: why the output must not be written.
-    private func requireWay(for file: LargeFile) throws(BatchError) {
-      let plan = try OutputPlan(
-        for: file.record, target: file.target, options, outputs.folders, after: &place)
-      if case .refused(let error) = plan.decision { throw error }
-    }
-
-    /// - Returns: nil for a block that is not needed any more.
-    private func compress(
-      _ file: LargeFile, _ index: Int, _ context: WorkerContext
-    ) throws(BatchError) -> TransformRow? {
-      guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
-      let writesAll = options.writesToStream || options.writesAll(file.decision)
-      if !writesAll, !file.isPlain, isCompressed(file, context) {
-        // Other blocks need not be compressed; the first one decides about the file.
-        file.end(at: 0)
-        guard index == 0 else { return nil }
-        let row = try passOver(file.record, .compressedAlready, hasRival: file.hasRival, context)
-        return .passedOver(file, row ?? LinkedSource.of(file.record).map { .failed($0) })
-      }
-      var start: LargeFileStart?
-      do throws(BatchError) {
-        if index == 0, !options.writesToStream { try requireWay(for: file) }
-        // Releases the previous block first: two large blocks would take too much memory.
-        content = []
-        content = try [UInt8](upTo: range.count) { (room) throws(BatchError) in
-          try context.read(file.record, ranges: [range], into: room, isCounted: false)
-          return range.count
-        }
-        if index == 0 {
-          start = try context.withFile(file.record) { (source, now) throws(BatchError) in
-            try now.requireContent(of: file.record)
-            return LargeFileStart(status: now, attributes: AttributeReader.attributes(of: source))
-          }
-        }
-      } catch {
-        try context.checkCancellation()
-        file.end(at: index)
-        return .failedBlock(file, Problem(error))
-      }
-      return .block(file, try compress(content, index), start)
     }
   }
 }

@@ -42,9 +42,14 @@ package struct CompressSource: BatchSource {
     self.format = format
     self.level = try format.checkedLevel(level)
     self.cancellation = cancellation
-    let plan = try BlockPlan(format, level: level, fileSize: nil)
-    blockThreshold = limit ?? Int64(plan.blockSize) * 2
+    let threshold = try Self.blockThreshold(format, level: level)
+    blockThreshold = limit ?? threshold
     isWhole = limit != nil
+  }
+
+  /// The size from which on a file is cut into blocks.
+  static func blockThreshold(_ format: CompressionFormat, level: Int?) throws(BatchError) -> Int64 {
+    Int64(try BlockPlan(format, level: level, fileSize: nil).blockSize) * 2
   }
 
   package mutating func next() throws(BatchError) -> CompressItem? {
@@ -150,7 +155,7 @@ package struct CompressSource: BatchSource {
     switch item {
     case .file(let record, _, _, _): record.status.size
     // Blocks start before other items, and each is a separate operation.
-    case .block, .streamBlock, .proof, .copy: .max
+    case .block, .streamBlock, .proof, .copy, .again: .max
     case .link, .compressed, .repeated, .problem: 0
     }
   }
@@ -158,7 +163,7 @@ package struct CompressSource: BatchSource {
   package func count(of item: CompressItem) -> Int {
     switch item {
     case .block(_, let index), .streamBlock(_, let index): index == 0 ? 1 : 0
-    case .proof, .copy: 0
+    case .proof, .copy, .again: 0
     case .file, .link, .compressed, .repeated, .problem: 1
     }
   }
@@ -167,7 +172,7 @@ package struct CompressSource: BatchSource {
     switch item {
     case .block(let file, _): Int64(file.plan.blockSize)
     case .streamBlock(let bytes, _): Int64(bytes.count) * 2
-    case .file, .proof, .copy, .link, .compressed, .repeated, .problem: 0
+    case .file, .proof, .copy, .again, .link, .compressed, .repeated, .problem: 0
     }
   }
 }

@@ -11,14 +11,18 @@ package struct DecompressJob: BatchJob {
   private let commits: any CommitCalls
   private let output: any ResultStream
   private let report: TransformCollector.Report
+  private let asked: AskedItems<DecompressItem>?
 
   /// - Parameters:
+  ///   - asked: those of the source; nil if an output that does not fit on the disk is not tried again.
   ///   - output: receives the content of standard input.
   ///   - report: receives every source, in tree order, when its output is committed.
   package init(
-    _ options: OutputOptions, decoding: DecoderOptions, output: any ResultStream,
-    commits: any CommitCalls = LinuxCommitCalls(), report: @escaping TransformCollector.Report
+    _ options: OutputOptions, decoding: DecoderOptions, asked: AskedItems<DecompressItem>? = nil,
+    output: any ResultStream, commits: any CommitCalls = LinuxCommitCalls(),
+    report: @escaping TransformCollector.Report
   ) {
+    self.asked = asked
     self.options = options
     self.decoding = decoding
     self.output = output
@@ -35,7 +39,10 @@ package struct DecompressJob: BatchJob {
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
-    TransformCollector(RunOutputs.of(context.services, options, commits), in: context, report: report)
+    TransformCollector(
+      RunOutputs.of(context.services, options, commits),
+      again: asked.map { asked in { asked.ask(.again($0)) } },
+      in: context, report: report)
   }
 
   /// Decodes files.
@@ -72,6 +79,9 @@ package struct DecompressJob: BatchJob {
           rows.append(.failed(source))
         }
       case .other(let record): passOver(record, context)
+      case .again(let source):
+        let row = try decompress(source.record, source.target, mayHaveRival: false, context)
+        rows.append(.retried(source, row))
       case .link(let name, let mayHaveRival):
         if mayHaveRival, reportsRival(of: name.record, name.target, context) { return }
         let plan = OutputPlan(for: name.record, target: name.target, outputs, after: &place, in: context)
@@ -118,6 +128,7 @@ package struct DecompressJob: BatchJob {
       }
       if let rows = context.settled(record, plan.decision) { return rows.first }
       if mayHaveRival, reportsRival(of: record, target, context) { return nil }
+      if case .compare(let output) = plan.decision { return try compare(record, with: output, plan, context) }
       if options.isDryRun {
         return context.start(of: record) == nil ? nil : context.plan(record, target: target)
       }
@@ -129,9 +140,45 @@ package struct DecompressJob: BatchJob {
       } catch {
         outputs.release()
         guard error.code != .cancelled else { throw error }
+        let source = UnwrittenSource(failed: error, record, target: target, options)
+        if let source { return .unwritten(source) }
         context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
         return nil
       }
+    }
+
+    /// Compares a file that has the time of its source with what the source decodes to.
+    ///
+    /// - Returns: nil when it failed, which has been reported.
+    private func compare(
+      _ record: FileRecord, with output: FileIdentity, _ plan: OutputPlan, _ context: WorkerContext
+    ) throws(BatchError) -> TransformRow? {
+      var gap: CheckGap?
+      let row = try proof.compare(record, with: output, plan, outputs, in: context, kept: &place) {
+        () throws(BatchError) -> (status: FileStatus, isStable: Bool)? in
+        var read = record.status
+        let outcome = try decoder.decode(record, in: context) { (_, status) throws(BatchError) in
+          read = status
+          proof.digest.reset()
+        } sink: { (piece) throws(BatchError) in
+          try proof.digest.update(piece)
+        }
+        switch outcome {
+        case .unreadable: return nil
+        case .unsupported(let format):
+          context.report(Problem(.unreadable, BatchError(.invalid, format.message, path: record.path)))
+          return nil
+        case .decoded(_, let isStable, let found):
+          gap = found
+          return (read, isStable)
+        case .damaged(let damage, _):
+          context.report(Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path)))
+          return nil
+        }
+      }
+      guard case .output(var report, let staged) = row else { return row }
+      report.checkGap = gap
+      return .output(report, staged)
     }
 
     /// - Returns: nil when it failed, which has been reported.
@@ -189,7 +236,6 @@ package struct DecompressJob: BatchJob {
       if removes {
         let expected = try proof.digest.finish()
         try proof.prove(file, has: expected)
-        if plan.decision == .rewrite { try proof.proveExisting(plan.target, in: folder, has: expected) }
       }
       if let remark = try file.prepare(.init(of: read), attributes: attributes) {
         context.warn(Problem(.special, remark))

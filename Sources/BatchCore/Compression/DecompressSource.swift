@@ -5,6 +5,7 @@ import BatchOutputs
 /// once.
 package struct DecompressSource: BatchSource {
   private var tree: TreeSource
+  package let asked: AskedItems<DecompressItem>? = AskedItems(isOrdered: false)
   private let naming: OutputNaming
   private var claims: OutputClaims?
   private var firstNames: [FileIdentity: FirstLink] = [:]
@@ -83,7 +84,10 @@ package struct DecompressSource: BatchSource {
   package func weight(of item: DecompressItem) -> Int64 {
     switch item {
     case .file(let record, _, _), .other(let record): record.status.size
+    case .again: .max
     case .link, .standardInput, .problem: 0
     }
   }
+
+  package func count(of item: DecompressItem) -> Int { if case .again = item { 0 } else { 1 } }
 }

@@ -10,34 +10,48 @@ package final class TransformCollector: BatchCollector {
   private let outputs: RunOutputs
   let rows: OutputCollector<TransformReport>
   private let asked: AskedItems<CompressItem>?
+  private let again: ((UnwrittenSource) -> Void)?
   private let stream: StreamOutput?
-  private let counts: Tally
   /// The current large file, while its output is open.
   private var large: LargeOutput?
   /// The current large file, if its output was given up.
   private var abandoned: LargeFile?
+  private let tally: Tally
 
-  /// The counts of reports so far.
+  /// The state that the rows change when they are reported.
   private final class Tally {
     var counts = TransformCounts()
+    var unwritten = UnwrittenSources()
+    /// Whether outputs that do not fit on the disk may still be tried again.
+    var retries: Bool
+
+    init(retries: Bool) { self.retries = retries }
   }
 
   /// - Parameters:
   ///   - stream: receives the blocks of standard input.
   ///   - asked: takes requests for large files whose last block was written: verify or copy.
+  ///   - again: requests another try of an output that did not fit on the disk; nil if there is none.
   init(
     _ outputs: RunOutputs, stream: StreamOutput? = nil, asked: AskedItems<CompressItem>? = nil,
-    in context: CollectorContext, report: @escaping Report
+    again: ((UnwrittenSource) -> Void)? = nil, in context: CollectorContext, report: @escaping Report
   ) {
     self.context = context
     self.outputs = outputs
     self.asked = asked
     self.stream = stream
-    let counts = Tally()
-    self.counts = counts
+    self.again = again
+    let tally = Tally(retries: again != nil)
+    self.tally = tally
     rows = OutputCollector(outputs, in: context) { (source) throws(BatchError) in
-      counts.counts.add(source)
+      tally.counts.add(source)
       try report(source)
+    } retry: { report, record, error in
+      guard tally.retries, case .written(let target, _, _) = report.outcome,
+        let source = UnwrittenSource(failed: error, record, target: target, outputs.options)
+      else { return nil }
+      tally.unwritten.add(source)
+      return ObjectIdentifier(source)
     }
   }
 
@@ -51,16 +65,48 @@ package final class TransformCollector: BatchCollector {
     }
     for row in rows { try take(row) }
     try self.rows.settle()
+    // Rows that wait for a source without space would hold up the run.
+    if self.rows.isCrowded { retry() }
   }
 
   package func hold(_ problem: Problem, severity: Severity) -> Bool { rows.hold(problem, severity: severity) }
 
   package func checkpoint() throws(BatchError) { try rows.checkpoint() }
 
+  /// Tries outputs again that did not fit on the disk, one at a time, when nothing else is written and sources were removed.
+  package func requestMore() throws(BatchError) -> Bool {
+    guard outputs.options.removesSource else { return false }
+    try rows.checkpoint()
+    return retry()
+  }
+
+  /// - Returns: whether an output is tried again.
+  @discardableResult
+  private func retry() -> Bool {
+    guard let again,
+      let source = tally.unwritten.next(after: rows.committedCount, isUrgent: rows.isCrowded)
+    else { return false }
+    again(source)
+    return true
+  }
+
+  private func giveUpUnwritten() {
+    tally.retries = false
+    for source in tally.unwritten.giveUp() { fail(source) }
+  }
+
+  private func fail(_ source: UnwrittenSource) {
+    rows.fill(
+      ObjectIdentifier(source), of: source.record,
+      with: Problem(
+        .unreadable, source.error.path == nil ? source.error.at(source.record.path) : source.error))
+  }
+
   package func finish() throws(BatchError) -> TransformCounts {
+    giveUpUnwritten()
     try rows.finish()
     try endStream()
-    return counts.counts
+    return tally.counts
   }
 
   /// Commits the complete outputs in one batch, and counts them; reads nothing more.
@@ -68,6 +114,7 @@ package final class TransformCollector: BatchCollector {
     large?.discard()
     large = nil
     for case .proof(let joined) in asked?.giveUp() ?? [] { joined.output.discard() }
+    giveUpUnwritten()
     rows.discard()
   }
 
@@ -85,6 +132,8 @@ package final class TransformCollector: BatchCollector {
     case .completed(let file, .failed(let problem)):
       rows.fill(ObjectIdentifier(file), of: file.record, with: problem)
     case .failed(let source): rows.noteFailure(of: source)
+    case .unwritten(let source): keep(source)
+    case .retried(let source, let row): end(source, row)
     case .link(let name, let decision): try rows.add(name, decision)
     case .block(let file, let block, _) where outputs.options.writesToStream:
       try appendToStream(block, of: file)
@@ -105,7 +154,7 @@ package final class TransformCollector: BatchCollector {
       try stream?.append(block)
       context.counters.addBytes(block.plainCount)
     case .streamed(let plain, let compressed):
-      counts.counts.addStream(plain: plain, compressed: compressed)
+      tally.counts.addStream(plain: plain, compressed: compressed)
     case .streamFile(let report, let bytes):
       try endStream()
       try stream?.append(bytes)
@@ -114,12 +163,42 @@ package final class TransformCollector: BatchCollector {
     }
   }
 
+  // MARK: Outputs without space
+
+  /// Reserves the position of a source whose output did not fit on the disk, and frees the space of complete ones.
+  private func keep(_ source: UnwrittenSource) {
+    guard tally.retries else {
+      return rows.fail(
+        source.record, Problem(.unreadable, source.error.at(source.error.path ?? source.record.path)))
+    }
+    rows.keep(ObjectIdentifier(source), for: source.record)
+    tally.unwritten.add(source)
+    rows.flush()
+  }
+
+  /// Takes the result of another try.
+  private func end(_ source: UnwrittenSource, _ row: TransformRow?) {
+    let place = ObjectIdentifier(source)
+    if case .unwritten? = row {
+      // It is tried again when more sources were removed.
+      tally.unwritten.end(of: source, isLast: rows.isCrowded)
+      if rows.isCrowded { fail(source) }
+      return
+    }
+    tally.unwritten.end(of: source, isLast: true)
+    switch row {
+    case .report(let report, let linked): rows.fill(place, with: report, of: linked, isCounted: true)
+    case .output(let report, let output): rows.fill(place, with: report, output, after: nil)
+    default: rows.drop(place, for: source.record)
+    }
+  }
+
   // MARK: Streams
 
   private func endStream() throws(BatchError) {
     guard let sizes = try stream?.finish() else { return }
     context.counters.addDone()
-    counts.counts.addStream(plain: sizes.plain, compressed: sizes.compressed)
+    tally.counts.addStream(plain: sizes.plain, compressed: sizes.compressed)
   }
 
   private func appendToStream(_ block: CompressedBlock, of file: LargeFile) throws(BatchError) {
@@ -149,6 +228,9 @@ package final class TransformCollector: BatchCollector {
     } catch {
       abandon(file)
       if error.code == .cancelled { throw error }
+      let source = UnwrittenSource(
+        failed: error, file.record, target: file.target, hasRival: file.hasRival, outputs.options)
+      if let source { return keep(source) }
       rows.fail(file.record, Problem(error.code == .changed ? .changed : .unreadable, error))
     }
   }

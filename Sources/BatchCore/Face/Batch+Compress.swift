@@ -15,7 +15,11 @@ extension Batch {
     public var suffix: PathBytes?
     /// The folder below which the paths are mirrored, created if it is missing; nil puts each output beside its source.
     public var outputDirectory: PathBytes?
+    /// With ``Replacing/older`` only outputs are replaced whose mark, the extended attribute `user.batchproc.source`, says that
+    /// their source was kept; on a file system without such attributes every older output. If sources are removed, none is.
     public var replacing = Replacing.older
+    /// Also replaces older outputs without that mark, which may be the only copies of their content.
+    public var replacesUnmarked = false
     /// Removes a source after its output was read back and compared with it, and is on the disk.
     public var removesSources = false
     /// Syncs outputs to the disk before they get their names.
@@ -72,6 +76,7 @@ extension Batch {
       var outputs = OutputOptions(
         naming: OutputNaming(.adding(suffix: suffix), directory: options.outputDirectory))
       outputs.replacing = options.replacing
+      outputs.replacesUnmarked = options.replacesUnmarked
       outputs.removesSource = options.removesSources
       outputs.isSynced = options.isSynced
       outputs.compressesAll = options.compressesAll
@@ -113,7 +118,8 @@ extension Batch {
       let (paths, walk) = try tree(paths, options.walk, outputs.naming, run)
       let source = DecompressSource(run.tree(paths, options: walk), operands: paths, naming: outputs.naming)
       let decoding = DecoderOptions(maximumOutput: options.mostOutput, memory: run.options.memory)
-      let job = DecompressJob(outputs, decoding: decoding, output: NoStream()) { report in
+      let job = DecompressJob(outputs, decoding: decoding, asked: source.asked, output: NoStream()) {
+        report in
         call.note { $0.add(report, most: call.settings.mostListed) }
       }
       call.start(job, over: source, in: run, count: (paths, walk))

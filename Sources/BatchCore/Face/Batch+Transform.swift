@@ -11,7 +11,10 @@ extension Batch {
     public var suffix: PathBytes
     /// The folder below which the paths are mirrored, created if it is missing; nil puts each output beside its source.
     public var outputDirectory: PathBytes?
+    /// The same as ``Batch/CompressOptions/replacing``.
     public var replacing = Replacing.older
+    /// The same as ``Batch/CompressOptions/replacesUnmarked``.
+    public var replacesUnmarked = false
     /// Syncs outputs to the disk before they get their names.
     public var isSynced = true
     /// Files of this size in bytes or more fail, because each operation has one whole file in memory.
@@ -51,6 +54,7 @@ extension Batch {
         naming: OutputNaming(.adding(suffix: options.suffix), directory: options.outputDirectory),
         recognizing: OutputOptions.Recognition(length: 1) { _ in true })
       outputs.replacing = options.replacing
+      outputs.replacesUnmarked = options.replacesUnmarked
       outputs.isSynced = options.isSynced
       outputs.compressesAll = true
       let run = try call.makeRun(paths.first, outputs: &outputs)

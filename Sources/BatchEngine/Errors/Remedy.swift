@@ -22,6 +22,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case raiseLevels
   /// Permission to replace an output that exists.
   case replaceOutput
+  /// Permission to replace an older output that may be the only copy of its content.
+  case replaceUnmarked
   /// Permission for members to replace existing files.
   case overwriteFiles
   /// To extract the undamaged members too, including those after the damage.

@@ -18,6 +18,8 @@ extension AtomicFile {
     package var times: Times?
     /// Whether an access control list that was inherited from the folder is removed.
     package var removesForeignList = false
+    /// The mark of an output; nil for a file that is none.
+    package var mark: OutputMark?
 
     package struct Owner: Sendable, Hashable {
       package let user: UInt32
@@ -109,10 +111,15 @@ extension AtomicFile.Metadata {
       guard failed == 0 || Self.isRefusal(failed) else { return (failed, false) }
       if failed != 0 { remaining = owner.isGroupOnly ? 7 : 0 }
     }
+    if let mark {
+      // A mode without write permission would prevent it later. An output without a mark is never replaced unasked.
+      let failed = -calls.setAttribute(OutputMark.attribute, of: descriptor, to: mark.value)
+      guard failed == 0 || Self.isIgnored(failed) else { return (failed, false) }
+    }
     var isListLost = false
     var hasList = false
     for attribute in attributes.listsLast {
-      // A file capability belongs to the program, not to its compressed form.
+      // A file capability belongs to the program, not to its compressed form; a mark belongs to one output.
       let failed =
         Self.unkept.contains(attribute.name)
         ? 0 : -calls.setAttribute(attribute.name, of: descriptor, to: attribute.value)
@@ -149,7 +156,8 @@ extension AtomicFile.Metadata {
   /// Whether the group bits allow something that others may not do; only then can a named entry of a list allow it.
   package var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
 
-  private static let unkept = ["security.capability", "security.selinux"].map { Array($0.utf8) }
+  private static let unkept =
+    ["security.capability", "security.selinux"].map { Array($0.utf8) } + [OutputMark.attribute]
 
   private static func isIgnored(_ number: Int32) -> Bool {
     [ENOTSUP, EPERM, EACCES, EINVAL, ENOSPC, EDQUOT, E2BIG].contains(number)

@@ -17,11 +17,14 @@ extension AtomicFile {
 
 extension AtomicFile.Metadata {
   /// Mode, owner and modification time of a source; only the group of the owner if this process may not change the user.
-  package init(of source: FileStatus) {
+  ///
+  /// - Parameter mark: whether the source is kept, for an output that may be replaced later.
+  package init(of source: FileStatus, mark: OutputMark? = nil) {
     self.init(
       permissions: source.mode & 0o777, owner: Self.owner(of: source),
       times: Times(accessed: source.modified, modified: source.modified))
     removesForeignList = true
+    self.mark = mark
   }
 
   /// The owner of a source's folder, with the given permissions.

@@ -8,6 +8,9 @@ package protocol CommitCalls: Sendable {
   func syncFileSystem(through folder: OpenFolder) throws(BatchError)
   func sync(_ file: AtomicFile) throws(BatchError)
   func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError)
+  /// Marks an existing output before its source is removed.
+  func mark(_ output: ExistingOutput, by right: CommitRight) throws(BatchError)
+  func sync(_ output: ExistingOutput) throws(BatchError)
   func syncFolder(_ folder: OpenFolder) throws(BatchError)
   /// Removes a source through the folder in which it was read.
   ///
@@ -35,6 +38,12 @@ package struct LinuxCommitCalls: CommitCalls {
   package func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError) {
     try file.publish(by: right)
   }
+
+  package func mark(_ output: ExistingOutput, by right: CommitRight) throws(BatchError) {
+    try output.markRemoved(by: right)
+  }
+
+  package func sync(_ output: ExistingOutput) throws(BatchError) { try output.sync() }
 
   package func syncFolder(_ folder: OpenFolder) throws(BatchError) {
     let result = folder.calls.sync(folder.raw)

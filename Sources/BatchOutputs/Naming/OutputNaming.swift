@@ -19,6 +19,9 @@ package struct OutputNaming: Sendable, Hashable {
     self.directory = directory
   }
 
+  /// Whether outputs have marks (``OutputMark``), so that later runs may replace them.
+  package var marksOutputs: Bool { if case .adding = direction { true } else { false } }
+
   /// The output of a source; nil when its name has no known suffix.
   package func target(of source: PathBytes) -> PathBytes? {
     let name = source.lastComponent

@@ -56,6 +56,7 @@ struct ParsedCommand: Sendable {
     switch last(id) {
     case .duration(let seconds): FileStatus.Time(seconds: now - seconds, nanoseconds: 0)
     case .time(let seconds): FileStatus.Time(seconds: seconds, nanoseconds: 0)
+    case .age(let time): FileStatus.Time(seconds: time.beginning(now: now), nanoseconds: 0)
     default: nil
     }
   }

@@ -219,4 +219,160 @@ struct CompressJobTests {
     #expect(run.reports == ["large up to date"])
     #expect(looks.count == 1)
   }
+
+  private static let mark = "user.batchproc.source"
+
+  @Test(
+    "marks each output by whether its source was kept, and copies no mark of a source",
+    arguments: [5000, 2_200_000], [false, true])
+  func marks(size: Int, removes: Bool) throws {
+    try fixture.file("a", SampleContent.text.bytes(size))
+    try fixture.setAttribute(Self.mark, of: "a", to: removes ? "kept" : "removed")
+    try fixture.setAttribute("user.note", of: "a", to: "1")
+    try fixture.setMode("a", 0o444)
+    let run = try TransformRun.compress(fixture) { options, _ in options.removesSource = removes }
+    #expect(run.problems.isEmpty && fixture.exists("a") != removes)
+    #expect(fixture.attribute(Self.mark, of: "a.gz") == (removes ? "removed" : "kept"))
+    #expect(fixture.attribute("user.note", of: "a.gz") == "1")
+    if fixture.exists("a") { try fixture.remove("a") }
+    // A decompressed file is no output that a later run may replace.
+    _ = try TransformRun.decompress(fixture)
+    #expect(fixture.attribute(Self.mark, of: "a") == nil && fixture.attribute("user.note", of: "a") == "1")
+  }
+
+  @Test("marks a copy as an output whose source is kept")
+  func copyMarks() throws {
+    try fixture.file("t/noise", SampleContent.noise.bytes(4000))
+    try fixture.setAttribute(Self.mark, of: "t/noise", to: "removed")
+    _ = try TransformRun.compress(fixture, ["t"], into: fixture.path("o")) { options, _ in
+      (options.copiesOthers, options.removesSource) = (true, true)
+    }
+    let copy = try #require(fixture.files().first { $0.hasPrefix("o/") })
+    #expect(fixture.attribute(Self.mark, of: PathBytes(copy)) == "kept")
+  }
+
+  @Test(
+    "removes a source whose output is up to date after comparing both, and writes nothing",
+    arguments: [5000, 2_200_000], ["kept", "removed", nil])
+  func compares(size: Int, mark: String?) throws {
+    try fixture.file("a", SampleContent.text.bytes(size))
+    _ = try TransformRun.compress(fixture)
+    if let mark {
+      try fixture.setAttribute(Self.mark, of: "a.gz", to: mark)
+    } else {
+      try fixture.file("b", try #require(fixture.content("a.gz")))
+      try fixture.rename("b", to: "a.gz")
+      try fixture.setModified("a", seconds: 1000)
+      try fixture.setModified("a.gz", seconds: 1000)
+    }
+    try fixture.setMode("a.gz", 0o444)
+    let before = try #require(fixture.status("a.gz"))
+    let calls = FaultyCalls()
+    calls.on(.change(.create), nil, .fail(28))
+    calls.on(.change(.write), nil, .fail(28))
+    let steps = FaultyCommitCalls()
+    let run = try TransformRun.compress(fixture, calls: calls, commits: steps) { options, _ in
+      (options.removesSource, options.isSynced) = (true, true)
+    }
+    #expect(run.reports == ["a up to date"] && run.problems.isEmpty)
+    #expect(run.counts.done == 0 && run.counts.skipped == 1)
+    let root = PathBytes(fixture.root.lastComponent)
+    #expect(
+      steps.steps.values == ["mark a.gz", "sync \(root)", "folder \(root)", "remove a"])
+    let after = try #require(fixture.status("a.gz"))
+    #expect(!fixture.exists("a") && after.hasSameContent(as: before) && after.mode == before.mode)
+    #expect(fixture.attribute(Self.mark, of: "a.gz") == "removed")
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test(
+    "keeps a source whose up-to-date output cannot be marked or synced", arguments: ["mark a.gz", "sync"])
+  func unmarked(step: String) throws {
+    try fixture.file("a", SampleContent.text.bytes(5000))
+    _ = try TransformRun.compress(fixture)
+    let step = step == "sync" ? "sync \(PathBytes(fixture.root.lastComponent))" : step
+    let run = try TransformRun.compress(fixture, commits: FaultyCommitCalls(failing: [step])) {
+      options, _ in (options.removesSource, options.isSynced) = (true, true)
+    }
+    #expect(run.problems == ["failure unreadable a.gz"] && run.counts.failed == 1)
+    #expect(fixture.exists("a") && fixture.exists("a.gz"))
+  }
+
+  @Test("removes the mark that a source was kept, if there is no space to change it")
+  func markWithoutSpace() throws {
+    try fixture.file("a", SampleContent.text.bytes(5000))
+    _ = try TransformRun.compress(fixture)
+    let calls = FaultyCalls()
+    calls.on(.change(.setAttribute), "a.gz", turns: 1...1, .fail(28))
+    let run = try TransformRun.compress(fixture, calls: calls) { options, _ in options.removesSource = true }
+    #expect(run.problems.isEmpty && !fixture.exists("a"))
+    #expect(fixture.attribute(Self.mark, of: "a.gz") == nil)
+  }
+
+  @Test("removes the names of a source whose outputs are links and up to date")
+  func comparesLinks() throws {
+    try fixture.file("a", SampleContent.text.bytes(5000))
+    try fixture.hardLink("b", to: "a")
+    _ = try TransformRun.compress(fixture)
+    let run = try TransformRun.compress(fixture) { options, _ in options.removesSource = true }
+    #expect(run.problems.isEmpty, "\(run.problems)")
+    #expect(fixture.files() == ["a.gz", "b.gz"])
+  }
+
+  @Test("keeps the output of a further name that is another file, and its source")
+  func foreignLink() throws {
+    try fixture.file("a", SampleContent.text.bytes(5000))
+    try fixture.hardLink("b", to: "a")
+    _ = try TransformRun.compress(fixture)
+    try fixture.remove("b.gz")
+    try fixture.file("b.gz", "mine")
+    for name in ["a", "a.gz", "b.gz"] as [PathBytes] { try fixture.setModified(name, seconds: 1000) }
+    let run = try TransformRun.compress(fixture) { options, _ in options.removesSource = true }
+    #expect(run.problems.contains { $0.contains("b.gz") }, "\(run.problems)")
+    #expect(fixture.text("b.gz") == "mine" && fixture.exists("a") && fixture.exists("b"))
+  }
+
+  @Test(
+    "makes outputs again that did not fit on the disk, when sources were removed, at every concurrency",
+    arguments: [1, 2, 7, 32], [5000, 2_200_000])
+  func retries(concurrency: Int, size: Int) throws {
+    for number in 10..<30 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(size / 20)) }
+    try fixture.file("big", SampleContent.text.bytes(size))
+    try fixture.hardLink("d-big", to: "big")
+    let calls = FaultyCalls()
+    let writes = Recorder<Int>()
+    calls.on(
+      .change(.write), nil,
+      .failWhile(28) {
+        writes.record(1)
+        return (3...9).contains(writes.count)
+      })
+    let run = try TransformRun.compress(fixture, concurrency: concurrency, calls: calls) { options, batch in
+      (options.removesSource, options.isSynced) = (true, true)
+      batch.stride = .fixed(3)
+    }
+    #expect(run.problems.isEmpty, "\(run.problems)")
+    #expect(run.counts.done == 22 && run.counts.seen == 22 && run.counts.failed == 0)
+    #expect(fixture.files().allSatisfy { $0.hasSuffix(".gz") }, "\(fixture.files())")
+    try expectOutput("big", .gz, SampleContent.text.bytes(size))
+    #expect(fixture.openDescriptors == 0)
+  }
+
+  @Test(
+    "ends when outputs never fit, names each source once, and tries again only where sources are removed",
+    arguments: [1, 7], [true, false])
+  func neverFits(concurrency: Int, removes: Bool) throws {
+    for number in 10..<40 { try fixture.file(PathBytes("f\(number)"), SampleContent.text.bytes(900)) }
+    try fixture.file("large", SampleContent.text.bytes(2_200_000))
+    let calls = FaultyCalls()
+    calls.on(.change(.write), nil, .fail(28))
+    let run = try TransformRun.compress(fixture, concurrency: concurrency, calls: calls) { options, _ in
+      (options.removesSource, options.isSynced) = (removes, true)
+    }
+    #expect(run.counts.failed == 31 && run.counts.done == 0 && run.counts.seen == 31)
+    #expect(
+      run.problems == (10..<40).map { "failure unreadable f\($0).gz" } + ["failure unreadable large.gz"])
+    #expect(fixture.files().count == 31)
+    #expect(fixture.openDescriptors == 0)
+  }
 }

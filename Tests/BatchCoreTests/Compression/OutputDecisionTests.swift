@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -45,52 +46,101 @@ struct OutputDecisionTests {
     try fixture.setModified("a.gz", seconds: 1000)
     let output = try #require(fixture.status("a.gz")?.identity)
     #expect(decide() == .upToDate(output))
-    #expect(decide { $0.removesSource = true } == .rewrite)
+    #expect(decide { $0.removesSource = true } == .compare(output))
     #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
-    #expect(decide { $0.removesSource = true }.isReplacing)
+    #expect(!decide { $0.removesSource = true }.isReplacing)
     #expect(!decide().isReplacing)
   }
 
-  @Test("is to replace an older output, and to refuse any other older file")
-  func older() throws {
+  private static let mark = "user.batchproc.source"
+
+  @Test(
+    "is to replace an older output only if its mark says that its source was kept",
+    arguments: [nil, "kept", "removed", "other"])
+  func marks(mark: String?) throws {
     try fixture.file("a.gz", CompressionFormat.gz.compressed([1, 2]))
+    if let mark { try fixture.setAttribute(Self.mark, of: "a.gz", to: mark) }
     try fixture.setModified("a.gz", seconds: 999)
-    #expect(decide() == .write(isReplacing: true))
-    for content in ["", "mine", "\u{1F}"] {
-      try fixture.file("a.gz", content)
-      try fixture.setModified("a.gz", seconds: 999)
-      #expect(reason(decide()) == "is in the way of the output: it is not compressed")
-      #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
-      // A decompressed output may have any content.
-      #expect(decide(.decompressing) == .write(isReplacing: true))
-    }
+    let removed = "may be the only copy of a source that was removed, and is kept"
+    let unknown = "is not known to be made from a source that was kept, and is kept itself"
+    #expect(reason(decide()) == (mark == "kept" ? nil : mark == "removed" ? removed : unknown))
+    #expect((decide() == .write(isReplacing: true)) == (mark == "kept"))
+    #expect(decide { $0.replacesUnmarked = true } == .write(isReplacing: true))
+    #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
+    #expect(reason(decide { $0.replacing = .never }) == "exists already and is kept")
+    // With the removal of sources none is replaced, whatever its mark says.
+    let kept = "exists already and is kept, because no output is replaced when sources are removed"
+    #expect(reason(decide { $0.removesSource = true }) == kept)
+    #expect(reason(decide { ($0.removesSource, $0.replacesUnmarked) = (true, true) }) == kept)
+    #expect(
+      decide { ($0.removesSource, $0.replacing) = (true, .always) } == .write(isReplacing: true))
+    #expect(decide(.decompressing) { $0.removesSource = true } == .write(isReplacing: true))
   }
 
-  @Test("about a copy is to keep what may be the only output of a removed source")
-  func copies() throws {
-    for name in ["b", "b.gz"] {
-      let target = PathBytes("o/\(name)")
-      for path in [PathBytes(name), target] {
-        try fixture.file(path, CompressionFormat.gz.compressed([1, 2]))
-        try fixture.setModified(path, seconds: 1000)
-      }
-      let source = try fixture.record(PathBytes(name))
-      let output = try #require(fixture.status(target)?.identity)
-      var options = OutputOptions(
-        naming: OutputNaming(.adding(suffix: ".gz"), directory: fixture.path("o")))
-      func decide() -> OutputDecision {
-        .of(fixture.path(target), for: source, options, calls: LinuxCalls())
-      }
-      options.removesSource = true
-      // A copied source is never removed, so its copy need not be written again.
+  @Test("is to refuse any older file that is not an output", arguments: ["", "mine", "\u{1F}"])
+  func foreign(content: String) throws {
+    try fixture.file("a.gz", content)
+    try fixture.setAttribute(Self.mark, of: "a.gz", to: "kept")
+    try fixture.setModified("a.gz", seconds: 999)
+    #expect(reason(decide()) == "is in the way of the output: it is not compressed")
+    #expect(
+      reason(decide { $0.replacesUnmarked = true }) == "is in the way of the output: it is not compressed")
+    #expect(decide { $0.replacing = .always } == .write(isReplacing: true))
+    // A decompressed output may have any content.
+    #expect(decide(.decompressing) == .write(isReplacing: true))
+  }
+
+  @Test("is to refuse a newer file that is not an output, and one that has the time of the source by chance")
+  func foreignWithNewTime() throws {
+    try fixture.file("a.gz", "mine")
+    #expect(reason(decide()) == "is in the way of the output: it is not compressed")
+    try fixture.setModified("a.gz", seconds: 1000)
+    #expect(fixture.status("a.gz")?.statusChanged != fixture.status("a.gz")?.modified)
+    // Nothing but its time says that it is an output, and each such file is not opened.
+    guard case .upToDate = decide() else {
+      Issue.record("\(decide())")
+      return
+    }
+    let calls = FaultyCalls()
+    calls.on(
+      .entry, "a.gz",
+      .status {
+        ($0.st_mtim, $0.st_ctim) = (timespec(tv_sec: 1000, tv_nsec: 0), timespec(tv_sec: 1000, tv_nsec: 0))
+      })
+    let options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
+    #expect(
+      reason(.of(fixture.path("a.gz"), for: source, options, calls: calls))
+        == "is in the way of the output: it is not compressed")
+  }
+
+  @Test("about a copy is to keep what may be the only output of a removed source", arguments: ["b", "b.gz"])
+  func copies(name: String) throws {
+    let target = PathBytes("o/\(name)")
+    for path in [PathBytes(name), target] {
+      try fixture.file(path, CompressionFormat.gz.compressed([1, 2]))
+      try fixture.setModified(path, seconds: 1000)
+    }
+    let source = try fixture.record(PathBytes(name))
+    let output = try #require(fixture.status(target)?.identity)
+    var options = OutputOptions(
+      naming: OutputNaming(.adding(suffix: ".gz"), directory: fixture.path("o")))
+    func decide() -> OutputDecision {
+      .of(fixture.path(target), for: source, options, calls: LinuxCalls())
+    }
+    // A copied source is never removed, so its copy need not be written again.
+    for removes in [true, false] {
+      options.removesSource = removes
+      try fixture.setModified(target, seconds: 1000)
       #expect(decide() == .upToDate(output))
       try fixture.setModified(target, seconds: 999)
-      let kept = "may be the output of a removed source and is kept"
-      #expect(reason(decide()) == (name == "b" ? nil : kept))
-      options.replacing = .always
+      for mark in ["removed", "other"] {
+        try fixture.setAttribute(Self.mark, of: target, to: mark)
+        #expect(reason(decide())?.contains("kept") == true)
+      }
+      options.replacesUnmarked = true
       #expect(decide() == .write(isReplacing: true))
-      options.replacing = .older
-      options.removesSource = false
+      options.replacesUnmarked = false
+      try fixture.setAttribute(Self.mark, of: target, to: "kept")
       #expect(decide() == .write(isReplacing: true))
     }
   }

@@ -66,11 +66,11 @@ struct OutputProofTests {
     let decoder = isCompressed ? try CompressionFormat.zst.makeDecoder() : nil
     let proof = OutputProof(decoder, digest, LinuxCalls(), LaneProbe(Cancellation()), by: ReadingRight())
     func proveExisting() throws {
-      try proof.proveExisting(
-        fixture.path("have"), in: OpenFolder(of: fixture.path("have")), has: expected)
+      let identity = try #require(fixture.status("have")?.identity)
+      let folder = try OpenFolder(of: fixture.path("have"), calls: LinuxCalls())
+      let output = try ExistingOutput(fixture.path("have"), in: folder, identity, isMarked: true)
+      try proof.proveExisting(output, has: expected)
     }
-    // No file exists, so none can be lost.
-    try proveExisting()
     let right = isCompressed ? try CompressionFormat.zst.compressed(content) : content
     try fixture.file("have", right)
     try proveExisting()

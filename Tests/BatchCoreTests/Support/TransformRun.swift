@@ -53,7 +53,7 @@ struct TransformRun {
       let source = DecompressSource(
         runner.tree(paths, options: walk), operands: paths, naming: options.naming)
       let job = DecompressJob(
-        options, decoding: decoding, output: NoStream(), commits: commits, report: tell)
+        options, decoding: decoding, asked: source.asked, output: NoStream(), commits: commits, report: tell)
       return runner.run(job, over: source).summary
     }
   }

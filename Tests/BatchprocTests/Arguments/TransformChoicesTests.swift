@@ -27,6 +27,19 @@ import Testing
     #expect(outputs.replacing == .older && !outputs.removesSource && !outputs.compressesAll)
   }
 
+  @Test("--replace takes older outputs without the mark too, --no-replace takes none, and --force takes all")
+  func replacing() throws {
+    func replaces(_ arguments: String...) throws -> String {
+      let outputs = try TransformChoices(parsed(paths(["compress", "x"] + arguments))).outputs
+      return "\(outputs.replacing) \(outputs.replacesUnmarked)"
+    }
+    #expect(try replaces() == "older false")
+    #expect(try replaces("--replace") == "older true")
+    #expect(try replaces("--no-replace") == "never false")
+    #expect(try replaces("--no-replace", "--replace") == "older true")
+    #expect(try replaces("--force") == "always false")
+  }
+
   @Test(arguments: CompressionFormat.writable)
   func acceptsTheLevelsOfAFormatOnly(format: CompressionFormat) throws {
     for level in 0...22 {

@@ -102,6 +102,77 @@ import Testing
     #expect(value(.policy, PathBytes(text)) == nil)
   }
 
+  private static let hours: [(PathBytes, Int)] = [
+    ("1h", 1), ("26 h", 26), ("7d", 168), ("1w", 168), ("3 days", 72), ("1d 12h", 36), ("12h1d", 36),
+    ("2 weeks", 336), ("120 hours", 120), ("3 days ago", 72),
+  ]
+
+  @Test("ages, durations and spans of retention are read alike", arguments: hours)
+  func readsAges(text: PathBytes, hours: Int) {
+    #expect(value(.age, text) == .duration(Int64(hours) * 3600))
+    #expect(value(.duration, text) == .duration(Int64(hours) * 3600))
+    let span = value(.span, text)
+    #expect(
+      span == .span(Retention.Span(days: hours / 24, hours: hours % 24)) || hours % 24 != 0 || hours == 120)
+    // What is passed on to another command is read in the same way.
+    for syntax in [ValueSyntax.age, .duration, .span] {
+      #expect(value(syntax, text).flatMap { value(syntax, $0.argument) } == value(syntax, text))
+    }
+  }
+
+  @Test(
+    "an age needs a unit; a duration and a number of days of a rule need none",
+    arguments: ["2020", "0", "90"])
+  func numbersWithoutUnits(text: String) {
+    #expect(
+      throws: ValueSyntax.Mismatch(
+        sentence: "A number needs a unit, such as '\(text)d'; a date is written '2026-01-31'.")
+    ) {
+      try ValueSyntax.age.parse(PathBytes(text))
+    }
+    #expect(value(.span, PathBytes(text)) == nil)
+    #expect(value(.duration, PathBytes(text)) == Int64(text).map { .duration($0) })
+  }
+
+  @Test("m is a month in a span of retention, and a minute elsewhere")
+  func months() {
+    #expect(value(.span, "1y6m") == .span(Retention.Span(years: 1, months: 6)))
+    #expect(value(.span, "18 months") == .span(Retention.Span(months: 18)))
+    #expect(value(.age, "6m") == .duration(360) && value(.duration, "6m") == .duration(360))
+    #expect(
+      value(.duration, "6 months") == nil && value(.duration, "1y") == nil && value(.span, "90s") == nil)
+  }
+
+  @Test(
+    "yesterday, months and years are ages that the calendar decides",
+    arguments: ["today", "yesterday", "2month", "1y2month3d4s"])
+  func calendarAges(text: PathBytes) throws {
+    let age = try #require(value(.age, text))
+    guard case .age(let time) = age else {
+      Issue.record("\(age)")
+      return
+    }
+    #expect(age.argument == text && value(.duration, text) == nil)
+    // 2026-11-27 12:00 in UTC; the zone of the machine moves the moment by less than a day.
+    let now: Int64 = 1_795_780_800
+    let days = ["today": 0, "yesterday": 1, "2month": 61, "1y2month3d4s": 429][text.description] ?? 0
+    let begun = (now - time.beginning(now: now)) / 86_400
+    #expect((days - 1...days + 2).contains(Int(begun)), "\(begun)")
+  }
+
+  @Test("a date is its first moment", arguments: ["2026-01-31", "2026-01-31 00:00", "2026-01-31T00:00:00"])
+  func dates(text: PathBytes) {
+    #expect(value(.age, text) == value(.age, "2026-01-31"))
+    #expect(value(.age, "@12") == .time(12))
+  }
+
+  @Test(arguments: [
+    "", "d", "1.5h", "-1d", "+7", "1x", "7 d d", "1d,", "tomorrow", "2026-02-30", "20000000000d",
+  ])
+  func refusesInvalidAges(text: PathBytes) {
+    for syntax in [ValueSyntax.age, .duration, .span] { #expect(value(syntax, text) == nil) }
+  }
+
   @Test func comparesChoicesByBytes() {
     #expect(value(.choice(["caf\u{e9}"]), "cafe\u{301}") == nil)
     #expect(value(.choice(["gnu", "bsd"]), PathBytes([0xff])) == nil)

@@ -23,6 +23,8 @@ package final class FaultyCalls: FileSystemCalls {
   package enum Fault: Sendable {
     /// The call has no effect and returns this error number.
     case fail(Int32)
+    /// The same while the closure, which each call asks, returns true.
+    case failWhile(Int32, @Sendable () -> Bool)
     /// A read at this offset or a later one returns this error number.
     case failBehind(off_t, Int32)
     /// Runs a closure before a read at this offset or a later one.
@@ -185,6 +187,7 @@ package final class FaultyCalls: FileSystemCalls {
     }
     for case .before(let action) in faults { action() }
     for case .fail(let number) in faults { return -Int(number) }
+    for case .failWhile(let number, let fails) in faults where fails() { return -Int(number) }
     let result = body(faults)
     for case .after(let action) in faults { action() }
     return result

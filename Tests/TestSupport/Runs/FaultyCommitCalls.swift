@@ -38,6 +38,16 @@ package final class FaultyCommitCalls: CommitCalls {
     try kernel.publish(file, by: right)
   }
 
+  package func mark(_ output: ExistingOutput, by right: CommitRight) throws(BatchError) {
+    try take("mark", output.target)
+    try kernel.mark(output, by: right)
+  }
+
+  package func sync(_ output: ExistingOutput) throws(BatchError) {
+    try take("sync", output.target)
+    try kernel.sync(output)
+  }
+
   package func syncFolder(_ folder: OpenFolder) throws(BatchError) {
     try take("folder", folder.path)
     try kernel.syncFolder(folder)

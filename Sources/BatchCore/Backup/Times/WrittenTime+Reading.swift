@@ -1,9 +1,11 @@
+import BatchEngine
+
 extension WrittenTime {
   /// Parses `@1795140000`, `yesterday`, `today`, `2h`, `3 days ago`, `2026-11-23`, `2026-11-23 05:02`,
   /// `2026-11-23T05:02:54+01:00`; nil for anything else.
   ///
   /// A blank or a `T` precedes the time. A time without an offset from UTC is local.
-  init?(_ text: [UInt8]) {
+  package init?(_ text: [UInt8]) {
     if let word = Self.words[String(decoding: text, as: UTF8.self)] {
       self = word
     } else if text.first == UInt8(ascii: "@") {
@@ -21,7 +23,20 @@ extension WrittenTime {
 
   // MARK: Ages
 
-  private static func timeAgo(_ text: ArraySlice<UInt8>) -> WrittenTime? {
+  /// Parses `2h`, `1d12h`, `3 days`, `2 weeks ago`: numbers with units, in any order.
+  ///
+  /// - Parameter month: the unit that is a month besides `month`: in a span of retention rules `m` is a month, elsewhere a minute.
+  /// - Returns: years, months and days, and the seconds of the smaller units; nil for any other text, also for a number without
+  ///   a unit.
+  package static func span(
+    of text: PathBytes, month: String = "month"
+  ) -> (calendar: Retention.Span, seconds: Int64)? {
+    span(of: text.bytes[...], month: month)
+  }
+
+  private static func span(
+    of text: ArraySlice<UInt8>, month: String = "month"
+  ) -> (calendar: Retention.Span, seconds: Int64)? {
     var (span, seconds, rest) = (Retention.Span(), Int64(0), text)
     func skipBlanks() { rest = rest.drop { $0 == UInt8(ascii: " ") } }
     while let first = rest.first, DecimalDigits.contains(first) {
@@ -31,22 +46,30 @@ extension WrittenTime {
       let unit = rest.prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
       rest = rest.dropFirst(unit.count)
       skipBlanks()
-      guard let count = number(digits, digits: 1...5) else { return nil }
-      let word = String(decoding: unit, as: UTF8.self)
-      switch word {
-      case "s", "sec", "second", "seconds": seconds += count
-      case "m", "min", "minute", "minutes": seconds += count * 60
-      case "h", "hour", "hours": seconds += count * 3600
-      case "d", "day", "days": span.days += Int(count)
-      case "w", "week", "weeks": span.days += Int(count) * 7
-      case "month", "months": span.months += Int(count)
-      case "y", "year", "years": span.years += Int(count)
+      guard let count = number(digits, digits: 1...10) else { return nil }
+      switch String(decoding: unit, as: UTF8.self) {
+      case month, "month", "months": span.months.addClamped(Int(count))
+      case "s", "sec", "second", "seconds": seconds.addClamped(count)
+      case "m", "min", "minute", "minutes": seconds.addClamped(count * 60)
+      case "h", "hour", "hours": seconds.addClamped(count * 3600)
+      case "d", "day", "days": span.days.addClamped(Int(count))
+      case "w", "week", "weeks": span.days.addClamped(Int(count) * 7)
+      case "y", "year", "years": span.years.addClamped(Int(count))
       default: return nil
       }
     }
     let isRead = rest.isEmpty || rest.elementsEqual("ago".utf8)
-    return isRead && rest.count < text.count ? .ago(span, seconds: seconds) : nil
+    return isRead && rest.count < text.count ? (span, seconds) : nil
   }
+
+  private static func timeAgo(_ text: ArraySlice<UInt8>) -> WrittenTime? {
+    guard let (span, seconds) = span(of: text), span.years <= mostYears, span.months <= mostYears * 12,
+      span.days <= mostYears * 366, seconds <= Int64(mostYears) * 366 * 86_400
+    else { return nil }
+    return .ago(span, seconds: seconds)
+  }
+
+  private static let mostYears = 1000
 
   // MARK: Calendar times
 

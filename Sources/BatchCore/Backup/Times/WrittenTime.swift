@@ -33,9 +33,7 @@ package enum WrittenTime: Sendable, Hashable {
       if moments.isEmpty { return [LocalClock.lastMoment(through: wall)] }
       return precision == Self.day ? moments.suffix(1) : moments
     case .day(let count):
-      let today = now + LocalClock.offset(at: now)
-      let midnight = today - (today % Self.day + Self.day) % Self.day
-      let wall = midnight + Self.day - 1 - Int64(count) * Self.day
+      let wall = Self.midnight(before: count, now) + Self.day - 1
       return WrittenTime.wall(wall, precision: Self.day).moments(now: now)
     case .ago(let span, let seconds):
       guard span != Retention.Span() else { return [now - seconds] }
@@ -44,16 +42,35 @@ package enum WrittenTime: Sendable, Hashable {
     }
   }
 
-  /// The first moment of a date, a time or `@1795140000`; for a date, midnight on the local clock.
+  /// The first moment of a date or a time; for a day, midnight on the local clock.
+  ///
+  /// - Parameter now: in seconds since 1970.
+  package func beginning(now: Int64) -> Int64 {
+    switch self {
+    case .wall(let wall, let precision):
+      WrittenTime.wall(wall - (precision - 1), precision: 1).moments(now: now).first ?? wall
+    case .moment(let moment, let precision): moment - (precision - 1)
+    case .day(let count):
+      WrittenTime.wall(Self.midnight(before: count, now), precision: 1).beginning(now: now)
+    case .ago: moments(now: now).first ?? now
+    }
+  }
+
+  /// The first moment of a date, a time or `@1795140000`.
   ///
   /// - Returns: nil for any other text.
   package static func beginning(of text: PathBytes) -> Int64? {
-    switch WrittenTime(text.bytes) {
-    case .wall(let wall, let precision):
-      WrittenTime.wall(wall - (precision - 1), precision: 1).moments(now: 0).first
-    case .moment(let moment, let precision): moment - (precision - 1)
-    case .day, .ago, nil: nil
+    let time = WrittenTime(text.bytes)
+    switch time {
+    case .wall, .moment: return time?.beginning(now: 0)
+    case .day, .ago, nil: return nil
     }
+  }
+
+  /// When the day began that was this many days before today, on the local clock.
+  private static func midnight(before count: Int, _ now: Int64) -> Int64 {
+    let today = now + LocalClock.offset(at: now)
+    return today - (today % day + day) % day - Int64(count) * day
   }
 
   private static let day: Int64 = 86_400

@@ -61,4 +61,46 @@ extension OutputProof<DecodedContent> {
       try digest.update(piece)
     }
   }
+
+  /// Compares an output that has the time of its source with the source, which is removed when that is on the disk.
+  ///
+  /// - Parameters:
+  ///   - kept: receives the folders.
+  ///   - read: reads the source and computes its digest; nil when the source must not be used, which has been reported.
+  /// - Returns: nil when it failed, which has been reported.
+  func compare(
+    _ record: FileRecord, with output: FileIdentity, _ plan: OutputPlan, _ outputs: RunOutputs,
+    in context: WorkerContext, kept: inout OutputPlace?,
+    read: () throws(BatchError) -> (status: FileStatus, isStable: Bool)?
+  ) throws(BatchError) -> TransformRow? {
+    let report = TransformReport(source: record.path, outcome: .upToDate)
+    if outputs.options.isDryRun {
+      context.skip(.upToDate)
+      return .report(report, LinkedSource.of(record, output: output))
+    }
+    try outputs.reserve()
+    do throws(BatchError) {
+      let place = try outputs.folders.prepare(plan.place)
+      kept = place
+      guard let outcome = try read() else {
+        outputs.release()
+        return nil
+      }
+      guard outcome.isStable else {
+        outputs.release()
+        context.skip(.upToDate)
+        return .report(report, LinkedSource.of(record, output: output))
+      }
+      let expected = try digest.finish()
+      let existing = try ExistingOutput(
+        plan.target, in: place.outputFolder, output, isMarked: outputs.options.naming.marksOutputs)
+      try proveExisting(existing, has: expected)
+      return .output(report, outputs.add(existing, of: record, outcome.status, at: place))
+    } catch {
+      outputs.release()
+      guard error.code != .cancelled else { throw error }
+      context.report(Problem(.unreadable, error.path == nil ? error.at(record.path) : error))
+      return nil
+    }
+  }
 }

@@ -77,12 +77,14 @@ final class LargeOutput {
   private let place: OutputPlace
   private let start: LargeFileStart
   private let joiner: BlockJoiner
+  private let mark: OutputMark
 
   /// - Throws: the errors of ``AtomicFile/init(at:in:replacing:unnamedWith:area:)``, and `changed` or `vanished` if the
   ///   source's folder is gone or replaced.
   init(_ file: LargeFile, _ start: LargeFileStart, _ outputs: RunOutputs) throws(BatchError) {
     self.file = file
     self.start = start
+    mark = outputs.options.removesSource ? .removed : .kept
     var last: OutputPlace?
     place = try outputs.folders.prepare(try outputs.folders.place(of: file.record, after: &last))
     output = try AtomicFile(
@@ -105,7 +107,8 @@ final class LargeOutput {
     let trailer = try joiner.finish()
     try output.write(trailer.span)
     if let patch = joiner.patch { try output.overwrite(patch.bytes.span, at: patch.offset) }
-    let remark = try output.prepare(.init(of: start.status), attributes: start.attributes)
+    let remark = try output.prepare(
+      .init(of: start.status, mark: mark), attributes: start.attributes)
     return (
       JoinedOutput(file: file, output: output, place: place, start: start, size: try output.size()), remark
     )

@@ -40,7 +40,7 @@ struct PlainCopy {
         return nil
       }
       try file.finishSparse(size: size)
-      let remark = try file.prepare(.init(of: outcome.status), attributes: attributes)
+      let remark = try file.prepare(.init(of: outcome.status, mark: .kept), attributes: attributes)
       return (outputs.add(file, of: record, outcome.status, at: place, isProved: false), remark)
     } catch {
       file?.discard()

@@ -12,6 +12,8 @@ package enum CompressItem: Sendable {
   case proof(JoinedOutput)
   /// A large file that did not become smaller and is copied.
   case copy(LargeFile)
+  /// A source whose output did not fit on its file system.
+  case again(UnwrittenSource)
   /// A further name of an earlier file.
   case link(HardLinkItem)
   /// A block of standard input.
@@ -29,6 +31,8 @@ package enum DecompressItem: Sendable {
   case file(FileRecord, target: PathBytes, mayHaveRival: Bool)
   /// A file whose name has no known suffix.
   case other(FileRecord)
+  /// A source whose output did not fit on its file system.
+  case again(UnwrittenSource)
   /// A further name of an earlier file; both names get outputs.
   case link(HardLinkItem, mayHaveRival: Bool)
   case standardInput
@@ -41,6 +45,7 @@ extension CompressItem: FileItem {
     case .file(let record, _, _, _), .compressed(let record), .repeated(let record): record.path
     case .block(let file, _), .copy(let file): file.record.path
     case .proof(let output): output.file.record.path
+    case .again(let source): source.record.path
     case .link(let name): name.record.path
     case .streamBlock: "-"
     case .problem: nil
@@ -52,6 +57,7 @@ extension DecompressItem: FileItem {
   package var path: PathBytes? {
     switch self {
     case .file(let record, _, _), .other(let record): record.path
+    case .again(let source): source.record.path
     case .link(let name, _): name.record.path
     case .standardInput: "-"
     case .problem: nil

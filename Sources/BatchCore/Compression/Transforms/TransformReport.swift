@@ -67,6 +67,10 @@ package enum TransformRow: Sendable {
   case output(TransformReport, StagedOutput)
   /// A source that failed, which was reported, and has further names.
   case failed(LinkedSource)
+  /// A source whose output did not fit on its file system, which was not reported.
+  case unwritten(UnwrittenSource)
+  /// The result of another try; nil when it failed in another way, which was reported.
+  indirect case retried(UnwrittenSource, TransformRow?)
   /// A further name, and the decision about its output.
   case link(HardLinkItem, OutputDecision)
   /// A block of a large file; the first one with the start of the file.
@@ -86,7 +90,7 @@ package enum TransformRow: Sendable {
   /// Whether it is the whole result of a source and depends on no earlier row.
   var isComplete: Bool {
     switch self {
-    case .report, .output, .failed, .passedOver, .completed: true
+    case .report, .output, .failed, .unwritten, .retried, .passedOver, .completed: true
     case .link, .block, .failedBlock, .streamBlock, .streamed, .streamFile: false
     }
   }

@@ -5,10 +5,10 @@ import BatchOutputs
 extension WorkerContext {
   /// Counts or reports a source whose output is not written.
   ///
-  /// - Returns: its row, or no row if it was refused; nil if the output is written.
+  /// - Returns: its row, or no row if it was refused; nil if the output is written or compared.
   func settled(_ record: FileRecord, _ decision: OutputDecision, isCopy: Bool = false) -> [TransformRow]? {
     switch decision {
-    case .write, .rewrite: return nil
+    case .write, .compare: return nil
     case .upToDate(let output):
       skip(.upToDate)
       let source = LinkedSource.of(record, output: output, isCopy: isCopy)

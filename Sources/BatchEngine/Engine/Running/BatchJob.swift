@@ -84,6 +84,12 @@ public protocol BatchCollector<Output>: AnyObject {
   /// for checkpoints.
   func checkpoint() throws(BatchError)
 
+  /// Called when nothing is in progress: the source is at its end, and all results are collected. The collector may request
+  /// further items (``AskedItems``).
+  ///
+  /// - Returns: whether it requested items. After their results it is called again.
+  func requestMore() throws(BatchError) -> Bool
+
   /// Called once, when all results are collected and nothing stopped the run.
   func finish() throws(BatchError) -> Summary
 
@@ -96,6 +102,7 @@ extension BatchCollector {
   public func hold(_ problem: Problem, severity: Severity) -> Bool { false }
   public var collectsAfterStop: Bool { false }
   public func checkpoint() throws(BatchError) {}
+  public func requestMore() throws(BatchError) -> Bool { false }
   public func discard() {}
 }
 

@@ -63,6 +63,7 @@ final class BatchQueue: Sendable {
   private let hasRoom: @Sendable () -> Bool
   private let isAsked: @Sendable () -> Bool
   private let checkpoint: @Sendable () -> Void
+  private let requestMore: @Sendable () -> Bool
 
   /// - Parameters:
   ///   - next: makes the next operation, which calls ``ending(itemCount:)`` and ``finished()`` of this queue; nil at the end
@@ -70,12 +71,14 @@ final class BatchQueue: Sendable {
   ///   - isAsked: whether `next` would make an operation of a requested item.
   ///   - hasRoom: whether the stage after the operations can take more; after false the run waits for ``roomAppeared()``.
   ///   - checkpoint: runs at the barrier after each ``Depth/perCheckpoint`` operations.
+  ///   - requestMore: called when all operations are finished and their results are delivered; whether it requested items.
   init(
     concurrency: ConcurrencyLimit, depth: Depth = Depth(), cancellation: Cancellation,
     next: @escaping @Sendable (BatchQueue) -> ChunkOperation?,
     isAsked: @escaping @Sendable () -> Bool = { false },
     hasRoom: @escaping @Sendable () -> Bool = { true },
-    checkpoint: @escaping @Sendable () -> Void = {}
+    checkpoint: @escaping @Sendable () -> Void = {},
+    requestMore: @escaping @Sendable () -> Bool = { false }
   ) {
     self.depth = depth
     self.concurrency = concurrency
@@ -84,6 +87,7 @@ final class BatchQueue: Sendable {
     self.isAsked = isAsked
     self.hasRoom = hasRoom
     self.checkpoint = checkpoint
+    self.requestMore = requestMore
     operations.name = "batchproc.chunks"
     operations.underlyingQueue = handover
     followConcurrency()
@@ -107,7 +111,7 @@ final class BatchQueue: Sendable {
     concurrency.note(isExhausted: false)
     followConcurrency()
     requestAdmission()
-    repeat { group.wait() } while addBarrierIfDue()
+    repeat { group.wait() } while addBarrierIfDue() || (!cancellation.isCancelled && requestMore())
     concurrency.forget(changes)
   }
 

@@ -201,7 +201,7 @@ public struct BatchRunner: Sendable {
             // One chunk is always admitted, even if it exceeds the window.
             && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
         },
-        checkpoint: { self.checkpoint() })
+        checkpoint: { self.checkpoint() }, requestMore: { self.requestMore() })
       self.queue.withLock { $0 = queue }
       let changes = context.concurrency.onChange { [weak lanes] in lanes?.startWaiting() }
       cancellation.onCancel { [weak lanes] in lanes?.startWaiting() }
@@ -220,22 +220,24 @@ public struct BatchRunner: Sendable {
       var sinceCheckpoint = 0
       do throws(BatchError) {
         try goOn()
-        try feed.forEach { (chunk) throws(BatchError) in
-          self.note(chunk)
-          let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
-            if let report = self.process(chunk, on: $0) { sink.submit(report, of: chunk) }
+        repeat {
+          try feed.forEach { (chunk) throws(BatchError) in
+            self.note(chunk)
+            let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
+              if let report = self.process(chunk, on: $0) { sink.submit(report, of: chunk) }
+            }
+            try operation.run(on: lane)
+            // The source takes tokens on this thread too, and would wait for those of the lane.
+            lane.rest()
+            sink.flush()
+            sinceCheckpoint += 1
+            if let limit = self.context.options.chunksPerCheckpoint, sinceCheckpoint >= limit {
+              self.checkpoint()
+              sinceCheckpoint = 0
+            }
+            try self.goOn()
           }
-          try operation.run(on: lane)
-          // The source takes tokens on this thread too, and would wait for those of the lane.
-          lane.rest()
-          sink.flush()
-          sinceCheckpoint += 1
-          if let limit = self.context.options.chunksPerCheckpoint, sinceCheckpoint >= limit {
-            self.checkpoint()
-            sinceCheckpoint = 0
-          }
-          try self.goOn()
-        }
+        } while requestMore()
         endOfFeed()
       } catch {
         if !context.isEnded { cancellation.cancel(error) }
@@ -363,6 +365,16 @@ public struct BatchRunner: Sendable {
         context.counters.noteCheckpoint()
       } catch {
         cancellation.cancel(error)
+      }
+    }
+
+    private func requestMore() -> Bool {
+      guard !cancellation.isCancelled, !context.isEnded else { return false }
+      do throws(BatchError) {
+        return try withCollector { (collector) throws(BatchError) in try collector.requestMore() }
+      } catch {
+        cancellation.cancel(error)
+        return false
       }
     }
 

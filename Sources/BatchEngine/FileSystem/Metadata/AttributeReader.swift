@@ -34,6 +34,14 @@ package enum AttributeReader {
     }
   }
 
+  /// The value of one attribute.
+  ///
+  /// - Returns: nil and the error number if it cannot be read, `ENODATA` if the file does not have it.
+  package static func attribute(_ name: [UInt8], of file: Int32) -> (value: [UInt8]?, failed: Int32) {
+    let value = PathBytes(name).withCString { name in bytes { clinux_fgetxattr(file, name, $0, $1) } }
+    return (value, value == nil ? errno : 0)
+  }
+
   private static func read(_ path: UnsafePointer<CChar>, _ followingLinks: Bool) -> [ExtendedAttribute] {
     read {
       followingLinks ? clinux_listxattr(path, $0, $1) : clinux_llistxattr(path, $0, $1)

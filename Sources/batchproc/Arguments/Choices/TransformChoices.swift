@@ -47,6 +47,7 @@ struct TransformChoices: Sendable {
     outputs.writesToStream = parsed.command.id == .cat || parsed.flag(.toStdout)
     outputs.copiesOthers = parsed.flag(.copyOthers)
     let updates = compresses ? parsed.flag(.replace, initially: true) : parsed.flag(.update)
+    outputs.replacesUnmarked = compresses && parsed.flag(.replace)
     outputs.replacing = parsed.flag(.force) ? .always : updates ? .older : .never
     outputs.compressesAll = parsed.flag(.compressAll)
     maximumOutput = parsed.size(.maxOutput)

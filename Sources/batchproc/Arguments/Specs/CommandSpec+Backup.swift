@@ -166,9 +166,10 @@ extension CommandSpec {
         .digests, "digests",
         help: "Print the files of one snapshot as sha256sum does: the newest one, or that of --at."),
       OptionSpec(
-        .maxAge, "max-age", kind: .single(.duration), value: "time",
+        .maxAge, "max-age", kind: .single(.age), value: "age",
         help: """
-          For monitoring: end with 4 when the newest snapshot of a set is older than this, or when there is none.
+          For monitoring: end with 4 when the newest snapshot of a set is older than this, such as 26h or '2 days', or when \
+          there is none.
           """),
     ] + OptionSpec.opening,
     shared: Group.reading,
@@ -427,7 +428,8 @@ extension CommandSpec.Group {
       OptionSpec(
         .keepWithin, "keep-within", kind: .single(.span), value: "span",
         help: """
-          Keep snapshots that are younger than the newest one by less than this, such as 30d or 1y6m.
+          Keep snapshots that are younger than the newest one by less than this, such as 30d, '2 weeks' or 1y6m. Here m \
+          is a month.
           """),
     ])
 

@@ -98,8 +98,9 @@ extension CommandSpec.Group {
       OptionSpec(
         .olderThan, "older-than", kind: .single(.age), value: "age",
         help: """
-          Take only files that were last modified before this: an age, such as 12h or 7d, counted from the start of \
-          the run, or a local date, such as 2026-01-31 or '2026-01-31 12:30'.
+          Take only files that were last modified before this: an age, such as 12h, 7d, 1w or '3 months', counted from \
+          the start of the run, or a local date, such as yesterday, 2026-01-31 or '2026-01-31 12:30'. A day is taken at \
+          its first moment.
           """),
       OptionSpec(
         .newerThan, "newer-than", kind: .single(.age), value: "age",

@@ -11,7 +11,18 @@ extension CommandSpec {
       compressed already, and files that would not become smaller, are skipped too. All cores share the blocks of a \
       large file. With -, or without a path when standard input is a pipe or a file, standard input is compressed to \
       standard output.
+      """,
       """
+      An output may be the only copy of its content. Therefore each output has a mark, the extended attribute \
+      user.batchproc.source with the value kept or removed: whether its source was kept. An output that is older than \
+      its source is replaced only if it has the mark kept; any other one is kept and named, and the exit code is 3. On \
+      a file system without such attributes an older output is replaced.
+      """,
+      """
+      With --remove-source no output is replaced. An output that has the time of its source is decoded and compared \
+      with it, and then the source is removed. When the disk is full, the sources of finished outputs are removed, \
+      and the outputs that did not fit are written again.
+      """,
     ],
     operands: [.inputs],
     own: [
@@ -36,13 +47,16 @@ extension CommandSpec {
       .outputDirectory, .toStdout, .keep, .removeSource, .plan, .shard,
       OptionSpec(
         .force, "force", short: "f",
-        help: "Write every output again, also one that is up to date or newer than its source."),
+        help:
+          "Write every output again, also one that is up to date or newer than its source, and whatever its mark says."
+      ),
       OptionSpec(
-        .replace, "replace", kind: .invertible(initially: true), default: "--replace",
+        .replace, "replace", kind: .invertible(initially: false),
         help:
           """
-          Replace an output that is older than its source, also by a larger one. With --no-replace it is kept and \
-          named.
+          Replace every output that is older than its source. Without this option an older output is replaced only if \
+          its mark says that its source was kept; with --no-replace none is. An output that is kept is named (3). With \
+          --remove-source no output is replaced.
           """
       ),
       OptionSpec(

@@ -16,6 +16,8 @@ enum OptionValue: Sendable, Hashable {
   case time(Int64)
   /// In seconds.
   case duration(Int64)
+  /// `yesterday`, or an age with months or years: what the calendar decides when the run begins.
+  case age(WrittenTime)
   case span(Retention.Span)
   case choice(String)
   /// A path or a pattern, as given.
@@ -36,10 +38,12 @@ extension OptionValue {
     case .load(.pressure(let number)): PathBytes("pressure:\(number)")
     case .time(let seconds): PathBytes("@\(seconds)")
     case .duration(let seconds): PathBytes(Self.text(ofDuration: seconds))
-    case .span(let span):
-      PathBytes(
-        [(span.years, "y"), (span.months, "m"), (span.days, "d"), (span.hours, "h")]
-          .filter { $0.0 > 0 }.map { "\($0.0)\($0.1)" }.joined())
+    case .age(.day(before: 0)): "today"
+    case .age(.ago(let span, let seconds)):
+      PathBytes(Self.text(of: span, month: "month") + (seconds > 0 ? "\(seconds)s" : ""))
+    // Other times are moments.
+    case .age: "yesterday"
+    case .span(let span): PathBytes(Self.text(of: span, month: "m"))
     case .choice(let word): PathBytes(word)
     case .bytes(let bytes): bytes
     case .policy(let event, let action): PathBytes("\(event.rawValue)=\(action.word)")
@@ -50,6 +54,11 @@ extension OptionValue {
   static func text(ofClock minutes: Int) -> String {
     let minute = minutes % 60
     return "\(minutes / 60):\(minute < 10 ? "0" : "")\(minute)"
+  }
+
+  private static func text(of span: Retention.Span, month: String) -> String {
+    [(span.years, "y"), (span.months, month), (span.days, "d"), (span.hours, "h")]
+      .filter { $0.0 > 0 }.map { "\($0.0)\($0.1)" }.joined()
   }
 
   /// The text in the largest unit that gives a whole number.

@@ -2,33 +2,42 @@ import BatchCore
 import BatchEngine
 
 extension ValueSyntax {
-  /// Seconds from `90`, `90s`, `10m`, `2h`, `1d`.
+  /// The longest duration, in seconds: 31 years.
+  private static let longest: Int64 = 1_000_000_000
+
+  /// Seconds from `90`, `90s`, `10m`, `1h30m`, `2 days`, `1w`.
   static func duration(_ value: PathBytes) throws(Mismatch) -> Int64 {
-    let expected = Mismatch(sentence: "Please provide a duration such as '90s', '10m', '2h' or '1d'.")
-    let digits = value.bytes.prefix(while: DecimalDigits.contains)
-    let units: [[UInt8]: Int64] = [
-      []: 1, Array("s".utf8): 1, Array("m".utf8): 60, Array("h".utf8): 3600, Array("d".utf8): 86_400,
-    ]
-    guard let number = DecimalDigits.value(of: digits),
-      let unit = units[Array(value.bytes[digits.endIndex...])]
-    else {
-      throw expected
+    if value.bytes.allSatisfy(DecimalDigits.contains), let number = DecimalDigits.value(of: value.bytes) {
+      guard number <= longest else { throw .tooLarge }
+      return Int64(number)
     }
-    guard let seconds = Int64(exactly: number)?.multipliedReportingOverflow(by: unit), !seconds.overflow,
-      seconds.partialValue <= 1_000_000_000
-    else { throw .tooLarge }
-    return seconds.partialValue
+    guard let (calendar, seconds) = WrittenTime.span(of: value), calendar.years == 0, calendar.months == 0
+    else { throw Mismatch(sentence: "Please provide a duration such as '90s', '10m', '2h' or '1d'.") }
+    return try exact(calendar, seconds)
   }
 
-  /// A duration, or a date or time of the local clock.
+  /// The seconds of a span without years and months.
+  private static func exact(_ calendar: Retention.Span, _ seconds: Int64) throws(Mismatch) -> Int64 {
+    guard Int64(calendar.days) <= longest / 86_400, seconds <= longest else { throw .tooLarge }
+    let sum = Int64(calendar.days) * 86_400 + seconds
+    guard sum <= longest else { throw .tooLarge }
+    return sum
+  }
+
+  /// An age with units, or a date or time of the local clock.
   static func age(_ value: PathBytes) throws(Mismatch) -> OptionValue {
     if let moment = WrittenTime.beginning(of: value) { return .time(moment) }
-    do throws(Mismatch) {
-      return .duration(try duration(value))
-    } catch {
-      throw Mismatch(
-        sentence: "Please provide a duration such as '12h' or '7d', or a date such as '2026-01-31'.")
+    if let (calendar, seconds) = WrittenTime.span(of: value), calendar.years == 0, calendar.months == 0 {
+      return .duration(try exact(calendar, seconds))
     }
+    if let time = WrittenTime(value.bytes) { return .age(time) }
+    guard !value.isEmpty, value.bytes.allSatisfy(DecimalDigits.contains) else {
+      throw Mismatch(
+        sentence: "Please provide an age such as '12h' or '7d', or a date such as '2026-01-31'.")
+    }
+    let number = String(decoding: value.bytes, as: UTF8.self)
+    throw Mismatch(
+      sentence: "A number needs a unit, such as '\(number)d'; a date is written '2026-01-31'.")
   }
 
   /// Minutes since midnight from `02:30`.
@@ -43,24 +52,19 @@ extension ValueSyntax {
     return numbers[0] * 60 + numbers[1]
   }
 
-  /// Years, months, days and hours from `1y5m7d2h`, in this order and each at most once.
+  /// Years, months, days and hours from `1y5m7d2h`, `6 months`, `1w`.
   static func span(_ value: PathBytes) throws(Mismatch) -> Retention.Span {
-    let expected = Mismatch(sentence: "Please provide a span such as '30d', '1y6m' or '2y5m7d3h'.")
-    var numbers: [Int] = []
-    var rest = value.bytes[...]
-    for unit in "ymdh".utf8 {
-      let digits = rest.prefix(while: DecimalDigits.contains)
-      guard rest.dropFirst(digits.count).first == unit else {
-        numbers.append(0)
-        continue
-      }
-      guard let number = DecimalDigits.value(of: digits) else { throw expected }
-      guard number <= 100_000 else { throw .tooLarge }
-      numbers.append(Int(number))
-      rest = rest.dropFirst(digits.count + 1)
+    guard let (calendar, seconds) = WrittenTime.span(of: value, month: "m"), seconds % 3600 == 0 else {
+      throw Mismatch(sentence: "Please provide a span such as '30d', '1y6m', '2 weeks' or '2y5m7d3h'.")
     }
-    guard rest.isEmpty, numbers.contains(where: { $0 > 0 }) else { throw expected }
-    return Retention.Span(years: numbers[0], months: numbers[1], days: numbers[2], hours: numbers[3])
+    var span = calendar
+    span.hours = Int(seconds / 3600)
+    let numbers = [span.years, span.months, span.days, span.hours]
+    guard numbers.allSatisfy({ $0 <= 100_000 }) else { throw .tooLarge }
+    guard numbers.contains(where: { $0 > 0 }) else {
+      throw Mismatch(sentence: "Please provide a span above zero.")
+    }
+    return span
   }
 
   /// A number of percent from `5%` or `0.5%`.

@@ -19,7 +19,7 @@ enum ValueSyntax: Sendable, Hashable {
   case time
   /// A number of seconds with an optional unit.
   case duration
-  /// A number of seconds with an optional unit, or a moment.
+  /// A number with a unit, or a moment.
   case age
   case clock
   case span

@@ -29,7 +29,8 @@ struct SnapshotsCommand: Command {
     if endsRowsInNUL, parsed.bytes(.find) == nil, parsed.bytes(.listFiles) == nil {
       throw UsageError("--zero needs --find or --list.", in: parsed.command)
     }
-    maxAge = parsed.duration(.maxAge)
+    let now = FileStatus.Time.now.seconds
+    maxAge = parsed.moment(.maxAge, now: now).map { now - $0.seconds }
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
     session = try Session(common, environment: environment, stride: .fixed(1))

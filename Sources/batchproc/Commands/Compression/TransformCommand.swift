@@ -94,7 +94,8 @@ struct TransformCommand: Command {
     _ source: sending DecompressSource, total: ResultOperation<Counters.Snapshot>?,
     report: @escaping TransformCollector.Report
   ) -> RunOutcome<TransformCounts> {
-    let job = DecompressJob(options, decoding: decoding, output: session.output, report: report)
+    let job = DecompressJob(
+      options, decoding: decoding, asked: source.asked, output: session.output, report: report)
     return session.run(job, over: source, total: total)
   }
 

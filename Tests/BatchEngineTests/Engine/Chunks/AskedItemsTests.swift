@@ -219,6 +219,46 @@ struct AskedItemsTests {
 
   private final class Load: Sendable {}
 
+  /// When nothing else is in progress, the collector requests numbers one at a time.
+  private struct Later: BatchJob {
+    let asked: AskedItems<Int>?
+
+    func makeWorker(in context: WorkerContext) -> CountDown.Worker { CountDown.Worker() }
+    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(asked) }
+
+    final class Collector: BatchCollector {
+      private let asked: AskedItems<Int>?
+      private var rows: [Int] = []
+      private var requests: [Int] = []
+
+      init(_ asked: AskedItems<Int>?) { self.asked = asked }
+
+      func collect(_ rows: [Int]) { self.rows += rows }
+
+      func requestMore() -> Bool {
+        requests.append(rows.count)
+        guard requests.count < 4 else { return false }
+        asked?.ask(100 + requests.count)
+        return true
+      }
+
+      func finish() -> (rows: [Int], requests: [Int]) { (rows, requests) }
+    }
+  }
+
+  @Test(
+    "can be requested when everything before them is collected, until the collector requests no more",
+    arguments: [1, 2, 7, 32], [true, false])
+  func later(concurrency: Int, runsOnCaller: Bool) throws {
+    var options = BatchOptions()
+    options.concurrency = concurrency
+    options.runsOnCaller = runsOnCaller
+    let source = Numbers(left: Array(1...40))
+    let outcome = BatchRunner(RunContext(options: options)).run(Later(asked: source.asked), over: source)
+    #expect(outcome.result?.rows == (1...40).reversed() + [101, 102, 103])
+    #expect(outcome.result?.requests == [40, 41, 42, 43])
+  }
+
   @Test("are taken in the order of the requests, and released when they are taken, while others wait")
   func released() {
     let asked = AskedItems<Load>()

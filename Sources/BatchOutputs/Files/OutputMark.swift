@@ -1,0 +1,33 @@
+import BatchEngine
+import var Glibc.ENOSYS
+import var Glibc.ENOTSUP
+
+/// Whether the source of an output was kept, as an extended attribute of the output.
+///
+/// Only an output whose source was kept is replaced without being asked: any other one may be the only copy of its content.
+/// The mark belongs to one output. It is never copied from a source.
+package enum OutputMark: String, Sendable {
+  case kept
+  /// The source was to be removed when the output was complete.
+  case removed
+
+  package static let attribute = Array("user.batchproc.source".utf8)
+
+  package var value: [UInt8] { Array(rawValue.utf8) }
+
+  enum Found: Hashable {
+    case mark(OutputMark)
+    case none
+    /// The file system stores no such attributes.
+    case unsupported
+  }
+
+  /// Reads the mark of an open file. A mark that cannot be read counts as none.
+  static func find(on file: Int32) -> Found {
+    let (value, failed) = AttributeReader.attribute(attribute, of: file)
+    if let value {
+      return OutputMark(rawValue: String(decoding: value, as: UTF8.self)).map { .mark($0) } ?? .none
+    }
+    return [ENOTSUP, ENOSYS].contains(failed) ? .unsupported : .none
+  }
+}
