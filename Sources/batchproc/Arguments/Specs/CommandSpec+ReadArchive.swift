@@ -29,8 +29,8 @@ extension OptionSpec {
   static let escaped = OptionSpec(
     .escaped, "escaped",
     help: """
-      Each name to choose is exactly a name, written as names are printed, with \\n for a newline and \\\\ for a \
-      backslash, and not a glob.
+      Read the names to choose as they are printed, with \\n for a newline and \\\\ for a backslash. They are exact \
+      names then, and no globs.
       """)
 
   static let zero = OptionSpec(
