@@ -205,7 +205,18 @@ class Compress(Streams):
 
     def prepare(self):
         write_tree(self.path("t"))
-        # An output that is older than its source is replaced.
+        self.sources = self.contents()
+
+    def output(self, path):
+        return path + ".gz"
+
+
+class CompressReplacing(Compress):
+    """An output that is older than its source is replaced."""
+    command = ("compress", "-q", "--remove-source", "--force", "t")
+
+    def prepare(self):
+        write_tree(self.path("t"))
         write(self.path("t/d/f1.gz"), gzip.compress(b"older\n", mtime=0))
         os.utime(self.path("t/d/f1.gz"), (1600000000, 1600000000))
         self.sources = {path: content for path, content in self.contents().items() if not path.endswith(".gz")}
@@ -215,9 +226,6 @@ class Compress(Streams):
         problems = list(super().look(is_end))
         del self.sources["d/f1.gz"]
         return [problem for problem in problems if not problem[1].startswith("d/f1.gz is missing, and")]
-
-    def output(self, path):
-        return path + ".gz"
 
 
 class CompressElsewhere(Streams):
@@ -576,7 +584,7 @@ class Duplicates(Scenario):
 
 
 SCENARIOS = {
-    "compress": Compress, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "archive": Archive,
+    "compress": Compress, "compress --force": CompressReplacing, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "archive": Archive,
     "archive --force": ArchiveReplaced, "backup": Backup, "backup --init": FirstBackup, "backup --encrypt-to": EncryptedBackup,
     "prune": Prune, "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
 }

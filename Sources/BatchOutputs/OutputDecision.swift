@@ -79,7 +79,7 @@ package enum OutputDecision: Sendable, Hashable {
     case .mark(.kept): return .write(isReplacing: true)
     case .mark(.removed):
       return refused("may be the only copy of a source that was removed, and is kept", .replaceUnmarked)
-    case .none:
+    case .none, .unreadable:
       return refused(
         "is not known to be made from a source that was kept, and is kept itself", .replaceUnmarked)
     case .unsupported:
@@ -113,7 +113,7 @@ extension OutputOptions {
     into name: PathBytes, in folder: Int32?, _ calls: any FileSystemCalls
   ) -> (isOutput: Bool, mark: OutputMark.Found) {
     guard let file = try? calls.openFile(name, in: folder, followingLast: false) else {
-      return (false, .none)
+      return (false, .unreadable)
     }
     let raw = file.raw
     var start = [UInt8](repeating: 0, count: recognition.length)

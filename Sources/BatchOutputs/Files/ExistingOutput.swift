@@ -61,11 +61,11 @@ package final class ExistingOutput: Sendable {
   /// Records that its source will be removed. Without a mark it is not replaced either, so only the mark that the source was
   /// kept must go.
   ///
-  /// - Throws: the error of the call, if that mark remains.
+  /// - Throws: the error of the call, if that mark remains, or may remain.
   package func markRemoved(by right: CommitRight) throws(BatchError) {
     guard isMarked else { return }
     let found = OutputMark.find(on: file.raw)
-    guard found == .none || found == .mark(.kept) else { return }
+    guard found != .unsupported, found != .mark(.removed) else { return }
     let calls = folder.calls
     var failed = -calls.setAttribute(OutputMark.attribute, of: file.raw, to: OutputMark.removed.value)
     let mode = status.mode & 0o7777
@@ -74,7 +74,7 @@ package final class ExistingOutput: Sendable {
       failed = -calls.setAttribute(OutputMark.attribute, of: file.raw, to: OutputMark.removed.value)
       _ = calls.setMode(of: file.raw, to: mode)
     }
-    guard failed != 0, found == .mark(.kept) else { return }
+    guard failed != 0, found != .none else { return }
     // A removal needs no space.
     guard calls.removeAttribute(OutputMark.attribute, of: file.raw) != 0 else { return }
     throw .output("change the mark of", errno: failed, path: target)

@@ -1,4 +1,5 @@
 import BatchEngine
+import var Glibc.ENODATA
 import var Glibc.ENOSYS
 import var Glibc.ENOTSUP
 
@@ -18,16 +19,21 @@ package enum OutputMark: String, Sendable {
   enum Found: Hashable {
     case mark(OutputMark)
     case none
+    case unreadable
     /// The file system stores no such attributes.
     case unsupported
   }
 
-  /// Reads the mark of an open file. A mark that cannot be read counts as none.
+  /// Reads the mark of an open file. An unknown value counts as none.
   static func find(on file: Int32) -> Found {
     let (value, failed) = AttributeReader.attribute(attribute, of: file)
     if let value {
       return OutputMark(rawValue: String(decoding: value, as: UTF8.self)).map { .mark($0) } ?? .none
     }
-    return [ENOTSUP, ENOSYS].contains(failed) ? .unsupported : .none
+    switch failed {
+    case ENODATA: return .none
+    case ENOTSUP, ENOSYS: return .unsupported
+    default: return .unreadable
+    }
   }
 }

@@ -199,6 +199,7 @@ struct LinkLedgerTests {
   func again() throws {
     try fixture.file("d/b.gz", CompressionFormat.gz.compressed([9]))
     try fixture.setModified("d/b.gz", seconds: 1)
+    try fixture.setAttribute("user.batchproc.source", of: "d/b.gz", to: "kept")
     try run(links())
     #expect(areLinked)
     let two = links()

@@ -120,7 +120,7 @@ import Testing
   func refreshed() throws {
     #expect(try t.batchproc("compress", "-q", "w").status == 0)
     try t.shell(
-      "cp --remove-destination -p w/a.gz w/d/c.gz.new && mv w/d/c.gz.new w/d/c.gz; seq 9500 >w/a; touch -d '+1 hour' w/a"
+      "cp --remove-destination --preserve=all w/a.gz w/d/c.gz.new && mv w/d/c.gz.new w/d/c.gz; seq 9500 >w/a; touch -d '+1 hour' w/a"
     )
     let run = try t.batchproc("compress", "w")
     #expect(run.status == 0, "\(run.errorText)")

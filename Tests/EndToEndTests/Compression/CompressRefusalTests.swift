@@ -158,7 +158,7 @@ import Testing
     #expect(
       again
         == names.map {
-          "batchproc: o/s/\($0): may be the output of a removed source and is kept (--force replaces it)\n"
+          "batchproc: o/s/\($0): may be the only copy of a source that was removed, and is kept (--replace replaces it)\n"
         }.joined(), "\(again)")
   }
 

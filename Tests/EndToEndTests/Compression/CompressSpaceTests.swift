@@ -43,16 +43,16 @@ import Testing
     #expect(run.errorText.contains("compressed 6 files"), "\(run.errorText)")
   }
 
-  @Test("a large file that does not fit at first is compressed at the end", arguments: ["-j 1", "-j 7"])
+  @Test(
+    "the largest file, which does not fit at first, is compressed at the end", arguments: ["-j 1", "-j 7"])
   func large(options: String) throws {
     let run = try run(
       free: 100,
-      make: """
-        seq 1 6 | while read i; do seq $i 15000 >z$i; done; for i in $(seq 30000); do echo $RANDOM $RANDOM; done >a
-        for i in $(seq 100); do cat z1; done | head -c 2200000 >../sparse; cat a ../sparse >/dev/null; mv a a-first
-        """, "$BP compress \(options) --rm --exclude fill .; echo $?; ls")
+      make:
+        "for i in 1 2 3 4 5 6; do seq $i 15000 >z$i; done; for i in $(seq 30000); do echo $RANDOM $RANDOM; done >a",
+      "$BP compress \(options) --rm --exclude fill .; echo $?; ls")
     #expect(
-      run.text == "0\na-first.gz\nfill\n" + (1...6).map { "z\($0).gz\n" }.joined(),
+      run.text == "0\na.gz\nfill\n" + (1...6).map { "z\($0).gz\n" }.joined(),
       "\(run.text)\(run.errorText)")
   }
 
