@@ -30,7 +30,7 @@ struct ReportCommand: Command {
     let sets = try self.sets().map { (set) throws(BatchError) in try SetFacts(set, in: context) }
     for set in sets { report(set) }
     let page = SetPage(
-      directory: WorkingFolder.absolute(directory), host: ShardLock.nodeName, sets: sets,
+      directory: WorkingFolder.absolute(directory), host: HostName.current, sets: sets,
       now: FileStatus.Time.now.seconds)
     let stream: any ResultStream = file ?? session.output
     try stream.write(page.html())

@@ -22,7 +22,7 @@ extension CopyChoices {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
-        removed = try copies.prune(retention)
+        removed = try copies.prune(retention, by: .hostAndSources).removed.count
       } catch {
         try session.cancellation.check()
         let isAllowed = isAppendOnly && error.code == .unwritable

@@ -82,6 +82,8 @@ extension Prune.Reason {
   var word: String {
     switch self {
     case .newestVerified: "newest verified"
+    case .newestComplete: "newest without failures"
+    case .future: "in the future"
     case .rule(let rule): rule.rawValue
     }
   }
