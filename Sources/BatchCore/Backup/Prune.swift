@@ -37,7 +37,7 @@ package struct Prune: Sendable {
   ) {
     self.set = set
     var reasons: [SnapshotName: [Reason]] = [:]
-    for series in content.series(by: grouping, machine: machine) {
+    for series in content.snapshots.series(by: grouping, machine: machine) {
       let snapshots = Array(series.reversed())
       let rules = retention.reasons(of: snapshots.map(\.header.started.seconds), now: now)
       for (snapshot, rules) in zip(snapshots, rules) { reasons[snapshot.name] = rules.map { .rule($0) } }

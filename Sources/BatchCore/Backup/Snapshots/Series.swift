@@ -66,15 +66,33 @@ package struct Series: Sendable, Hashable {
   }
 }
 
-extension BackupSet.Content {
+extension [Snapshot] {
   /// The snapshots of each series, in the order of their numbers; the series with the newest snapshot is the last one.
   package func series(by grouping: Series.Grouping, machine: Machine? = nil) -> [[Snapshot]] {
-    let series = Series.all(of: snapshots.map(\.header), by: grouping, machine: machine)
-    return Dictionary(grouping: snapshots.indices) { series[$0] }.values
+    let series = Series.all(of: map(\.header), by: grouping, machine: machine)
+    return Dictionary(grouping: indices) { series[$0] }.values
       .sorted { ($0.last ?? 0) < ($1.last ?? 0) }
-      .map { $0.map { snapshots[$0] } }
+      .map { $0.map { self[$0] } }
   }
 
+  /// The series without those whose sources a newer snapshot of the same machine has too.
+  package func currentSeries(by grouping: Series.Grouping) -> [[Snapshot]] {
+    let series = series(by: grouping)
+    return series.indices.filter { index in
+      !series[(index + 1)...].contains { newer in
+        guard let one = series[index].last, let other = newer.last else { return false }
+        return one.header.isCovered(by: other.header)
+      }
+    }.map { series[$0] }
+  }
+
+  /// The first of the newest snapshots that have failures; nil if the newest one has none.
+  package var firstWithFailures: Snapshot? {
+    self[(lastIndex(where: \.isComplete) ?? -1).advanced(by: 1)...].first
+  }
+}
+
+extension BackupSet.Content {
   /// The newest snapshot of the series of a new one, and the stamps of those of all other series.
   func heads(
     besides new: SnapshotHeader, by grouping: Series.Grouping, _ machine: Machine
@@ -85,16 +103,36 @@ extension BackupSet.Content {
     return (own, Set(newest.values.map(\.name.stamp)))
   }
 
-  /// The newest snapshots of the series, without those whose sources a newer snapshot of the same machine has too.
-  package func heads(by grouping: Series.Grouping, machine: Machine? = nil) -> [Snapshot] {
-    let newest = series(by: grouping, machine: machine).compactMap(\.last)
-    return newest.indices.filter { index in
-      !newest[(index + 1)...].contains { newest[index].header.isCovered(by: $0.header) }
-    }.map { newest[$0] }
+  /// The newest snapshot without failures that this machine has made of some sources.
+  ///
+  /// - Parameters:
+  ///   - stamp: the stamp of a snapshot that does not count.
+  ///   - now: the current time, in seconds since 1970; later snapshots do not count.
+  package func newestComplete(
+    of paths: [PathBytes], besides stamp: String?, now: Int64
+  ) throws(BatchError) -> Snapshot? {
+    guard let newest = snapshots.last, !paths.isEmpty else { return nil }
+    let machine = try Machine.current()
+    var wanted = newest.header
+    wanted.machine = machine.id
+    let list = try SourceList(Set(paths.map(BackupTarget.place)).sorted())
+    (wanted.sources, wanted.sourcesWord) = (list, try machine.word(for: list))
+    let series = Series.all(of: snapshots.map(\.header) + [wanted], by: .hostAndSources, machine: machine)
+    return Array(zip(series, snapshots)).last { one, snapshot in
+      one == series.last && snapshot.isComplete && !snapshot.isFuture(at: now) && snapshot.name.stamp != stamp
+    }?.1
   }
 }
 
 extension SnapshotHeader {
+  /// The machine and the sources, for people.
+  package var origin: String {
+    let paths = sources?.paths ?? []
+    let list = paths.prefix(4).map(\.description).joined(separator: ", ")
+    return "\(host ?? "unknown machine"): "
+      + (paths.isEmpty ? "unknown sources" : paths.count > 4 ? "\(list) and \(paths.count - 4) more" : list)
+  }
+
   fileprivate func isCovered(by other: SnapshotHeader) -> Bool {
     guard machine == nil || machine == other.machine, let sources, let others = other.sources else {
       return false

@@ -15,7 +15,7 @@ struct SnapshotFinder {
   private static let digits = 12
 
   func find(
-    _ glob: PathBytes, in sources: [SetSource], at place: SnapshotPlace?
+    _ glob: PathBytes, in sources: [SetSource], _ choices: BackupChoices
   ) throws(BatchError) -> Ending {
     let search = try PathSearch(glob)
     var damaged = 0
@@ -24,7 +24,7 @@ struct SnapshotFinder {
       let content = try source.content()
       damaged += content.damaged.count
       for error in content.damaged { session.fail(error) }
-      sets.append((source.set, place == nil ? content.snapshots : [try content.snapshot(at: place)]))
+      sets.append((source.set, try choices.snapshots(of: content, in: source.set, session)))
     }
     let (session, names) = (session, names)
     let begun = Mutex<PathBytes?>(nil)

@@ -17,6 +17,7 @@ struct SnapshotsCommand: Command {
   private let showsDigests: Bool
   /// The age limit in seconds.
   private let maxAge: Int64?
+  private let completeOnly: Bool
   let session: Session
 
   /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
@@ -25,6 +26,10 @@ struct SnapshotsCommand: Command {
     showsLongRows = parsed.flag(.longRows) || common.verbose
     showsDigests = parsed.flag(.digests)
     maxAge = parsed.duration(.maxAge)
+    completeOnly = parsed.flag(.complete)
+    guard maxAge != nil || !completeOnly else {
+      throw UsageError("--complete needs --max-age.", in: parsed.command)
+    }
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
     session = try Session(common, environment: environment, stride: .fixed(1))
@@ -70,15 +75,17 @@ struct SnapshotsCommand: Command {
     }
     switch question {
     case .which:
-      return try SnapshotRows(session: session, names: sources.map(\.set.name), maxAge: maxAge)
-        .list(sources, at: choices.place)
+      return try SnapshotRows(
+        session: session, choices: choices, names: sources.map(\.set.name), maxAge: maxAge,
+        completeOnly: completeOnly
+      ).list(sources)
     case .digests(let place):
       let (source, snapshots) = try chosen(sources, [place])
       BackupChoices.tell(snapshots[0], place, "--at", in: session)
       return try showDigests(of: snapshots[0], in: source.set)
     case .find(let glob):
       return try SnapshotFinder(session: session, names: sources.map(\.set.name))
-        .find(glob, in: sources, at: choices.place)
+        .find(glob, in: sources, choices)
     case .list(let place, let globs):
       let (source, snapshots) = try chosen(sources, [place])
       BackupChoices.tell(snapshots[0], place, "--list", in: session)
@@ -99,8 +106,10 @@ struct SnapshotsCommand: Command {
     var found: [(SetSource, [Snapshot])] = []
     for source in sources {
       do throws(BatchError) {
-        let content = try source.content()
-        let snapshots = try places.map { (place) throws(BatchError) in try content.snapshot(at: place) }
+        let content = try source.set.opened(source.content(), in: session.context)
+        let snapshots = try places.map { (place) throws(BatchError) in
+          try content.snapshot(at: place, of: choices.series)
+        }
         found.append((source, snapshots))
       } catch {
         guard sources.count > 1, error.code == .missing || error.code == .ambiguous else { throw error }
