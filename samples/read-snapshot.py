@@ -3,7 +3,7 @@
 
 usage: read-snapshot.py MANIFEST        0: complete, 4: damaged, or an archive is missing
 """
-import collections, hashlib, json, os, re, sys
+import base64, collections, hashlib, json, os, re, sys
 def expect(condition, what):
     if not condition:
         raise ValueError(what)
@@ -14,6 +14,10 @@ def check(line, *numbers, **texts):
     expect(all(type(line[key]) is int and 0 <= line[key] < 2 ** 64 for key in numbers), "a number is malformed")
     expect(all(isinstance(line[key], str) and re.fullmatch(form, line[key]) for key, form in texts.items()), "a text is malformed")
     return line
+
+def name(line, key):
+    """The bytes of a name, which is in base64 if it is not UTF-8; None if the line has no such name."""
+    return base64.b64decode(line[key + "_b64"]) if key + "_b64" in line else line[key].encode() if key in line else None
 
 STAMP, DIGEST = r"\d{8}T\d{6}Z", "[0-9a-f]{64}"
 
@@ -45,6 +49,9 @@ def main(manifest):
     expect(sum(size.values()) == end["bytes"] and sum(check(total, "files")["files"] for total in totals) == end["files"], "counts differ")
     expect({check(need, "files", "bytes", archive=STAMP)["archive"]: (need["files"], need["bytes"]) for need in needs} ==
            {archive: (files[archive], size[archive]) for archive in files}, "the counts of the archives differ")
+    sources = b"\0".join(name(total, "path") for total in totals)
+    expect(name(head, "sources") in (None, sources), "the sources differ")
+    expect(head.get("sources_sha256") in (None, hashlib.sha256(sources).hexdigest()), "the sources differ")
     folder = os.path.dirname(manifest) or "."
     for archive in files.keys() | {head["id"]} if end["archive_size"] else files:
         path = os.path.join(folder, f"{head['set']}-{archive}.tar.zst")

@@ -135,7 +135,9 @@ package final class BackupCollector: BatchCollector {
     try passOver()
     try writer.finish(
       archiveSize: try outputs.sealArchive(), index: written?.index.digest,
-      isVerified: plan.archive.isRemembered, selection: plan.selection, recipients: plan.recipients)
+      isVerified: plan.archive.isRemembered,
+      failures: UInt64(clamping: context.counters.snapshot.failed), selection: plan.selection,
+      recipients: plan.recipients)
     try outputs.encryption?.manifest.seal()
     return BackupContent(
       header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count)

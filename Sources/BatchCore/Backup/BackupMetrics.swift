@@ -37,7 +37,10 @@ package struct BackupMetrics: Sendable {
       }
     }
     let rows: [(name: String, help: String, value: String?)] = [
-      ("last_success_timestamp_seconds", "When the newest snapshot was begun.", lastSuccess.map { "\($0)" }),
+      (
+        "last_success_timestamp_seconds", "When the last run without failures began.",
+        lastSuccess.map { "\($0)" }
+      ),
       ("last_run_timestamp_seconds", "When the last run began.", "\(lastRun)"),
       ("duration_seconds", "How long the last run took.", "\(seconds)"),
       ("files", "Files in the snapshot that the last run made.", files.map { "\($0)" }),

@@ -5,7 +5,12 @@ package struct BackupPreparation: Sendable {
   package let header: SnapshotHeader
   /// Why this snapshot is a full one, and other remarks about the set.
   package let remarks: [BatchError]
+  /// The newest snapshot of the series that this one continues; nil if it begins a series.
+  package let continued: Snapshot?
+  /// The stamps of the newest snapshots of all other series of the set.
+  let headsOfOtherSeries: Set<String>
   let plan: BackupPlan
+  private let content: BackupSet.Content
   private let set: BackupSet
   private let sources: [SnapshotSource]
   private let previous: Snapshot?
@@ -37,14 +42,30 @@ package struct BackupPreparation: Sendable {
     var remarks = content.damaged
     let last = content.snapshots.last
     sources = try Self.sources(paths)
+    let machine = try options.machine()
+    let list = try SourceList(sources.map(\.path))
+    let started = options.now()
+    var header = SnapshotHeader(
+      name: Self.freeName(set, content, from: started.seconds, isEncrypted: options.lock != nil),
+      sequence: last.map { $0.header.sequence + 1 } ?? 1, started: started, increment: 0,
+      machine: machine.id, host: machine.host, sources: list, sourcesWord: try machine.word(for: list))
+    var (own, others) = content.heads(besides: header, by: options.grouping, machine)
     var known: (snapshot: Snapshot, manifest: ManifestFile)?
     do throws(BatchError) {
-      known = try last.flatMap { (last) throws(BatchError) in try Self.known(last, of: set, options, in: run)
-      }
+      known = try own.flatMap { (last) throws(BatchError) in try Self.known(last, of: set, options, in: run) }
     } catch {
       try run.cancellation.check()
       remarks.append(error)
     }
+    if let found = known, options.grouping.countsSources, found.snapshot.header.sourcesWord == nil,
+      try SourceList(found.snapshot.footer.sources.map(\.path)) != list
+    {
+      // The companion of an earlier version did not tell that the sources are others.
+      others.formUnion([found.snapshot.name.stamp])
+      (own, known) = (nil, nil)
+    }
+    continued = own
+    headsOfOtherSeries = others
     if let known, !options.allowsEmpty { try Self.compare(sources, with: known.snapshot, run.calls) }
     var base = options.isFull ? nil : known?.snapshot
     if let snapshot = base, let reason = Self.reason(against: snapshot, options) {
@@ -71,17 +92,14 @@ package struct BackupPreparation: Sendable {
       }
     }
     self.remarks = remarks
-    let started = options.now()
-    let sequence = last.map { $0.header.sequence + 1 } ?? 1
-    if let last, sequence >= SnapshotLine.limit {
+    if let last, header.sequence >= SnapshotLine.limit {
       throw BatchError(
         .malformed, "the sequence number of this snapshot leaves none for a later one",
         path: set.path(last.name.manifest), remedy: "remove this manifest if its snapshot is not needed")
     }
-    header = SnapshotHeader(
-      name: Self.freeName(set, content, from: started.seconds, isEncrypted: options.lock != nil),
-      sequence: sequence,
-      started: started, increment: base.map { $0.header.increment + 1 } ?? 0)
+    header.increment = base.map { $0.header.increment + 1 } ?? 0
+    self.header = header
+    self.content = content
     plan = BackupPlan(
       header: header, archive: options.archive,
       settling: ChangeSettling(calls: run.calls, now: options.fileClock),
@@ -91,6 +109,21 @@ package struct BackupPreparation: Sendable {
     previous = base
     manifest = base == nil ? nil : known?.manifest
     self.set = set
+  }
+
+  /// Whether the set has snapshots of other series only.
+  package var beginsFurtherSeries: Bool { continued == nil && !headsOfOtherSeries.isEmpty }
+
+  /// The snapshots that rules would remove after this one was made without failures.
+  package func removals(
+    _ retention: Retention, by grouping: Series.Grouping, suspects: Set<String>
+  ) -> [Snapshot] {
+    var content = content
+    var footer = SnapshotFooter()
+    footer.isVerified = plan.archive.isRemembered
+    content.snapshots.append(Snapshot(name: header.name, header: header, footer: footer))
+    return Prune(retention, of: set, content, by: grouping, suspects: suspects, now: header.started.seconds)
+      .removed
   }
 
   /// The absolute paths of the sources.

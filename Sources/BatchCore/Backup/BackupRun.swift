@@ -25,6 +25,11 @@ package struct BackupOptions: Sendable {
   package var lock: AgeLock?
   /// The recipients as one word, empty if not encrypted.
   package var recipients: String { lock?.word ?? "" }
+  /// What makes a series: the previous snapshot is the newest one of the same series.
+  package var grouping = Series.Grouping.hostAndSources
+  /// The machine that makes the snapshot.
+  package var machine: @Sendable () throws(BatchError) -> Machine = { () throws(BatchError) in try .current()
+  }
   /// The clock of the machine, used for the names of snapshots.
   package var now: @Sendable () -> FileStatus.Time = { .now }
   /// The clock that file systems use for their times.
@@ -101,7 +106,7 @@ package final class BackupRun: Sendable {
       }
       throw error
     }
-    copies?.removeOthers(than: header.name, in: run)
+    copies?.removeOthers(than: preparation.headsOfOtherSeries.union([header.name.stamp]), in: run)
     try lock.note([])
   }
 

@@ -5,8 +5,11 @@ package struct Prune: Sendable {
   /// Why a snapshot is kept.
   package enum Reason: Sendable, Hashable {
     case rule(Retention.Rule)
-    /// The newest snapshot that was read back, and in which no damage has been found since.
+    /// The newest snapshot of its series that was read back, and in which no damage has been found since.
     case newestVerified
+    /// The newest snapshot of its series without failures, if no rule keeps it.
+    case newestComplete
+    case future
   }
 
   package struct Decision: Sendable {
@@ -23,25 +26,37 @@ package struct Prune: Sendable {
 
   /// - Parameters:
   ///   - content: the content of the set; all manifests must be valid.
+  ///   - grouping: what makes a series; the rules count each series by itself.
+  ///   - machine: this machine, to recognize its sources in encrypted snapshots.
   ///   - suspects: stamps of archives in which damage was found.
   ///   - now: the current time, in seconds since 1970.
   package init(
-    _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content, suspects: Set<String>,
-    now: Int64 = FileStatus.Time.now.seconds
+    _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content,
+    by grouping: Series.Grouping = .hostAndSources, machine: Machine? = try? .current(),
+    suspects: Set<String>, now: Int64 = FileStatus.Time.now.seconds
   ) {
     self.set = set
-    let snapshots = Array(content.snapshots.reversed())
-    let rules = retention.reasons(of: snapshots.map(\.header.started.seconds), now: now)
-    let trusted = snapshots.firstIndex { snapshot in
-      snapshot.footer.isVerified && content.faults(of: snapshot).isEmpty
-        && suspects.isDisjoint(with: snapshot.footer.needs.keys)
-        && !suspects.contains(snapshot.name.stamp)
+    var reasons: [SnapshotName: [Reason]] = [:]
+    for series in content.snapshots.series(by: grouping, machine: machine) {
+      let snapshots = Array(series.reversed())
+      let rules = retention.reasons(of: snapshots.map(\.header.started.seconds), now: now)
+      for (snapshot, rules) in zip(snapshots, rules) { reasons[snapshot.name] = rules.map { .rule($0) } }
+      let past = snapshots.filter { snapshot in
+        guard snapshot.isFuture(at: now) else { return true }
+        reasons[snapshot.name] = [.future]
+        return false
+      }
+      if let complete = past.first(where: \.isComplete), reasons[complete.name]?.isEmpty == true {
+        reasons[complete.name] = [.newestComplete]
+      }
+      let trusted = past.first { snapshot in
+        snapshot.footer.isVerified && content.faults(of: snapshot).isEmpty
+          && suspects.isDisjoint(with: snapshot.footer.needs.keys)
+          && !suspects.contains(snapshot.name.stamp)
+      }
+      if let trusted { reasons[trusted.name, default: []].append(.newestVerified) }
     }
-    decisions = snapshots.indices.map { index in
-      Decision(
-        snapshot: snapshots[index],
-        reasons: rules[index].map { .rule($0) } + (index == trusted ? [.newestVerified] : []))
-    }
+    decisions = content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }
     let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
     let needed = Self.archives(neededBy: kept)
     archives = Self.archives(neededBy: decisions.filter(\.reasons.isEmpty).map(\.snapshot))
@@ -60,6 +75,8 @@ package struct Prune: Sendable {
   }
 
   package var removed: [Snapshot] { decisions.filter(\.reasons.isEmpty).map(\.snapshot) }
+  /// The snapshots that are kept since their times are in the future.
+  package var future: [Snapshot] { decisions.filter { $0.reasons.contains(.future) }.map(\.snapshot) }
 
   /// Removes the manifests, and then the archives, so that every snapshot with a manifest is complete at any moment.
   ///
@@ -101,6 +118,14 @@ package struct Prune: Sendable {
       }
     }
   }
+}
+
+extension Snapshot {
+  /// Whether it has no failures as far as it is known; earlier versions did not record them.
+  package var isComplete: Bool { footer.failures ?? 0 == 0 }
+
+  /// - Parameter now: in seconds since 1970.
+  package func isFuture(at now: Int64) -> Bool { Retention.isFuture(header.started.seconds, now: now) }
 }
 
 extension BackupSet {

@@ -35,6 +35,23 @@ package enum SnapshotPlace: Sendable, Hashable {
   }
 }
 
+/// Selects series by the facts that a user knows.
+package struct SeriesChoice: Sendable, Hashable {
+  /// The name of the machine.
+  package var host: String?
+  /// The absolute path of a source.
+  package var source: PathBytes?
+
+  package init(host: String? = nil, source: PathBytes? = nil) {
+    (self.host, self.source) = (host, source)
+  }
+
+  package func includes(_ header: SnapshotHeader) -> Bool {
+    (host == nil || host == header.host)
+      && (source.map { header.sources?.paths?.contains($0) ?? false } ?? true)
+  }
+}
+
 extension Snapshot {
   /// The id and the local time, for messages.
   package var label: String { "\(name.stamp) (\(LocalClock.text(of: header.started.seconds)))" }
@@ -43,21 +60,51 @@ extension Snapshot {
 extension BackupSet.Content {
   /// The selected snapshot; the newest one when no place is given.
   ///
-  /// - Parameter now: the current time, in seconds since 1970.
-  /// - Throws: `missing` when no snapshot fits, `ambiguous` when several match; the error of a manifest if none is readable.
+  /// - Parameters:
+  ///   - choice: the series among which to select, except by id.
+  ///   - now: the current time, in seconds since 1970.
+  /// - Throws: `missing` when no snapshot fits, `ambiguous` when several match, or when the newest snapshots of several series
+  ///   could be meant; the error of a manifest if none is readable.
   package func snapshot(
-    at place: SnapshotPlace?, now: Int64 = FileStatus.Time.now.seconds
+    at place: SnapshotPlace?, of choice: SeriesChoice = SeriesChoice(),
+    now: Int64 = FileStatus.Time.now.seconds
   ) throws(BatchError) -> Snapshot {
-    guard let newest = snapshots.last else {
+    guard !snapshots.isEmpty else {
       throw damaged.first ?? BatchError(.missing, "there is no snapshot that can be read")
     }
-    switch place {
-    case nil, .latest: return newest
-    case .id(let id): return try snapshot(beginning: id)
-    case .time(let time):
-      let choices = time.moments(now: now).map { Choice(through: $0, of: time.precision, in: snapshots) }
-      return try choose(choices, time)
+    if case .id(let id) = place { return try snapshot(beginning: id) }
+    let content = only(choice)
+    guard !content.snapshots.isEmpty else {
+      throw BatchError(
+        .missing, "no snapshot is of this machine and source",
+        remedy: .advice("'batchproc snapshots' lists the machines and sources of all snapshots"))
     }
+    guard case .time(let time) = place else { return try content.newest() }
+    let choices = try time.moments(now: now).map { (moment) throws(BatchError) in
+      try Choice(through: moment, of: time.precision, in: content)
+    }
+    return try content.choose(choices, time)
+  }
+
+  /// The content with the snapshots of some series alone.
+  package func only(_ choice: SeriesChoice) -> Self {
+    var content = self
+    content.snapshots = snapshots.filter { choice.includes($0.header) }
+    return content
+  }
+
+  /// The newest snapshot, if it is not uncertain which series is meant.
+  ///
+  /// - Throws: `ambiguous`.
+  private func newest() throws(BatchError) -> Snapshot {
+    let heads = snapshots.currentSeries(by: .hostAndSources).compactMap(\.last)
+    guard heads.count > 1 else { return snapshots[snapshots.count - 1] }
+    let list = heads.suffix(5).map { "\($0.header.origin), newest \($0.name.stamp)" }
+      .joined(separator: "; ")
+    throw BatchError(
+      .ambiguous,
+      "the set has snapshots of \(heads.count) series: \(heads.count > 5 ? "…; " : "")\(list)",
+      remedy: .chooseSeries)
   }
 
   /// The result of one interpretation of a time.
@@ -68,9 +115,11 @@ extension BackupSet.Content {
     /// Whether that snapshot is listed with exactly this time.
     let isListed: Bool
 
-    init(through moment: Int64, of precision: Int64, in snapshots: [Snapshot]) {
+    init(through moment: Int64, of precision: Int64, in content: BackupSet.Content) throws(BatchError) {
       self.moment = moment
-      let found = snapshots.last { $0.header.started.seconds <= moment }
+      var earlier = content
+      earlier.snapshots.removeAll { $0.header.started.seconds > moment }
+      let found = earlier.snapshots.isEmpty ? nil : try earlier.newest()
       snapshot = found
       isListed = found.map { $0.header.started.seconds > moment - precision } ?? false
     }

@@ -3,7 +3,6 @@ import Synchronization
 
 import var Glibc.EACCES
 import var Glibc.EAGAIN
-import func Glibc.gethostname
 import func Glibc.getpid
 import func Glibc.usleep
 
@@ -70,13 +69,6 @@ package final class ShardLock: Sendable {
 
   /// Removes the file after the result was written.
   package func finish(by right: CommitRight) { _ = folder.remove(name, by: right) }
-
-  /// The name of this machine; empty if unknown.
-  package static var nodeName: String {
-    var name = [CChar](repeating: 0, count: 256)
-    guard gethostname(&name, name.count - 1) == 0 else { return "" }
-    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
 }
 
 /// The state of a shard, as seen by other processes.

@@ -46,6 +46,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case waitForLock
   /// To say which of several sets of snapshots is meant.
   case chooseSet
+  /// To say which of several series of snapshots is meant.
+  case chooseSeries
   /// To mount a source, or to say that it may be empty.
   case mountOrAllowEmpty
   /// To mount the disk of the target, or to say that a new set begins there.

@@ -28,14 +28,15 @@ struct ReportCommand: Command {
         path, isReplacing: replacesOutput || ReportPage.isOne(path), isSynced: common.fsync, in: context)
     }
     let sets = try self.sets().map { (set) throws(BatchError) in try SetFacts(set, in: context) }
-    for set in sets { report(set) }
+    let now = FileStatus.Time.now.seconds
+    for set in sets { report(set, now) }
     let page = SetPage(
-      directory: WorkingFolder.absolute(directory), host: ShardLock.nodeName, sets: sets,
-      now: FileStatus.Time.now.seconds)
+      directory: WorkingFolder.absolute(directory), host: HostName.current, sets: sets,
+      now: now)
     let stream: any ResultStream = file ?? session.output
     try stream.write(page.html())
     try stream.finish()
-    return .exit(sets.allSatisfy(\.isWhole) ? .success : .differences)
+    return .exit(sets.allSatisfy { $0.isWhole && !$0.isFuture(at: now) } ? .success : .differences)
   }
 
   /// - Throws: `missing` when there is no set, or no set with the given name.
@@ -52,7 +53,17 @@ struct ReportCommand: Command {
     }
   }
 
-  private func report(_ set: SetFacts) {
+  private func report(_ set: SetFacts, _ now: Int64) {
+    for series in set.series where series.isFuture(at: now) {
+      session.fail(
+        BatchError(
+          .special,
+          "the newest snapshot of the set \(set.name), \(series.newest.id), is in the future",
+          path: directory))
+    }
+    for series in set.series {
+      if let first = series.firstWithFailures { session.warn(ofFailuresSince: first.id, of: first.origin) }
+    }
     for error in set.damaged { session.fail(error) }
     for row in set.rows {
       for fault in row.faults {

@@ -39,7 +39,7 @@ final class ShardTask: RunObserver {
     self.shard = shard
     self.folder = folder
     self.isForced = isForced
-    node = environment("SLURMD_NODENAME").flatMap(\.text) ?? ShardLock.nodeName
+    node = environment("SLURMD_NODENAME").flatMap(\.text) ?? HostName.current
   }
 
   /// The observer for the session, before its reporter.

@@ -10,7 +10,7 @@ struct RunPage: Sendable {
 
   func html() throws(BatchError) -> [UInt8] {
     try ReportPage.html(title: "batchproc \(facts.invocation.command)") { page in
-      let host = ShardLock.nodeName
+      let host = HostName.current
       if !host.isEmpty { page.text("\(host), ") }
       page.text("\(CalendarTime(facts.began).text), \(DurationText.text(seconds: facts.seconds))")
       for operand in facts.invocation.operands.prefix(3) {

@@ -22,6 +22,40 @@ struct SetFacts: Sendable {
     /// Archives that it needs and in which a drill found damage.
     let suspects: [String]
     var isEncrypted = false
+    /// Nil if unknown.
+    var failures: UInt64?
+    /// The machine and the sources.
+    var origin = ""
+  }
+
+  /// The snapshots of one machine with the same sources.
+  struct Series: Sendable {
+    /// The oldest first, one or more.
+    let rows: [Row]
+    /// Whether a newer series has its sources too, so that no further snapshot is expected.
+    let isSuperseded: Bool
+
+    var newest: Row { rows[rows.count - 1] }
+
+    /// The first of the newest snapshots that have failures; nil if the newest one has none.
+    var firstWithFailures: Row? {
+      rows[((rows.lastIndex { $0.failures ?? 0 == 0 }) ?? -1).advanced(by: 1)...].first
+    }
+
+    /// The median of the intervals between the newest snapshots, in seconds; nil for fewer than four of them.
+    var usualInterval: Int64? {
+      let times = rows.suffix(15).map(\.started)
+      let intervals = zip(times, times.dropFirst()).map { $1 - $0 }.sorted()
+      return intervals.count < 3 ? nil : max(1, intervals[intervals.count / 2])
+    }
+
+    /// Whether the next snapshot is overdue: by the usual interval and half of it, but not by less than an hour.
+    func isLate(at now: Int64) -> Bool {
+      guard !isSuperseded, let interval = usualInterval else { return false }
+      return now - newest.started > interval + max(3600, interval / 2)
+    }
+
+    func isFuture(at now: Int64) -> Bool { Retention.isFuture(newest.started, now: now) }
   }
 
   let name: PathBytes
@@ -35,19 +69,25 @@ struct SetFacts: Sendable {
   /// In seconds since 1970; nil when there was no drill.
   var lastDrill: Int64?
   var suspects = 0
+  /// The ids of the snapshots of each series, if there are several.
+  var ids: [(ids: Set<String>, isSuperseded: Bool)] = []
 
-  /// The median of the intervals between the newest snapshots, in seconds; nil for fewer than four of them.
-  var usualInterval: Int64? {
-    let times = rows.suffix(15).map(\.started)
-    let intervals = zip(times, times.dropFirst()).map { $1 - $0 }.sorted()
-    return intervals.count < 3 ? nil : max(1, intervals[intervals.count / 2])
+  /// The one with the newest snapshot is the last.
+  var series: [Series] {
+    guard !rows.isEmpty else { return [] }
+    guard !ids.isEmpty else { return [Series(rows: rows, isSuperseded: false)] }
+    return ids.map { ids, isSuperseded in
+      Series(rows: rows.filter { ids.contains($0.id) }, isSuperseded: isSuperseded)
+    }
   }
 
-  /// Whether the next snapshot is overdue: by the usual interval and half of it, but not by less than an hour.
-  func isLate(at now: Int64) -> Bool {
-    guard let newest = rows.last, let interval = usualInterval else { return false }
-    return now - newest.started > interval + max(3600, interval / 2)
-  }
+  /// The usual interval of the newest series.
+  var usualInterval: Int64? { series.last?.usualInterval }
+
+  func isLate(at now: Int64) -> Bool { series.contains { $0.isLate(at: now) } }
+
+  /// Whether the newest snapshot of a series is dated after now.
+  func isFuture(at now: Int64) -> Bool { series.contains { $0.isFuture(at: now) } }
 
   /// Whether all manifests are valid, and all needed archives exist with their recorded sizes.
   var isWhole: Bool { damaged.isEmpty && rows.allSatisfy(\.faults.isEmpty) }
@@ -68,6 +108,11 @@ extension SetFacts {
     archiveBytes = content.archives.values.reduce(0) { $0 + min($1, .max - $0) }
     lastDrill = set.lastDrill
     self.suspects = suspects.count
+    let current = Set(content.snapshots.currentSeries(by: .hostAndSources).compactMap(\.last?.name.stamp))
+    ids = content.snapshots.series(by: .hostAndSources).map { series in
+      let stamps = series.map(\.name.stamp)
+      return (Set(stamps), stamps.last.map { !current.contains($0) } ?? true)
+    }
     rows = content.snapshots.map { snapshot in
       let (header, footer) = (snapshot.header, snapshot.footer)
       let own = footer.needs[header.name.stamp]
@@ -78,7 +123,7 @@ extension SetFacts {
         archiveBytes: footer.archiveSize, isVerified: footer.isVerified,
         faults: content.faults(of: snapshot).map(\.stamp),
         suspects: footer.needs.keys.filter(suspects.contains).sorted(),
-        isEncrypted: snapshot.name.isEncrypted)
+        isEncrypted: snapshot.name.isEncrypted, failures: footer.failures, origin: header.origin)
     }
   }
 }

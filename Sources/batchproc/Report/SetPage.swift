@@ -65,13 +65,16 @@ struct SetPage: Sendable {
     if !set.isWhole { return ("archives or manifests damaged", .bad) }
     if set.suspects > 0 { return ("damage found by a drill", .bad) }
     if set.rows.isEmpty { return ("no snapshot", .warn) }
+    if set.isFuture(at: now) { return ("the newest snapshot is in the future", .bad) }
     if set.isLate(at: now) { return ("no new snapshot for longer than usual", .warn) }
+    if set.series.contains(where: { $0.firstWithFailures != nil }) { return ("failures", .warn) }
     return set.rows.contains { !$0.isVerified } ? ("not all verified", .warn) : ("good", .good)
   }
 
   private func append(_ set: SetFacts, _ id: String, to page: inout HTMLWriter) {
     appendState(of: set, to: &page)
     page.tiles(tiles(of: set), warned: set.lastDrill == nil ? ["Last drill"] : [])
+    if set.rows.contains(where: { !$0.origin.isEmpty }) { appendSeries(of: set, to: &page) }
     if set.rows.count > 1 {
       page.element("h3", "Sizes over time")
       page.charts(charts(of: set, id))
@@ -104,7 +107,12 @@ struct SetPage: Sendable {
         page.verdict("A drill found damage in archives of \(ByteCount.counted(suspect, "snapshot")).", .bad)
       } else if set.rows.isEmpty {
         page.verdict("There is no snapshot.", .warn)
-      } else if set.isLate(at: now), let newest = set.rows.last, let interval = set.usualInterval {
+      } else if let future = set.series.first(where: { $0.isFuture(at: now) }) {
+        page.verdict(
+          "The newest snapshot, \(future.newest.id), is in the future: please check the clock.", .bad)
+      } else if let late = set.series.first(where: { $0.isLate(at: now) }), let interval = late.usualInterval
+      {
+        let newest = late.newest
         page.verdict(
           """
           All archives are there, but the newest snapshot is of \(CalendarTime(newest.started).text): usually one is made every \
@@ -117,6 +125,37 @@ struct SetPage: Sendable {
         page.verdict("All archives are there, and all were read back when they were made.", .good)
       }
     }
+  }
+
+  private func appendSeries(of set: SetFacts, to page: inout HTMLWriter) {
+    page.element("h3", "Series")
+    let columns = [("Machine and sources", false), ("State", false), ("Newest", false), ("Snapshots", true)]
+    page.table("The snapshots of one machine with the same sources.", columns, of: set.series.reversed()) {
+      page, series in
+      page.cell(series.newest.origin)
+      page.element("td") { page in
+        let (word, verdict) = state(of: series)
+        page.verdict(word, verdict)
+      }
+      page.fixed(CalendarTime(series.newest.started).text)
+      page.number(ByteCount.grouped(series.rows.count))
+    }
+  }
+
+  private func state(of series: SetFacts.Series) -> (String, HTMLWriter.Verdict) {
+    if series.isFuture(at: now) { return ("the newest snapshot is in the future", .bad) }
+    if let first = series.firstWithFailures {
+      let count = ByteCount.counted(Int(clamping: series.newest.failures ?? 0), "failure")
+      return (
+        """
+        failures since \(CalendarTime(first.started).text), \(count) in the newest snapshot. A run with failures removes no old \
+        snapshot: leave out by --exclude what can never be read, or accept it by --on unreadable=warn.
+        """, .warn
+      )
+    }
+    if series.isLate(at: now) { return ("no new snapshot for longer than usual", .warn) }
+    return series.isSuperseded
+      ? ("a newer series has these sources too", .plain) : ("no failures in the newest snapshot", .good)
   }
 
   private func tiles(of set: SetFacts) -> [(label: String, value: String, note: String)] {
@@ -214,6 +253,10 @@ struct SetPage: Sendable {
       page.verdict("archive missing or altered: \(row.faults.joined(separator: ", "))", .bad)
     } else if !row.suspects.isEmpty {
       page.verdict("damage found in \(row.suspects.joined(separator: ", "))", .bad)
+    } else if let failures = row.failures, failures > 0 {
+      page.verdict(
+        "\(ByteCount.counted(Int(clamping: failures), "failure"))\(row.isVerified ? ", verified" : "")", .warn
+      )
     } else {
       page.verdict(row.isVerified ? "verified" : "not verified", row.isVerified ? .good : .plain)
     }

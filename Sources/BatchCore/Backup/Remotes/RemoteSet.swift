@@ -57,12 +57,14 @@ package final class RemoteSet {
 
   /// Removes snapshots that no rule keeps, manifests first.
   ///
-  /// - Returns: how many snapshots were removed.
+  /// - Returns: the snapshots that were removed, and those that stayed since their times are in the future.
   /// - Throws: `malformed` when a manifest is damaged, and then nothing is removed; `unwritable` when the remote refuses it.
-  package func prune(_ retention: Retention) throws(BatchError) -> Int {
+  package func prune(
+    _ retention: Retention, by grouping: Series.Grouping
+  ) throws(BatchError) -> (removed: [Snapshot], future: [Snapshot]) {
     let content = try content()
     if let damaged = content.damaged.first { throw named(BackupSet.nothingIsRemoved(because: damaged)) }
-    let prune = Prune(retention, of: set, content, suspects: [])
+    let prune = Prune(retention, of: set, content, by: grouping, suspects: [])
     do throws(BatchError) {
       try prune.checkManifests(in: run)
     } catch {
@@ -73,7 +75,7 @@ package final class RemoteSet {
       if snapshot.name.isEncrypted { try remote.remove(snapshot.name.companion) }
     }
     for archive in prune.archives where files[archive.archive] != nil { try remote.remove(archive.archive) }
-    return prune.removed.count
+    return (prune.removed, prune.future)
   }
 
   /// An error of a fetched file, with its path at the remote.

@@ -198,6 +198,20 @@ package struct BackupSet: Sendable {
     return Snapshot(name: snapshot.name, header: header, footer: footer, companion: companion)
   }
 
+  /// The content with all facts of those encrypted manifests that can be read with the keys.
+  package func opened(_ content: Content, in run: RunContext) throws(BatchError) -> Content {
+    guard keys != nil else { return content }
+    var content = content
+    for index in content.snapshots.indices where content.snapshots[index].companion != nil {
+      do throws(BatchError) {
+        content.snapshots[index] = try opened(content.snapshots[index], in: run)
+      } catch {
+        try run.cancellation.check()
+      }
+    }
+    return content
+  }
+
   /// Compares the manifest of a snapshot with its recorded digest; needs no key.
   ///
   /// - Throws: `malformed` when it is damaged.

@@ -49,13 +49,15 @@ struct ManifestCopies {
     return ManifestFile(copy)
   }
 
-  func removeOthers(than name: SnapshotName, in run: RunContext) {
+  /// - Parameter stamps: of the snapshots whose copies stay.
+  func removeOthers(than stamps: Set<String>, in run: RunContext) {
     let prefix = Array("\(id)-".utf8)
-    let kept = Array("\(id)-\(name.stamp)".utf8)
+    let kept = stamps.map { Array("\(id)-\($0)".utf8) }
     guard let files = try? run.calls.names(in: folder), let directory = try? SetFolder(folder, in: run) else {
       return
     }
-    for file in files where file.bytes.starts(with: prefix) && !file.bytes.starts(with: kept) {
+    for file in files where file.bytes.starts(with: prefix) {
+      guard !kept.contains(where: { file.bytes.starts(with: $0) }) else { continue }
       try? directory.remove(file)
     }
   }

@@ -11,6 +11,10 @@ package struct Companion: Sendable, Hashable {
   package let sequence: UInt64
   package let increment: UInt64
   package let isVerified: Bool
+  /// Nil in companions of earlier versions, as the following two.
+  package let failures: UInt64?
+  package let machine: String?
+  package let sourcesWord: String?
   /// The stamps of the archives that the snapshot needs.
   package let needs: Set<String>
   /// The sizes and digests of the encrypted files.
@@ -26,6 +30,9 @@ package struct Companion: Sendable, Hashable {
     sequence = header.sequence
     increment = header.increment
     isVerified = footer.isVerified
+    failures = footer.failures
+    machine = header.machine
+    sourcesWord = header.sourcesWord
     needs = Set(footer.needs.keys)
     (archiveSize, archiveDigest) = archive
     (manifestSize, manifestDigest) = manifest
@@ -33,14 +40,21 @@ package struct Companion: Sendable, Hashable {
 
   /// Two lines: the facts, and the digest of the first line.
   func bytes() throws(BatchError) -> [UInt8] {
-    let line = Array(
-      """
-      {"type":"companion","schema":\(Self.schema),"sequence":\(sequence),"increment":\(increment),\
-      "verified":\(isVerified),"archive_size":\(archiveSize),"archive_sha256":"\(archiveDigest.hex)",\
-      "manifest_size":\(manifestSize),"manifest_sha256":"\(manifestDigest.hex)",\
-      "needs":"\(needs.sorted().joined(separator: " "))"}
-
-      """.utf8)
+    var line = [UInt8]()
+    JSONLine.append("companion", to: &line) { line in
+      line.add("schema", Self.schema)
+      line.add("sequence", sequence)
+      line.add("increment", increment)
+      line.add("verified", isVerified)
+      if let failures { line.add("failures", failures) }
+      if let machine { line.add("machine", machine) }
+      if let sourcesWord { line.add("sources_word", sourcesWord) }
+      line.add("archive_size", archiveSize)
+      line.add("archive_sha256", archiveDigest.hex)
+      line.add("manifest_size", manifestSize)
+      line.add("manifest_sha256", manifestDigest.hex)
+      line.add("needs", needs.sorted().joined(separator: " "))
+    }
     return line + Array(#"{"type":"end","sha256":"\#(try Digest.sha256(of: line).hex)"}"#.utf8) + [
       UInt8(ascii: "\n")
     ]
@@ -76,6 +90,9 @@ package struct Companion: Sendable, Hashable {
       sequence = try line.number("sequence")
       increment = try line.number("increment")
       isVerified = line.isTrue("verified")
+      failures = line.has("failures") ? try line.number("failures") : nil
+      machine = try line.word("machine")
+      sourcesWord = try line.word("sources_word")
       archiveSize = try line.number("archive_size")
       manifestSize = try line.number("manifest_size")
       let needs = (line.text("needs") ?? "").split(separator: " ").map(String.init)
@@ -100,7 +117,7 @@ package struct Companion: Sendable, Hashable {
     SnapshotHeader(
       name: name, sequence: sequence,
       started: FileStatus.Time(seconds: LocalTime.seconds(ofStamp: name.stamp.utf8) ?? 0, nanoseconds: 0),
-      increment: increment)
+      increment: increment, machine: machine, sourcesWord: sourcesWord)
   }
 
   /// The footer, as far as it is known without a key.
@@ -109,11 +126,13 @@ package struct Companion: Sendable, Hashable {
     for stamp in needs { footer.needs[stamp] = SnapshotFooter.Need() }
     footer.archiveSize = archiveSize
     footer.isVerified = isVerified
+    footer.failures = failures
     return footer
   }
 
   func agrees(with header: SnapshotHeader, _ footer: SnapshotFooter) -> Bool {
     sequence == header.sequence && increment == header.increment && isVerified == footer.isVerified
-      && needs == Set(footer.needs.keys) && archiveSize == footer.archiveSize
+      && needs == Set(footer.needs.keys) && archiveSize == footer.archiveSize && failures == footer.failures
+      && machine == header.machine && sourcesWord == header.sourcesWord
   }
 }

@@ -11,6 +11,14 @@ package struct SnapshotHeader: Sendable, Hashable {
   package var started: FileStatus.Time
   /// How many snapshots it is after the last full one; 0 for a full one, whose own archive contains everything.
   package var increment: UInt64
+  /// The id of the machine; nil in manifests of earlier versions.
+  package var machine: String?
+  /// The name of the machine, for people.
+  package var host: String?
+  /// Nil if unknown: that of an encrypted snapshot without its key.
+  package var sources: SourceList?
+  /// A word for the sources, which does not reveal them.
+  package var sourcesWord: String?
 
   package var isFull: Bool { increment == 0 }
 }
@@ -25,6 +33,10 @@ extension SnapshotHeader {
       line.add("started", time: started)
       line.add("full", isFull)
       line.add("increment", increment)
+      if let machine { line.add("machine", machine) }
+      if let host { line.add("host", host) }
+      sources?.append(to: &line)
+      if let sourcesWord { line.add("sources_word", sourcesWord) }
     }
   }
 
@@ -46,6 +58,10 @@ extension SnapshotHeader {
     sequence = try line.number("sequence")
     self.started = started
     increment = try line.number("increment")
+    machine = try line.word("machine")
+    host = line.text("host")
+    sources = try SourceList.read(line)
+    sourcesWord = try line.word("sources_word")
   }
 }
 
@@ -99,6 +115,8 @@ package struct SnapshotFooter: Sendable, Hashable {
   package var bytes: UInt64 = 0
   /// How many rows are names of files with several names; nil in manifests of earlier versions, which do not store that.
   package var linked: UInt64? = 0
+  /// How many inputs could not be backed up; nil in manifests of earlier versions.
+  package var failures: UInt64?
   /// The size of this snapshot's archive, in bytes.
   package var archiveSize: UInt64 = 0
   /// The digest of the index in this snapshot's archive.
@@ -136,6 +154,7 @@ package struct SnapshotFooter: Sendable, Hashable {
       line.add("bytes", bytes)
       line.add("archive_size", archiveSize)
       if let linked { line.add("linked", linked) }
+      if let failures { line.add("failures", failures) }
       if let index { line.add("index_sha256", index.hex) }
       if !recipients.isEmpty { line.add("recipients", recipients) }
       line.add("verified", isVerified)
@@ -161,6 +180,7 @@ package struct SnapshotFooter: Sendable, Hashable {
       files = try line.number("files")
       bytes = try line.number("bytes", below: .max)
       linked = line.has("linked") ? try line.number("linked") : nil
+      failures = line.has("failures") ? try line.number("failures") : nil
       archiveSize = try line.number("archive_size")
       index = line.digest("index_sha256")
       isVerified = line.isTrue("verified")

@@ -32,16 +32,32 @@ struct SnapshotLine {
   ///
   /// - Throws: `malformed` for an invalid name: not a string, not base64, or with a NUL.
   func path(_ key: String) throws(BatchError) -> PathBytes? {
-    let path: PathBytes?
+    guard let path = try name(key).map({ PathBytes($0) }) else { return nil }
+    guard !path.containsNUL else { throw Self.malformed(key) }
+    return path
+  }
+
+  /// The same for bytes that may contain NULs.
+  func name(_ key: String) throws(BatchError) -> [UInt8]? {
+    let name: [UInt8]?
     if member(key) != nil {
-      path = bytes(key).map { PathBytes($0) }
+      name = bytes(key)
     } else if member("\(key)_b64") != nil {
-      path = bytes("\(key)_b64").flatMap { Data(base64Encoded: Data($0)) }.map { PathBytes($0) }
+      name = bytes("\(key)_b64").flatMap { Data(base64Encoded: Data($0)) }.map { Array($0) }
     } else {
       return nil
     }
-    guard let path, !path.containsNUL else { throw Self.malformed(key) }
-    return path
+    guard let name else { throw Self.malformed(key) }
+    return name
+  }
+
+  /// A word that ``Machine`` has made; nil if there is none.
+  ///
+  /// - Throws: `malformed` for anything else.
+  func word(_ key: String) throws(BatchError) -> String? {
+    guard has(key) else { return nil }
+    guard let word = text(key), Machine.isWord(word) else { throw Self.malformed(key) }
+    return word
   }
 
   /// Counts must be below this number, so that they can be summed up, and be read by programs that only have floating point

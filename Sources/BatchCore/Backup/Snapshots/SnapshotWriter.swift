@@ -59,11 +59,13 @@ final class SnapshotWriter {
 
   /// Writes the lines after the rows; the file is renamed later.
   func finish(
-    archiveSize: UInt64, index: Digest?, isVerified: Bool, selection: String, recipients: String = ""
+    archiveSize: UInt64, index: Digest?, isVerified: Bool, failures: UInt64 = 0, selection: String,
+    recipients: String = ""
   ) throws(BatchError) {
     footer.archiveSize = archiveSize
     footer.index = index
     footer.isVerified = isVerified
+    footer.failures = failures
     footer.selection = selection
     footer.recipients = recipients
     try flush()

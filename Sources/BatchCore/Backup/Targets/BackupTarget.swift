@@ -96,7 +96,7 @@ package struct BackupTarget: Sendable {
   }
 
   /// The absolute path without dots, even of a missing directory.
-  private static func place(of directory: PathBytes) -> PathBytes {
+  package static func place(of directory: PathBytes) -> PathBytes {
     let absolute = WorkingFolder.absolute(directory)
     var names = absolute.bytes.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
     if names.contains(where: { $0.elementsEqual("..".utf8) }), let real = try? absolute.resolved() {

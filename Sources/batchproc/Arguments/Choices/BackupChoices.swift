@@ -6,8 +6,11 @@ struct BackupChoices: Sendable {
   let directory: PathBytes
   var name: PathBytes?
   let retention: Retention
+  let grouping: Series.Grouping
   let patience: SetLock.Patience
   let place: SnapshotPlace?
+  /// The series among which a snapshot is selected.
+  let series: SeriesChoice
   /// Nil if no key for encrypted snapshots was given.
   let keys: AgeKeys?
 
@@ -39,6 +42,9 @@ struct BackupChoices: Sendable {
       (.keepMonthly, .monthly), (.keepYearly, .yearly),
     ]
     retention = parsed.retention(rules, within: parsed.span(.keepWithin))
+    grouping = parsed.grouping
+    series = SeriesChoice(
+      host: parsed.bytes(.host)?.text, source: parsed.bytes(.source).map(BackupTarget.place))
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     place = try parsed.bytes(.at).map { (at) throws(UsageError) in try Self.place(at, "'--at'", parsed) }
   }

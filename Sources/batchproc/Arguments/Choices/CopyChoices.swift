@@ -5,6 +5,7 @@ import BatchEngine
 struct CopyChoices: Sendable {
   let remote: PathBytes
   let retention: Retention
+  let grouping: Series.Grouping
   /// Whether existing files are read and compared.
   let comparesContents: Bool
   /// Whether the remote refuses removals, which then do not count as failures.
@@ -17,12 +18,15 @@ struct CopyChoices: Sendable {
       (.copyKeepMonthly, .monthly), (.copyKeepYearly, .yearly),
     ]
     retention = parsed.retention(rules)
+    grouping = parsed.grouping
     comparesContents = parsed.command.id == .copy && parsed.flag(.checksum)
     isAppendOnly = parsed.flag(.appendOnly)
   }
 }
 
 extension ParsedCommand {
+  var grouping: Series.Grouping { choice(.groupBy) ?? .hostAndSources }
+
   func retention(_ rules: [(OptionID, Retention.Rule)], within: Retention.Span? = nil) -> Retention {
     Retention(counts: rules.reduce(into: [:]) { $0[$1.1] = count($1.0) }, within: within)
   }

@@ -122,7 +122,8 @@ extension CommandSpec {
     discussion: [
       """
       A row has the id of the snapshot, the local time, 'full' or the number of the increment, the number of files \
-      and their bytes, and the size of its archive. An archive that is missing, or whose size has changed, is named. \
+      and their bytes, the size of its archive, 'verified', the number of failures, the machine and the sources. \
+      On a terminal, machine and sources are a heading above the rows of their series. An archive that is missing, or whose size has changed, is named. \
       When the directory has several sets, all are listed: on a terminal each below its name, elsewhere with the \
       name at the start of each row.
       """,
@@ -148,6 +149,7 @@ extension CommandSpec {
     own: [
       .setName(help: "The set. The default is all sets of the directory."),
       .at, .escaped, .zero,
+    ] + OptionSpec.seriesChoice + [
       OptionSpec(
         .find, "find", kind: .single(.glob), value: "glob",
         help: "Print the snapshots that have a matching path, and where the path changed."),
@@ -168,9 +170,12 @@ extension CommandSpec {
       OptionSpec(
         .maxAge, "max-age", kind: .single(.age), value: "age",
         help: """
-          For monitoring: end with 4 when the newest snapshot of a set is older than this, such as 26h or '2 days', or when \
-          there is none.
+          For monitoring: end with 4 when the newest snapshot of a series is older than this, such as 26h or '2 days', or in \
+          the future, or when there is none. A series whose sources a newer one has too does not count.
           """),
+      OptionSpec(
+        .complete, "complete", help: "With --max-age: look only at snapshots without failures."),
+      .groupBy,
     ] + OptionSpec.opening,
     shared: Group.reading,
     examples: [
@@ -200,6 +205,10 @@ extension CommandSpec {
       exist are not changed in either case.
       """,
       """
+      If the set has snapshots of several machines or sources and it is not clear which ones are meant, --source, \
+      --host or --at must choose.
+      """,
+      """
       Archives are not removed while they are read. A file that exists in the target directory is up to date when it has \
       the recorded content (where no digest is recorded: the size and time), so that a restore can be repeated; any other \
       file is kept and named.
@@ -224,7 +233,9 @@ extension CommandSpec {
         help: "Restore below this directory; the last folder of the path is created."),
       .escaped, .stripComponents,
       .setName(help: "The set. Needed when the directory has several."),
-      .at, .lockWait,
+      .at,
+    ] + OptionSpec.seriesChoice + [
+      .lockWait,
       .overwrite,
       OptionSpec(.force, "force", help: "The same as --overwrite always. A report is replaced too."),
       OptionSpec(
@@ -250,9 +261,14 @@ extension CommandSpec {
     discussion: [
       """
       The rules mean the same as in 'restic forget': --keep-daily 7 keeps the newest snapshot of each of the last 7 \
-      days that have one, in local time. A snapshot stays when any rule keeps it; the newest one that was verified \
-      always stays. An archive is removed when no snapshot that stays needs it.
+      days that have one, in local time. A snapshot stays when any rule keeps it. An archive is removed when no \
+      snapshot that stays needs it.
+      """,
       """
+      The snapshots of one machine with the same sources are a series, and the rules count each series by itself. \
+      In each series the newest snapshot that was verified, and the newest one without failures, always stay. A \
+      snapshot whose time is in the future stays, and no rule counts it.
+      """,
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
     own: [.setName(help: "The set. Needed when the directory has several.")] + Group.retention.options + [
@@ -285,7 +301,9 @@ extension CommandSpec {
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
     own: [
       .setName(help: "The set. Needed when the directory has several."),
-      .at, .lockWait,
+      .at,
+    ] + OptionSpec.seriesChoice + [
+      .lockWait,
       OptionSpec(
         .sample, "sample", kind: .single(.share), value: "share", default: "5%",
         help: "The share of the files, and of the bytes, to restore."),
@@ -431,6 +449,7 @@ extension CommandSpec.Group {
           Keep snapshots that are younger than the newest one by less than this, such as 30d, '2 weeks' or 1y6m. Here m \
           is a month.
           """),
+      .groupBy,
     ])
 
   private static func counting(_ id: OptionID, _ word: String, _ help: String) -> OptionSpec {
@@ -442,6 +461,28 @@ extension OptionSpec {
   static func setName(default name: String? = nil, help: String) -> OptionSpec {
     OptionSpec(.setName, "name", kind: .single(.glob), value: "name", default: name, help: help)
   }
+
+  static let groupBy = OptionSpec(
+    .groupBy, "group-by",
+    kind: .single(
+      .choice(
+        Series.Grouping.allCases.map(\.rawValue),
+        aliases: [
+          .init("sources,host", "host,sources"), .init("host,paths", "host,sources"),
+          .init("paths", "sources"),
+        ])), value: "facts", default: "host,sources",
+    help: "What makes a series: snapshots with the same facts are one, and rules count each series by itself."
+  )
+
+  /// Which of several series is meant.
+  fileprivate static let seriesChoice = [
+    OptionSpec(
+      .source, "source", kind: .single(.file), value: "path",
+      help: "Choose among the snapshots that have this source."),
+    OptionSpec(
+      .host, "host", kind: .single(.glob), value: "name",
+      help: "Choose among the snapshots of the machine with this host name."),
+  ]
 
   fileprivate static let at = OptionSpec(
     .at, "at", kind: .single(.glob), value: "time|id",

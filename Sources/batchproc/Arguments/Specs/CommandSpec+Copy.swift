@@ -23,7 +23,7 @@ extension CommandSpec {
       OptionSpec(
         .checksum, "checksum",
         help: "Read files that are there already, and copy those again whose bytes differ."),
-    ] + OptionSpec.copying + [.lockWait],
+    ] + OptionSpec.copying + [.groupBy, .lockWait],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
       Example(

@@ -27,9 +27,9 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
     numericOwner, attributes, escaped
   // Backups
   case target, setName, fullEvery, full, checksum, allowEmpty, initialize, lockWait
-  case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin
-  case at, sample, all, timeBudget, againstLive
-  case find, listFiles, compareSnapshots, maxAge, share
+  case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin, groupBy
+  case at, host, source, sample, all, timeBudget, againstLive
+  case find, listFiles, compareSnapshots, maxAge, complete, share
   case before, after, onFailure, hookTimeout, metrics, notify, rate
   case cache, cacheVerify, link
   case cron, systemd, startAt, writeTo, enable

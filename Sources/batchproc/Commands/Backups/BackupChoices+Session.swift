@@ -12,10 +12,22 @@ extension BackupChoices {
   /// The selected snapshot. If a time or the beginning of an id was given, reports which snapshot it is.
   ///
   /// - Throws: `missing` when no snapshot matches, `ambiguous` when several match.
-  func snapshot(of content: BackupSet.Content, in session: Session) throws(BatchError) -> Snapshot {
-    let snapshot = try content.snapshot(at: place)
+  func snapshot(
+    of content: BackupSet.Content, in set: BackupSet, _ session: Session
+  ) throws(BatchError) -> Snapshot {
+    let snapshot = try set.opened(content, in: session.context).snapshot(at: place, of: series)
     Self.tell(snapshot, place, "--at", in: session)
     return snapshot
+  }
+
+  /// The snapshot at the selected place, or all snapshots of the selected series if no place was given.
+  func snapshots(
+    of content: BackupSet.Content, in set: BackupSet, _ session: Session
+  ) throws(BatchError) -> [Snapshot] {
+    if place == nil, series == SeriesChoice() { return content.snapshots }
+    let content = try set.opened(content, in: session.context)
+    guard place == nil else { return [try content.snapshot(at: place, of: series)] }
+    return content.only(series).snapshots
   }
 
   /// Reports which snapshot a time or the beginning of an id means.

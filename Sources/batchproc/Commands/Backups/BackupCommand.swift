@@ -32,6 +32,7 @@ struct BackupCommand: Command {
     options.allowsEmpty = parsed.flag(.allowEmpty)
     options.isSynced = common.fsync
     options.patience = choices.patience
+    options.grouping = choices.grouping
     options.initializes = parsed.flag(.initialize)
     options.state = StateFile.path("sets", environment: environment)
     options.copies = StateFile.path("manifests", environment: environment)
@@ -77,6 +78,8 @@ struct BackupCommand: Command {
     _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: session.context)
     let preparation = try BackupPreparation(try sources(), to: set, options: options, in: session.context)
     tell(preparation.remarks)
+    tellSeries(preparation, isPlanned: true)
+    try tellRemovals(preparation, of: set)
     let source = try preparation.source(try self.walk(of: set), in: session.context)
     let results = ResultWriter(session)
     let job = BackupListJob { (path, bytes) in
@@ -103,6 +106,37 @@ struct BackupCommand: Command {
     }
   }
 
+  /// Reports which series the snapshot continues; for a real run, only that it begins one in a set that has others.
+  private func tellSeries(_ preparation: BackupPreparation, isPlanned: Bool) {
+    let origin = preparation.header.origin
+    if let continued = preparation.continued {
+      guard isPlanned else { return }
+      session.warn(
+        BatchError(.special, "would continue the series of \(origin), last \(continued.label)"), as: .note)
+    } else if isPlanned || preparation.beginsFurtherSeries {
+      let verb = isPlanned ? "would begin" : "begins"
+      let others =
+        preparation.beginsFurtherSeries
+        ? ": the other snapshots of the set are of other machines or sources" : ""
+      session.warn(BatchError(.special, "\(verb) a new series, of \(origin)\(others)"), as: .note)
+    }
+  }
+
+  /// Reports which snapshots the rules would remove after this one was made.
+  private func tellRemovals(_ preparation: BackupPreparation, of set: BackupSet) throws(BatchError) {
+    guard !choices.retention.isEmpty else { return }
+    let removals = preparation.removals(
+      choices.retention, by: choices.grouping, suspects: try set.suspects())
+    for snapshot in removals {
+      session.warn(
+        BatchError(.special, "would remove the snapshot \(snapshot.label) of \(snapshot.header.origin)"),
+        as: .note)
+    }
+    if removals.isEmpty {
+      session.warn(BatchError(.special, "would remove no snapshot"), as: .note)
+    }
+  }
+
   private func set() throws(BatchError) -> BackupSet {
     var set = try BackupSet(in: choices.directory, named: name)
     set.keys = session.keys(choices.keys)
@@ -124,7 +158,9 @@ struct BackupCommand: Command {
 
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
     let set = try self.set()
-    let backup = try BackupRun(try sources(), to: set, options: options, in: session.context) {
+    let sources = try sources()
+    report.sources = sources
+    let backup = try BackupRun(sources, to: set, options: options, in: session.context) {
       (members) throws(BatchError) in
       tally.add(members)
       try session.tell(members)
@@ -132,6 +168,7 @@ struct BackupCommand: Command {
     for warning in backup.warnings { session.fail(warning, severity: .warning) }
     if let note = backup.note { session.warn(note, as: .note) }
     tell(backup.preparation.remarks)
+    tellSeries(backup.preparation, isPlanned: false)
     let walk = try self.walk(of: set)
     let source: BackupSource
     do throws(BatchError) {
@@ -184,17 +221,27 @@ struct BackupCommand: Command {
     }
     var prune: Prune?
     var failure: BatchError?
+    let failures = Int(clamping: content.footer.failures ?? 0)
+    if failures > 0, !choices.retention.isEmpty || copying?.retention.isEmpty == false {
+      session.fail(
+        BatchError(
+          .unreadable,
+          "no old snapshot is removed, since \(ByteCount.counted(failures, "input")) could not be backed up",
+          remedy: "leave out by --exclude what can never be read, or accept it by --on unreadable=warn"),
+        severity: .warning)
+    }
     do throws(BatchError) {
-      if !choices.retention.isEmpty {
+      if !choices.retention.isEmpty, failures == 0 {
         prune = try PruneCommand.prune(
           backup.set, choices, backup.lock, isSynced: common.fsync, in: session.context)
+        session.warn(ofFuture: prune?.future ?? [])
       }
     } catch {
       // The snapshot exists; only old ones could not be removed.
       failure = error
       if !session.cancellation.isCancelled { session.reporter.fatal(error) }
     }
-    let isUncopied = !copy(backup.set)
+    let isUncopied = !copy(backup.set, removes: failures == 0)
     report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
@@ -233,10 +280,10 @@ struct BackupCommand: Command {
   /// Copies the set elsewhere, if requested.
   ///
   /// - Returns: whether everything was copied.
-  private func copy(_ set: BackupSet) -> Bool {
+  private func copy(_ set: BackupSet, removes: Bool) -> Bool {
     guard let copying else { return true }
     do throws(BatchError) {
-      let (text, status) = try copying.copy(set, session)
+      let (text, status) = try copying.copy(set, session, removes: removes)
       if !common.quiet, !common.json { session.diagnostics.print(text) }
       return status == .whole
     } catch {

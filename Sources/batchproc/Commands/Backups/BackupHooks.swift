@@ -34,6 +34,8 @@ struct BackupHooks: Sendable {
   struct Report: Sendable {
     let started = FileStatus.Time.now.seconds
     let stopwatch = Stopwatch()
+    /// Empty while unknown.
+    var sources: [PathBytes] = []
     var content: BackupContent?
     var counts = Counters.Snapshot()
   }
@@ -132,8 +134,10 @@ struct BackupHooks: Sendable {
   private func metrics(_ status: Int32, _ report: Report, _ session: Session) -> BackupMetrics {
     var metrics = BackupMetrics(
       set: set, lastRun: Int64(report.started), seconds: report.stopwatch.seconds, status: status)
-    let known = try? BackupSet(in: directory, named: set).content(in: session.context).snapshots.last
-    metrics.lastSuccess = (report.content?.header ?? known?.header)?.started.seconds
+    let id = report.content?.header.name.stamp
+    let former = try? BackupSet(in: directory, named: set).content(in: session.context)
+      .newestComplete(of: report.sources, besides: id, now: FileStatus.Time.now.seconds)
+    metrics.lastSuccess = (status == 0 ? report.content?.header : former?.header)?.started.seconds
     metrics.files = report.content?.footer.files
     metrics.bytes = report.content?.footer.bytes
     metrics.archivedFiles = report.counts.done

@@ -4,9 +4,11 @@ import BatchEngine
 extension CopyChoices {
   /// Copies a set, and then removes copies that no rule keeps.
   ///
+  /// - Parameter removes: whether copies are removed at all.
   /// - Returns: the line of the summary, and whether everything was copied; each problem was reported.
-  func copy(_ set: BackupSet, _ session: Session) throws(BatchError) -> (text: String, status: SetCopy.Status)
-  {
+  func copy(
+    _ set: BackupSet, _ session: Session, removes: Bool = true
+  ) throws(BatchError) -> (text: String, status: SetCopy.Status) {
     let common = session.common
     let remote = Remotes.remote(
       remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
@@ -18,11 +20,13 @@ extension CopyChoices {
     }
     var status = outcome.status
     var removed = 0
-    if !retention.isEmpty, status == .whole {
+    if removes, !retention.isEmpty, status == .whole {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
-        removed = try copies.prune(retention)
+        let outcome = try copies.prune(retention, by: grouping)
+        removed = outcome.removed.count
+        session.warn(ofFuture: outcome.future)
       } catch {
         try session.cancellation.check()
         let isAllowed = isAppendOnly && error.code == .unwritable

@@ -40,7 +40,7 @@ struct DrillCommand: Command {
     let set = source.set
     let content = try source.content()
     for error in content.damaged { session.fail(error, severity: .warning) }
-    let chosen = try choices.snapshot(of: content, in: session)
+    let chosen = try choices.snapshot(of: content, in: set, session)
     var tally = Tally()
     let drill: Drill
     do throws(BatchError) {

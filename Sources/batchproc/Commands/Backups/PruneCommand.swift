@@ -21,6 +21,7 @@ struct PruneCommand: Command {
     let set = try choices.set(session, state: state)
     let lock = common.dryRun ? nil : try set.lockForPruning(choices.patience, in: context)
     let prune = try Self.prune(set, choices, lock, isSynced: common.fsync, in: context)
+    session.warn(ofFuture: prune.future)
     if common.dryRun || common.verbose || common.json { try show(prune) }
     if let events = session.events {
       try events.writeSummary { line in
@@ -48,24 +49,33 @@ struct PruneCommand: Command {
     _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
-    let prune = Prune(choices.retention, of: set, content, suspects: try set.suspects())
+    let prune = Prune(
+      choices.retention, of: set, content, by: choices.grouping, suspects: try set.suspects())
     if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }
 
   private func show(_ prune: Prune) throws(BatchError) {
+    let origins = prune.decisions.map(\.snapshot.header.origin)
+    let hasSeveral = Set(origins).count > 1
     try session.write(prune.decisions, as: "snapshot") { line, decision in
       line.add("id", decision.snapshot.name.stamp)
       line.add("sequence", decision.snapshot.header.sequence)
       line.add("kept", !decision.reasons.isEmpty)
       line.add("reasons", decision.reasons.map(\.word).joined(separator: ", "))
+      decision.snapshot.addOrigin(to: &line)
     } text: { decision, rows in
       let snapshot = decision.snapshot
       let time = CalendarTime(snapshot.header.started.seconds).text
       let verdict =
         decision.reasons.isEmpty
         ? "remove" : "keep    " + decision.reasons.map(\.word).joined(separator: ", ")
-      rows += "\(snapshot.name.stamp)  \(time)  \(verdict)\n".utf8
+      rows += "\(snapshot.name.stamp)  \(time)  \(verdict)".utf8
+      if hasSeveral {
+        rows += "  ".utf8
+        TerminalText.append(Array(snapshot.header.origin.utf8), to: &rows)
+      }
+      rows.append(UInt8(ascii: "\n"))
     }
     guard let events = session.events else { return }
     for archive in prune.archives {
@@ -77,11 +87,51 @@ struct PruneCommand: Command {
   }
 }
 
+extension Session {
+  /// Reports since when the snapshots of series have failures.
+  func warn(ofFailures series: [[Snapshot]]) {
+    for snapshots in series {
+      guard let first = snapshots.firstWithFailures else { continue }
+      warn(ofFailuresSince: first.label, of: first.header.origin)
+    }
+  }
+
+  func warn(ofFailuresSince snapshot: String, of origin: String) {
+    warn(
+      BatchError(
+        .special,
+        "the snapshots of \(origin) have failures since \(snapshot): a run with failures removes no old snapshot",
+        remedy: "leave out by --exclude what can never be read, or accept it by --on unreadable=warn"))
+  }
+
+  /// Names snapshots that are kept since their times are in the future.
+  func warn(ofFuture snapshots: [Snapshot]) {
+    for snapshot in snapshots {
+      warn(
+        BatchError(
+          .special, "the snapshot \(snapshot.label) is in the future: it is kept, and no rule counts it",
+          remedy: "check the clock; if the snapshot is not needed, remove its manifest"))
+    }
+  }
+}
+
+extension Snapshot {
+  /// Adds machine, sources and failures, as far as they are known.
+  func addOrigin(to line: inout JSONLine) {
+    if let machine = header.machine { line.add("machine", machine) }
+    if let host = header.host { line.add("host", host) }
+    if let paths = header.sources?.paths { line.add(paths: paths, as: "sources") }
+    if let failures = footer.failures { line.add("failures", failures) }
+  }
+}
+
 extension Prune.Reason {
   /// The name in tables and JSON.
   var word: String {
     switch self {
     case .newestVerified: "newest verified"
+    case .newestComplete: "newest without failures"
+    case .future: "in the future"
     case .rule(let rule): rule.rawValue
     }
   }

@@ -42,7 +42,7 @@ struct RestoreCommand: Command {
     let set = source.set
     let content = try source.content()
     for error in content.damaged { session.fail(error, severity: .warning) }
-    let snapshot = try set.opened(choices.snapshot(of: content, in: session), in: context)
+    let snapshot = try set.opened(choices.snapshot(of: content, in: set, session), in: context)
     if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
       throw BatchError(
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",

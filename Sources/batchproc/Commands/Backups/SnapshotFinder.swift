@@ -16,7 +16,7 @@ struct SnapshotFinder {
   private static let digits = 12
 
   func find(
-    _ chosen: ChosenNames, in sources: [SetSource], at place: SnapshotPlace?
+    _ chosen: ChosenNames, in sources: [SetSource], _ choices: BackupChoices
   ) throws(BatchError) -> Ending {
     let text = chosen.texts.first ?? ""
     let search = PathSearch(text, isName: chosen.areNames)
@@ -26,7 +26,7 @@ struct SnapshotFinder {
       let content = try source.content()
       damaged += content.damaged.count
       for error in content.damaged { session.fail(error) }
-      sets.append((source.set, place == nil ? content.snapshots : [try content.snapshot(at: place)]))
+      sets.append((source.set, try choices.snapshots(of: content, in: source.set, session)))
     }
     let (session, names, endsRowsInNUL) = (session, names, endsRowsInNUL)
     let begun = Mutex<PathBytes?>(nil)

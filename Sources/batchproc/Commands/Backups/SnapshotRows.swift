@@ -4,14 +4,22 @@ import BatchEngine
 /// Lists the snapshots of sets, one set after the other.
 struct SnapshotRows {
   let session: Session
+  let choices: BackupChoices
   let names: [PathBytes]
-  /// How old the newest snapshot of a set may be, in seconds.
+  /// How old the newest snapshot of a series may be, in seconds.
   let maxAge: Int64?
+  /// Whether only snapshots without failures count for the age.
+  let completeOnly: Bool
+  /// Whether rows must fit into 80 columns.
+  private let isNarrow = StandardStreams.isTerminal(.output) && StandardStreams.columns < 96
 
-  private static let heading = [
-    "ID".padding(to: 16), "TIME".padding(to: 16), "KIND".padding(to: 7), "FILES".leading(to: 15),
-    "SIZE".leading(to: 11), "ARCHIVE".leading(to: 11),
-  ].joined(separator: "  ")
+  private var heading: String {
+    let columns = [
+      "ID".padding(to: 16), "TIME".padding(to: 16), "KIND".padding(to: isNarrow ? 5 : 7),
+      "FILES".leading(to: 15), "SIZE".leading(to: isNarrow ? 9 : 11),
+    ]
+    return (columns + (isNarrow ? [] : ["ARCHIVE".leading(to: 11)])).joined(separator: "  ")
+  }
 
   /// Begins the rows of a set, with a heading on a terminal.
   static func begin(_ set: PathBytes, of names: [PathBytes], _ heading: String, to rows: inout [UInt8]) {
@@ -32,13 +40,13 @@ struct SnapshotRows {
     rows += "  ".utf8
   }
 
-  func list(_ sources: [SetSource], at place: SnapshotPlace?) throws(BatchError) -> Ending {
+  func list(_ sources: [SetSource]) throws(BatchError) -> Ending {
     var tally = (seen: 0, failed: 0)
     var hasFaults = false
     for source in sources {
       let content = try source.content()
-      try list(content, of: source.set, at: place, &tally, &hasFaults)
-      if let maxAge, !isYoung(content, source.set, maxAge) { hasFaults = true }
+      try list(content, of: source.set, &tally, &hasFaults)
+      if let maxAge, try !isYoung(content, source.set, maxAge) { hasFaults = true }
     }
     if let events = session.events {
       try events.writeSummary { line in
@@ -52,46 +60,78 @@ struct SnapshotRows {
   }
 
   private func list(
-    _ content: BackupSet.Content, of set: BackupSet, at place: SnapshotPlace?,
-    _ tally: inout (seen: Int, failed: Int), _ hasFaults: inout Bool
+    _ content: BackupSet.Content, of set: BackupSet, _ tally: inout (seen: Int, failed: Int),
+    _ hasFaults: inout Bool
   ) throws(BatchError) {
-    let chosen = place == nil ? content.snapshots : [try content.snapshot(at: place)]
+    var chosen: [Snapshot] = []
+    for snapshot in try choices.snapshots(of: content, in: set, session) {
+      chosen.append(try opened(snapshot, of: set, &hasFaults))
+    }
     for error in content.damaged { session.fail(error) }
     tally.seen += chosen.count + content.damaged.count
     tally.failed += content.damaged.count
     hasFaults = hasFaults || !content.damaged.isEmpty
     var rows = [UInt8]()
-    Self.begin(set.name, of: names, Self.heading, to: &rows)
+    Self.begin(set.name, of: names, heading, to: &rows)
     for snapshot in chosen {
-      let snapshot = try opened(snapshot, of: set, &hasFaults)
       let faults = content.faults(of: snapshot)
       if !faults.isEmpty { tally.failed += 1 }
       hasFaults = hasFaults || !faults.isEmpty
-      if let events = session.events {
-        try write(snapshot, faults, to: events)
-      } else {
-        append(snapshot, to: &rows)
-      }
+      if let events = session.events { try write(snapshot, faults, to: events) }
       for fault in faults {
         session.fail(set.path(fault.archive), neededBy: snapshot.name.stamp)
       }
     }
-    if !rows.isEmpty, session.events == nil { try session.output.write(rows) }
+    let series = chosen.series(by: .hostAndSources)
+    session.warn(ofFailures: series)
+    guard session.events == nil else { return }
+    if StandardStreams.isTerminal(.output) {
+      for snapshots in series {
+        if let newest = snapshots.last {
+          TerminalText.append(Array(newest.header.origin.utf8), to: &rows)
+          rows.append(UInt8(ascii: "\n"))
+        }
+        for snapshot in snapshots { append(snapshot, to: &rows) }
+      }
+    } else {
+      for snapshot in chosen { append(snapshot, to: &rows) }
+    }
+    if !rows.isEmpty { try session.output.write(rows) }
   }
 
-  /// Whether the newest snapshot of a set is not too old; reports it otherwise.
-  private func isYoung(_ content: BackupSet.Content, _ set: BackupSet, _ maxAge: Int64) -> Bool {
-    let text: String
-    if let newest = content.snapshots.last {
-      let age = FileStatus.Time.now.seconds - newest.header.started.seconds
-      guard age > maxAge else { return true }
-      text =
-        "the newest snapshot of the set \(set.name), \(newest.name.stamp), is \(DurationText.text(seconds: Double(age))) old, and --max-age is \(DurationText.text(seconds: Double(maxAge)))"
-    } else {
-      text = "the set \(set.name) has no snapshot that can be read"
+  /// Whether the newest snapshot of each series is not too old, and not in the future; reports it otherwise.
+  ///
+  /// A series whose sources a newer one has too does not count.
+  private func isYoung(
+    _ content: BackupSet.Content, _ set: BackupSet, _ maxAge: Int64
+  ) throws(BatchError) -> Bool {
+    let (now, limit) = (FileStatus.Time.now.seconds, DurationText.text(seconds: Double(maxAge)))
+    let current = try set.opened(content, in: session.context).only(choices.series).snapshots
+      .currentSeries(by: choices.grouping)
+    var isYoung = true
+    func report(_ text: String) {
+      isYoung = false
+      session.fail(BatchError(.missing, text, path: set.directory), as: .missing)
     }
-    session.fail(BatchError(.missing, text, path: set.directory), as: .missing)
-    return false
+    if current.isEmpty {
+      let reason = content.snapshots.isEmpty ? "that can be read" : "of this machine and source"
+      report("the set \(set.name) has no snapshot \(reason)")
+    }
+    for series in current {
+      guard let newest = series.last(where: { !completeOnly || $0.isComplete }) else {
+        report("the set \(set.name) has no snapshot without failures of \(series[0].header.origin)")
+        continue
+      }
+      let age = now - newest.header.started.seconds
+      let origin = current.count > 1 ? " of \(newest.header.origin)" : ""
+      let name = "the newest snapshot of the set \(set.name)\(origin), \(newest.name.stamp),"
+      if newest.isFuture(at: now) {
+        report("\(name) is in the future")
+      } else if age > maxAge {
+        report("\(name) is \(DurationText.text(seconds: Double(age))) old, and --max-age is \(limit)")
+      }
+    }
+    return isYoung
   }
 
   /// The facts of the manifest if it can be read, otherwise those known without a key.
@@ -114,16 +154,19 @@ struct SnapshotRows {
 
   private func append(_ snapshot: Snapshot, to rows: inout [UInt8]) {
     let (header, footer) = (snapshot.header, snapshot.footer)
-    let columns = [
+    var columns = [
       header.name.stamp, CalendarTime(header.started.seconds).text,
-      header.isFull ? "full   " : "+\(header.increment)".padding(to: 7),
+      (header.isFull ? "full" : "+\(header.increment)").padding(to: isNarrow ? 5 : 7),
       (isKnown(snapshot) ? ByteCount.files(Int(clamping: footer.files)) : "encrypted").leading(to: 15),
-      (isKnown(snapshot) ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: 11),
-      ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11),
-      footer.isVerified ? "verified" : "",
+      (isKnown(snapshot) ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: isNarrow ? 9 : 11),
     ]
+    let failures = Int(clamping: footer.failures ?? 0)
+    if !isNarrow { columns.append(ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11)) }
+    if failures == 0 || !isNarrow { columns.append((footer.isVerified ? "verified" : "").padding(to: 8)) }
+    if failures > 0 { columns.append("\(ByteCount.counted(failures, "failure"))") }
+    if !StandardStreams.isTerminal(.output) { columns.append(header.origin) }
     Self.append(header.name.set, of: names, to: &rows)
-    rows += columns.joined(separator: "  ").trimmingSpaces.utf8
+    TerminalText.append(Array(columns.joined(separator: "  ").trimmingSpaces.utf8), to: &rows)
     rows.append(UInt8(ascii: "\n"))
   }
 
@@ -146,6 +189,7 @@ struct SnapshotRows {
       line.add("verified", footer.isVerified)
       line.add("archives", footer.needs.keys.sorted().joined(separator: " "))
       line.add("whole", faults.isEmpty)
+      snapshot.addOrigin(to: &line)
     }
   }
 }

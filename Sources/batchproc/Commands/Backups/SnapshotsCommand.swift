@@ -18,6 +18,7 @@ struct SnapshotsCommand: Command {
   private let endsRowsInNUL: Bool
   /// The age limit in seconds.
   private let maxAge: Int64?
+  private let completeOnly: Bool
   let session: Session
 
   /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
@@ -31,6 +32,10 @@ struct SnapshotsCommand: Command {
     }
     let now = FileStatus.Time.now.seconds
     maxAge = parsed.moment(.maxAge, now: now).map { now - $0.seconds }
+    completeOnly = parsed.flag(.complete)
+    guard maxAge != nil || !completeOnly else {
+      throw UsageError("--complete needs --max-age.", in: parsed.command)
+    }
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
     session = try Session(common, environment: environment, stride: .fixed(1))
@@ -76,8 +81,10 @@ struct SnapshotsCommand: Command {
     }
     switch question {
     case .which:
-      return try SnapshotRows(session: session, names: sources.map(\.set.name), maxAge: maxAge)
-        .list(sources, at: choices.place)
+      return try SnapshotRows(
+        session: session, choices: choices, names: sources.map(\.set.name), maxAge: maxAge,
+        completeOnly: completeOnly
+      ).list(sources)
     case .digests(let place):
       let (source, snapshots) = try chosen(sources, [place])
       BackupChoices.tell(snapshots[0], place, "--at", in: session)
@@ -85,7 +92,7 @@ struct SnapshotsCommand: Command {
     case .find(let names):
       return try SnapshotFinder(
         session: session, names: sources.map(\.set.name), endsRowsInNUL: endsRowsInNUL
-      ).find(names, in: sources, at: choices.place)
+      ).find(names, in: sources, choices)
     case .list(let place, let names):
       let (source, snapshots) = try chosen(sources, [place])
       BackupChoices.tell(snapshots[0], place, "--list", in: session)
@@ -106,8 +113,10 @@ struct SnapshotsCommand: Command {
     var found: [(SetSource, [Snapshot])] = []
     for source in sources {
       do throws(BatchError) {
-        let content = try source.content()
-        let snapshots = try places.map { (place) throws(BatchError) in try content.snapshot(at: place) }
+        let content = try source.set.opened(source.content(), in: session.context)
+        let snapshots = try places.map { (place) throws(BatchError) in
+          try content.snapshot(at: place, of: choices.series)
+        }
         found.append((source, snapshots))
       } catch {
         guard sources.count > 1, error.code == .missing || error.code == .ambiguous else { throw error }
