@@ -4,9 +4,11 @@ import BatchEngine
 extension CopyChoices {
   /// Copies a set, and then removes copies that no rule keeps.
   ///
+  /// - Parameter removes: false if nothing is removed this time.
   /// - Returns: the line of the summary, and whether everything was copied; each problem was reported.
-  func copy(_ set: BackupSet, _ session: Session) throws(BatchError) -> (text: String, status: SetCopy.Status)
-  {
+  func copy(
+    _ set: BackupSet, _ session: Session, removes: Bool = true
+  ) throws(BatchError) -> (text: String, status: SetCopy.Status) {
     let common = session.common
     let remote = Remotes.remote(
       remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
@@ -18,7 +20,7 @@ extension CopyChoices {
     }
     var status = outcome.status
     var removed = 0
-    if !retention.isEmpty, status == .whole {
+    if !retention.isEmpty, removes, status == .whole {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
