@@ -20,6 +20,7 @@ package final class BackupCollector: BatchCollector {
   /// Results without a manifest row yet, in tree order.
   private var waiting: [BackupRow] = []
   private var first = 0
+  private var rotten = 0
   /// The contents of files with several names, by first name, for the rows of further names.
   private var contents: [PathBytes: (digest: Digest?, size: UInt64, isUnsettled: Bool)] = [:]
 
@@ -42,7 +43,7 @@ package final class BackupCollector: BatchCollector {
   package func collect(_ rows: [BackupRow]) throws(BatchError) {
     for row in rows {
       switch row {
-      case .source, .kept, .planned:
+      case .source, .kept, .planned, .mount:
         passOverLarge()
         waiting.append(row)
       case .archived(let row):
@@ -50,12 +51,15 @@ package final class BackupCollector: BatchCollector {
         for member in reported.members { try add(member) }
         reported.members.removeAll()
       case .rotten(let path):
+        rotten += 1
         context.report(
           Problem(
             .changed,
             BatchError(
-              .changed, "ROT: its bytes are others, while size and times are those of the snapshot before",
-              path: path)),
+              .changed,
+              "ROT: its bytes are others, while size and times are those of the snapshot before"
+                + (plan.acceptsRot ? "" : "; the snapshot keeps the bytes from before"), path: path,
+              remedy: plan.acceptsRot ? nil : .restoreOrAcceptRot)),
           severity: .warning)
       case .end: try passOver()
       }
@@ -121,6 +125,7 @@ package final class BackupCollector: BatchCollector {
   private func write(_ row: BackupRow) throws(BatchError) {
     switch row {
     case .source(let source): try writer.begin(source)
+    case .mount(let path): writer.add(mount: MemberNaming.name(of: path))
     case .kept(let kept):
       context.counters.addSkipped(.upToDate, kept.count)
       try writer.append(kept)
@@ -140,7 +145,8 @@ package final class BackupCollector: BatchCollector {
       recipients: plan.recipients)
     try outputs.encryption?.manifest.seal()
     return BackupContent(
-      header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count)
+      header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count,
+      rotten: rotten, leftOut: plan.leftOut.count)
   }
 
   package func discard() { collector.discard() }
@@ -154,4 +160,8 @@ package struct BackupContent: Sendable {
   package let written: WrittenArchive?
   /// How many files were archived only because they changed shortly before the previous snapshot.
   package let repeated: Int
+  /// How many files have other bytes than before, although their status has not changed.
+  package let rotten: Int
+  /// How many files of sets were not archived.
+  package let leftOut: Int
 }

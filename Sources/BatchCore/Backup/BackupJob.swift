@@ -12,10 +12,14 @@ package struct BackupPlan: Sendable {
   let hasOtherSelection: Bool
   /// Whether seemingly unchanged files are read too.
   let readsEverything: Bool
+  /// Whether a file whose bytes have changed without its status is archived.
+  let acceptsRot: Bool
   /// The recipients of the encryption, as one word.
   let recipients: String
   /// Counts files that are archived only because they changed shortly before the previous snapshot.
-  let repeated = RepeatedFiles()
+  let repeated = FileCount()
+  /// Counts files of sets that are not archived.
+  let leftOut = FileCount()
 
   var stamp: String { header.name.stamp }
 
@@ -26,8 +30,8 @@ package struct BackupPlan: Sendable {
   }
 }
 
-/// Counts files that are archived although they seem unchanged: a later change could have got the same time.
-final class RepeatedFiles: Sendable {
+/// Counts files in the source, for the summary.
+final class FileCount: Sendable {
   private let files = Mutex(0)
 
   var count: Int { files.withLock { $0 } }
@@ -56,7 +60,8 @@ package struct BackupJob: BatchJob {
   }
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> BackupWorker {
-    BackupWorker(try job.makeWorker(in: context), try DigestStream(.sha256))
+    BackupWorker(
+      try job.makeWorker(in: context), try DigestStream(.sha256), acceptsRot: plan.acceptsRot)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending BackupCollector {
@@ -71,8 +76,10 @@ package enum BackupRow: Sendable {
   /// A path whose member follows in the rows of the archive, if it can be archived.
   case planned(SnapshotEntry, isLarge: Bool)
   case archived(ArchiveRow)
-  /// A file whose content has changed although its status has not.
+  /// A file whose content has changed although its status has not. Its row follows.
   case rotten(PathBytes)
+  /// A mount point below the source, which has content.
+  case mount(PathBytes)
   /// The end of a chunk: all its members were added, except a large file whose blocks follow.
   case end
 }
@@ -85,8 +92,10 @@ package final class BackupWorker: BatchWorker {
   /// The rows of the chunk from the archive's worker.
   private var rows: [ArchiveRow] = []
   private let digests: DigestStream
+  private let acceptsRot: Bool
 
-  init(_ worker: ArchiveWorker, _ digests: DigestStream) {
+  init(_ worker: ArchiveWorker, _ digests: DigestStream, acceptsRot: Bool) {
+    self.acceptsRot = acceptsRot
     self.worker = worker
     self.digests = digests
   }
@@ -96,7 +105,7 @@ package final class BackupWorker: BatchWorker {
     worker.begin(
       expecting: chunk.items.reduce(0) { size, item in
         switch item {
-        case .source, .kept: size
+        case .source, .kept, .rotten, .mount: size
         case .archive(let item, _), .check(_, let item, _, _, _): size + item.plainSize
         }
       })
@@ -108,6 +117,9 @@ package final class BackupWorker: BatchWorker {
     switch item {
     case .source(let source): output.append(.source(source))
     case .kept(let kept): output.append(.kept(kept))
+    case .rotten(let path): output.append(.rotten(path))
+    case .mount(let path):
+      if MountFinder.mayBeMissing(path, context.calls) { output.append(.mount(path)) }
     case .archive(let item, let entry):
       if let entry {
         let isLarge = if case .header = item { true } else { false }
@@ -116,13 +128,14 @@ package final class BackupWorker: BatchWorker {
       try worker.process(item, in: context, into: &rows)
     case .check(let record, let item, let entry, let before, let line):
       guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
-      guard digest != before.digest else {
+      let isRotten = digest != before.digest
+      if isRotten { output.append(.rotten(entry.path)) }
+      guard isRotten, acceptsRot else {
         var kept = KeptRows()
         kept.append(before, line: line)
         output.append(.kept(kept))
         return
       }
-      output.append(.rotten(entry.path))
       output.append(.planned(entry, isLarge: false))
       try worker.process(item, in: context, into: &rows)
     }

@@ -25,7 +25,7 @@ package struct BackupListJob: RowJob {
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .source, .archive(.block, _): break
+      case .source, .archive(.block, _), .rotten, .mount: break
       case .kept(let rows): for _ in 0..<rows.count { context.skip(.upToDate) }
       case .archive(.problem(let problem), _): context.report(problem)
       case .archive(_, let entry):

@@ -27,8 +27,10 @@ package struct BackupMetrics: Sendable {
     errors = 0
   }
 
-  package var text: String {
-    let label = (set.text ?? "").reduce(into: "") { text, character in
+  private static let lastSuccessName = "batchproc_backup_last_success_timestamp_seconds"
+
+  private var label: String {
+    (set.text ?? "").reduce(into: "") { text, character in
       switch character {
       case "\\": text += "\\\\"
       case "\"": text += "\\\""
@@ -36,6 +38,20 @@ package struct BackupMetrics: Sendable {
       default: text.append(character)
       }
     }
+  }
+
+  /// The time of the last success of this set in an earlier file of metrics, for a set that cannot be read now.
+  ///
+  /// - Returns: nil also for a time in the future: it would hide that later backups fail.
+  package func lastSuccess(in file: PathBytes) -> Int64? {
+    guard let content = try? SmallFile.readRegular(file, limit: 1 << 16) else { return nil }
+    let start = Array("\(Self.lastSuccessName){set=\"\(label)\"} ".utf8)
+    let line = content.split(separator: UInt8(ascii: "\n")).last { $0.starts(with: start) }
+    guard let value = line.flatMap({ DecimalDigits.value(of: $0.dropFirst(start.count)) }) else { return nil }
+    return Int64(exactly: value).flatMap { LastSuccess.valid($0, now: lastRun) }
+  }
+
+  package var text: String {
     let rows: [(name: String, help: String, value: String?)] = [
       (
         "last_success_timestamp_seconds", "When the last run without failures began.",

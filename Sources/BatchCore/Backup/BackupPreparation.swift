@@ -12,7 +12,11 @@ package struct BackupPreparation: Sendable {
   let plan: BackupPlan
   private let content: BackupSet.Content
   private let set: BackupSet
+  /// The folder of the set, and that of its copies: their files of sets are not archived.
+  private let ownFolders: [PathBytes]
   private let sources: [SnapshotSource]
+  /// The sources of the snapshot before; empty if they need not be as before.
+  private var former: [SnapshotSource] = []
   private let previous: Snapshot?
   /// The manifest of the previous snapshot, or this machine's copy of it.
   private let manifest: ManifestFile?
@@ -41,7 +45,9 @@ package struct BackupPreparation: Sendable {
   ) throws(BatchError) {
     var remarks = content.damaged
     let last = content.snapshots.last
-    sources = try Self.sources(paths)
+    sources = try SourceGuard.sources(paths)
+    ownFolders = [set.directory, options.copyFolder].compactMap { $0 }
+    for folder in ownFolders { try SourceGuard.refuse(folder, among: sources) }
     let machine = try options.machine()
     let list = try SourceList(sources.map(\.path))
     let started = options.now()
@@ -66,7 +72,10 @@ package struct BackupPreparation: Sendable {
     }
     continued = own
     headsOfOtherSeries = others
-    if let known, !options.allowsEmpty { try Self.compare(sources, with: known.snapshot, run.calls) }
+    if let known, !options.allowsEmpty {
+      try SourceGuard.compare(sources, with: known.snapshot, known.manifest, in: run)
+      former = known.snapshot.footer.sources
+    }
     var base = options.isFull ? nil : known?.snapshot
     if let snapshot = base, let reason = Self.reason(against: snapshot, options) {
       base = nil
@@ -105,7 +114,8 @@ package struct BackupPreparation: Sendable {
       settling: ChangeSettling(calls: run.calls, now: options.fileClock),
       selection: options.selection,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
-      readsEverything: options.readsEverything, recipients: options.recipients)
+      readsEverything: options.readsEverything, acceptsRot: options.acceptsRot,
+      recipients: options.recipients)
     previous = base
     manifest = base == nil ? nil : known?.manifest
     self.set = set
@@ -131,20 +141,28 @@ package struct BackupPreparation: Sendable {
 
   /// - Parameter walk: the options of a walk that takes everything.
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
-    var (walk, former, reread) = (walk, FormerLinks(), RereadFiles())
+    var (walk, links, reread) = (walk, FormerLinks(), RereadFiles())
+    walk.followsOperands = true
+    try SourceGuard.checkMounts(of: former, sources, walk, run.calls)
     var reader: SnapshotReader?
     if let previous, let manifest {
       // In a tree with few changes the walk is most of the work.
       walk.readAheadThreshold = .zero
       if previous.footer.linked != 0, !plan.hasOtherSelection {
-        former = try FormerLinks(in: manifest, of: sources, walk, in: SourceContext(run))
+        links = try FormerLinks(in: manifest, of: sources, walk, in: SourceContext(run))
       }
       if plan.readsEverything { reread = try RereadFiles(in: manifest, of: sources, plan, walk, in: run) }
       reader = try SnapshotReader(manifest, in: SourceContext(run))
     }
     return try BackupSource(
-      run.tree(paths, options: walk), sources: sources, plan: plan, previous: reader, former: former,
-      reread: reread)
+      run.tree(paths, options: walk), sources: sources, plan: plan, previous: reader, former: links,
+      reread: reread,
+      ownFolders: Dictionary(
+        ownFolders.compactMap { folder in
+          guard let status = try? run.calls.status(of: folder, followingLinks: true) else { return nil }
+          let sets = (try? BackupSet.names(in: folder, calls: run.calls)) ?? []
+          return (status.identity, Set(sets + [set.name]))
+        }, uniquingKeysWith: { $0.union($1) }))
   }
 
   /// The first second, from a given time on, whose name is not used yet: the clock may have been set back.
@@ -190,63 +208,5 @@ package struct BackupPreparation: Sendable {
     }
     guard snapshot.footer.recipients != options.recipients else { return nil }
     return BatchError(.special, "is encrypted for others: this snapshot is a full one")
-  }
-
-  private static func sources(_ paths: [PathBytes]) throws(BatchError) -> [SnapshotSource] {
-    var sources = [SnapshotSource]()
-    var known: Set<PathBytes> = []
-    for path in paths {
-      let place = try resolved(path)
-      guard known.insert(place).inserted else { continue }
-      do throws(BatchError) {
-        _ = try place.status()
-        sources.append(SnapshotSource(path: place, fileSystem: String(try place.fileSystemID(), radix: 16)))
-      } catch {
-        throw .syscall("look at the source", errno: error.errno, path: path)
-      }
-    }
-    return sources.sorted { $0.path < $1.path }
-  }
-
-  /// The absolute path without dots.
-  private static func resolved(_ path: PathBytes) throws(BatchError) -> PathBytes {
-    let absolute = WorkingFolder.absolute(path)
-    let names = absolute.bytes.split(separator: UInt8(ascii: "/")).filter {
-      !$0.elementsEqual([UInt8(ascii: ".")])
-    }
-    guard !path.isEmpty, !path.containsNUL, absolute.isAbsolute else {
-      throw BatchError(.missing, "the source is not the path of a folder or file", path: path)
-    }
-    guard !names.contains(where: { $0.elementsEqual("..".utf8) }) else {
-      do throws(BatchError) {
-        return try absolute.resolved()
-      } catch {
-        throw .syscall("look at the source", errno: error.errno, path: path)
-      }
-    }
-    return PathBytes([UInt8(ascii: "/")] + names.joined(separator: [UInt8(ascii: "/")]))
-  }
-
-  /// - Throws: `invalid` when a source seems to be not mounted.
-  private static func compare(
-    _ sources: [SnapshotSource], with last: Snapshot, _ calls: any FileSystemCalls
-  ) throws(BatchError) {
-    let former = Dictionary(last.footer.sources.map { ($0.path, $0) }) { first, _ in first }
-    for source in sources {
-      guard let before = former[source.path] else { continue }
-      guard before.fileSystem == source.fileSystem else {
-        throw BatchError(
-          .invalid, "the source is on another file system than when the snapshot before was made",
-          path: source.path, remedy: .mountOrAllowEmpty)
-      }
-      guard before.files > 0, let names = try? calls.names(in: source.path) else { continue }
-      // A new file system contains only these.
-      let none: Set<PathBytes> = [".", "..", "lost+found"]
-      guard names.contains(where: { !none.contains($0) }) else {
-        throw BatchError(
-          .invalid, "the source is empty, and the snapshot before has \(before.files) files of it",
-          path: source.path, remedy: .mountOrAllowEmpty)
-      }
-    }
   }
 }

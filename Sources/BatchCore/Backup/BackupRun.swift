@@ -9,6 +9,9 @@ package struct BackupOptions: Sendable {
   package var isFull = false
   /// Whether seemingly unchanged files are read too, and archived if their content has changed.
   package var readsEverything = false
+  /// Whether the bytes of a file that changed without its status are archived (with `readsEverything`). Otherwise the snapshot
+  /// keeps the content of the one before.
+  package var acceptsRot = false
   /// Whether a source that lost its files, or is on another file system, is accepted.
   package var allowsEmpty = false
   package var isSynced = true
@@ -30,6 +33,8 @@ package struct BackupOptions: Sendable {
   /// The machine that makes the snapshot.
   package var machine: @Sendable () throws(BatchError) -> Machine = { () throws(BatchError) in try .current()
   }
+  /// The folder to which the set is copied afterwards; nil for none, or a remote.
+  package var copyFolder: PathBytes?
   /// The clock of the machine, used for the names of snapshots.
   package var now: @Sendable () -> FileStatus.Time = { .now }
   /// The clock that file systems use for their times.
@@ -73,6 +78,8 @@ package final class BackupRun: Sendable {
     self.run = run
     let target = try BackupTarget(set, state: options.state, isNew: options.initializes, in: run)
     note = target.note
+    // Before a folder is created, which could be the source itself.
+    try SourceGuard.refuse(set.directory, among: try SourceGuard.sources(paths))
     try target.make(isSynced: options.isSynced, in: run)
     lock = try set.lockForWriting(options.patience, in: run)
     StaleTemporaries.remove(in: set.directory, calls: run.calls)

@@ -6,6 +6,10 @@ package enum BackupItem: Sendable {
   case source(SnapshotSource)
   /// Rows of paths that have not changed since the previous snapshot.
   case kept(KeptRows)
+  /// A large file whose content has changed although its status has not; an item for it follows.
+  case rotten(PathBytes)
+  /// A mount point below the source, which has content.
+  case mount(PathBytes)
   /// An item to archive, with its row as far as the walk knows it; blocks and problems have no row.
   case archive(ArchiveItem, SnapshotEntry?)
   /// A seemingly unchanged file: it is read, and archived if its content has changed.
@@ -30,6 +34,9 @@ package struct BackupSource: BatchSource {
   private var isAtEnd = false
   private let former: FormerLinks
   private let reread: RereadFiles
+  /// Folders whose files of sets are left out, with the names of these sets.
+  private let ownFolders: [FileIdentity: Set<PathBytes>]
+  private var mounts = MountFinder()
   /// Numbers for files with several names, in the order of their first names.
   private var linkGroups: [FileIdentity: UInt64] = [:]
 
@@ -37,10 +44,12 @@ package struct BackupSource: BatchSource {
   ///   - tree: the tree of a walk over the sources that takes everything.
   ///   - former: unchanged files whose rows are not kept, because their names have changed.
   ///   - reread: the large files that were read in advance, if all files are read.
+  ///   - ownFolders: folders in which files of sets are not archived, with the names of their sets.
   init(
     _ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?,
-    former: FormerLinks, reread: RereadFiles
+    former: FormerLinks, reread: RereadFiles, ownFolders: [FileIdentity: Set<PathBytes>] = [:]
   ) throws(BatchError) {
+    self.ownFolders = ownFolders
     self.former = former
     self.reread = reread
     archive = try ArchiveSource(tree, options: plan.archive)
@@ -75,6 +84,11 @@ package struct BackupSource: BatchSource {
       let path = sources[index].path
       try previous?.enter(path)
     }
+    guard !isOfSet(record) else {
+      plan.leftOut.add()
+      return
+    }
+    for mount in mounts.take(record) { held.append(.mount(mount)) }
     let path = MemberNaming.name(of: record.path)
     let before = try previous?.find(path.bytes, isFolder: record.status.kind == .directory)
     if let entry = before?.0, entry.kind == .file, entry.isUnsettled {
@@ -91,11 +105,16 @@ package struct BackupSource: BatchSource {
         return
       }
       guard !archive.isLarge(record) else {
-        if reread.haveChanged(record.path) {
+        let finding = reread.finding(about: record.path)
+        if finding == .rotten {
+          yieldKept()
+          held.append(.rotten(record.path))
+        }
+        if finding == nil || finding == .rotten && !plan.acceptsRot {
+          keep(entry, line)
+        } else {
           yieldKept()
           yield(record, walked, path, before: nil)
-        } else {
-          keep(entry, line)
         }
         return
       }
@@ -105,6 +124,16 @@ package struct BackupSource: BatchSource {
     }
     yieldKept()
     yield(record, walked, path, before: nil)
+  }
+
+  /// Whether a file belongs to a set in the folder of the set, or in that of its copies.
+  private func isOfSet(_ record: FileRecord) -> Bool {
+    guard !ownFolders.isEmpty, let folder = record.directory.identity, let sets = ownFolders[folder],
+      record.status.kind == .regular
+    else { return false }
+    var name = [UInt8]()
+    record.appendName(to: &name)
+    return SnapshotName.isOfSet(name, sets: sets)
   }
 
   /// A row of the previous snapshot with the link group of its file in this one.
@@ -161,14 +190,14 @@ package struct BackupSource: BatchSource {
 
   package func weight(of item: BackupItem) -> Int64 {
     switch item {
-    case .source, .kept: 0
+    case .source, .kept, .rotten, .mount: 0
     case .archive(let item, _), .check(_, let item, _, _, _): archive.weight(of: item)
     }
   }
 
   package func count(of item: BackupItem) -> Int {
     switch item {
-    case .source: 0
+    case .source, .rotten, .mount: 0
     case .kept(let rows): rows.count
     case .archive(let item, _), .check(_, let item, _, _, _): archive.count(of: item)
     }
@@ -176,7 +205,7 @@ package struct BackupSource: BatchSource {
 
   package func retained(by item: BackupItem) -> Int64 {
     switch item {
-    case .source: 512
+    case .source, .rotten, .mount: 512
     case .kept(let rows): Int64(rows.lines.count)
     case .archive(let item, _), .check(_, let item, _, _, _): archive.retained(by: item) + 1024
     }
@@ -233,6 +262,7 @@ extension BackupItem: FileItem {
   package var path: PathBytes? {
     switch self {
     case .source, .kept: nil
+    case .rotten(let path), .mount(let path): path
     case .archive(let item, _), .check(_, let item, _, _, _): item.path
     }
   }

@@ -97,7 +97,7 @@ struct FormerLinks: Sendable {
 
     /// Nil if the path does not exist or cannot be examined.
     func status(of entry: PathBytes) -> FileStatus? {
-      guard let live else { return entry == name ? try? path.status() : nil }
+      guard let live else { return entry == name ? try? path.status(followingLinks: true) : nil }
       var rest = entry.bytes[...]
       if name != "." {
         guard rest.starts(with: name.bytes) else { return nil }

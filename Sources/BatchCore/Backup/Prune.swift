@@ -94,14 +94,35 @@ package struct Prune: Sendable {
     try lock.take(.removing, patience, run.cancellation)
     defer { lock.release(.removing) }
     let companions = removed.map(\.name).filter(\.isEncrypted).map(\.companion)
-    try lock.note(archives.map(\.archive) + companions)
+    let files = archives.map(\.archive) + companions
+    var isNoted = try Self.note(files, lock)
     // The oldest first, so that the newest ones remain after an interruption.
-    for snapshot in removed.reversed() { try folder.remove(snapshot.name.manifest) }
+    for snapshot in removed.reversed() {
+      try folder.remove(snapshot.name.manifest)
+      if !isNoted {
+        if isSynced { try folder.sync() }
+        isNoted = try Self.note(files, lock)
+      }
+    }
     if isSynced { try folder.sync() }
     for companion in companions { try folder.remove(companion) }
     for archive in archives { try folder.remove(archive.archive) }
     if isSynced { try folder.sync() }
-    try lock.note([])
+    _ = try Self.note([], lock)
+  }
+
+  /// Records the files that are removed after the manifests.
+  ///
+  /// - Returns: false on a full disk. Then the record is written when a manifest was removed; without it, an interruption leaves
+  ///   an archive that no snapshot needs.
+  private static func note(_ files: [PathBytes], _ lock: SetLock) throws(BatchError) -> Bool {
+    do throws(BatchError) {
+      try lock.note(files)
+      return true
+    } catch {
+      guard error.isOutOfSpace else { throw error }
+      return false
+    }
   }
 
   /// Compares all manifests with their digests before anything is removed.

@@ -5,8 +5,14 @@ import BatchEngine
 /// Such a file is archived in blocks, which are planned only if its content has changed. So all of these files are read before
 /// the backup begins, by all lanes.
 struct RereadFiles: Sendable {
-  /// The paths of files whose content has changed, or that could not be read.
-  private var changed: Set<PathBytes> = []
+  enum Finding: Sendable {
+    /// Its content has changed.
+    case rotten
+    /// It could not be read: archiving it fails too, and reports why.
+    case unread
+  }
+
+  private var findings: [PathBytes: Finding] = [:]
 
   /// Reads no files.
   init() {}
@@ -25,14 +31,14 @@ struct RereadFiles: Sendable {
       previous: try PreviousRows(try SnapshotReader(manifest, in: SourceContext(run))))
     let context = RunContext(sharing: run, stride: .automatic, observer: nil)
     let outcome = BatchRunner(context).run(Job(counters: run.counters), over: source)
-    guard let changed = outcome.result else {
+    guard let findings = outcome.result else {
       throw outcome.summary.stopped ?? BatchError(.cancelled, "was stopped")
     }
-    self.changed = changed
+    self.findings = findings
   }
 
-  /// Whether a file that seems unchanged is archived again.
-  func haveChanged(_ path: PathBytes) -> Bool { changed.contains(path) }
+  /// Nil for a file whose content is as recorded.
+  func finding(about path: PathBytes) -> Finding? { findings[path] }
 
   private struct Item: FileItem {
     let record: FileRecord
@@ -72,12 +78,14 @@ struct RereadFiles: Sendable {
   private struct Job: BatchJob {
     let counters: Counters
 
-    func makeWorker(in context: WorkerContext) throws(BatchError) -> FunctionWorker<Item, [PathBytes]> {
+    func makeWorker(
+      in context: WorkerContext
+    ) throws(BatchError) -> FunctionWorker<Item, [(PathBytes, Finding)]> {
       let digests = try DigestStream(.sha256)
       return FunctionWorker { [counters] (item, context, output) throws(BatchError) in
         let digest = try digests.digest(of: item.record, in: context)?.digest
         counters.addBytes(Int(clamping: item.record.status.size))
-        if digest != item.digest { output.append(item.record.path) }
+        if digest != item.digest { output.append((item.record.path, digest == nil ? .unread : .rotten)) }
       }
     }
 
@@ -85,9 +93,11 @@ struct RereadFiles: Sendable {
   }
 
   private final class Collector: BatchCollector {
-    private var changed: Set<PathBytes> = []
+    private var findings: [PathBytes: Finding] = [:]
 
-    func collect(_ output: [PathBytes]) { changed.formUnion(output) }
-    func finish() -> Set<PathBytes> { changed }
+    func collect(_ output: [(PathBytes, Finding)]) {
+      for (path, finding) in output { findings[path] = finding }
+    }
+    func finish() -> [PathBytes: Finding] { findings }
   }
 }

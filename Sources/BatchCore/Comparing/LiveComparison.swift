@@ -101,7 +101,7 @@ final class LiveComparison {
     guard let home else { return nil }
     let file = FileRecord(
       directory: home, names: NameArena(name: place.name.bytes), nameOffset: 0, status: found.status,
-      followsLinks: false)
+      followsLinks: live.isSource(place))
     guard let found = try stream(algorithm).digest(of: file, in: context) else { return nil }
     if !countsBytes { context.count(bytes: -Int(clamping: found.status.size)) }
     return found

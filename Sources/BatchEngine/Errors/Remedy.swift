@@ -50,6 +50,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case chooseSeries
   /// To mount a source, or to say that it may be empty.
   case mountOrAllowEmpty
+  /// To restore a file whose bytes have changed, or to accept them.
+  case restoreOrAcceptRot
   /// To mount the disk of the target, or to say that a new set begins there.
   case mountOrInitialize
   /// To omit the option that begins a new set.

@@ -34,6 +34,7 @@ extension Remedy {
       "back up to a local directory and copy that, as samples/cron/offsite.sh does; ./NAME is a local directory"
     case .giveIdentity: "give --identity FILE, or --passphrase-file FILE"
     case .givePassphrase: "give --passphrase-file FILE"
+    case .restoreOrAcceptRot: "restore it; or, if the bytes are right, give --accept-rot this once"
     case .mountOrAllowEmpty: "mount it, or give --allow-empty if this is meant"
     }
   }

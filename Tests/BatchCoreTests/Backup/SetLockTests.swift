@@ -64,6 +64,25 @@ import Testing
     #expect(try lock().pending == [])
   }
 
+  @Test(
+    "the file keeps its blocks, so that a record never needs a new one, and is read as one of an earlier version"
+  )
+  func blocks() throws {
+    let first = try lock()
+    try first.note(["a"])
+    #expect(try t.path("lock").status().size == 4096)
+    let many = (0..<1000).map { PathBytes("name-\($0)") }
+    try first.note(many)
+    let size = try t.path("lock").status().size
+    #expect(first.pending == many && size > 8000)
+    try first.note(["b"])
+    #expect(try t.path("lock").status().size == size && first.pending == ["b"])
+    try first.note([])
+    #expect(t.content("lock").allSatisfy { $0 == 0 } && first.pending == [])
+    try t.file("lock", "a\0b\0")
+    #expect(try lock().pending == ["a", "b"])
+  }
+
   @Test("the error names the holder, with its start time")
   func holder() throws {
     let (writer, other) = (try lock(), try lock())

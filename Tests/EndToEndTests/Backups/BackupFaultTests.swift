@@ -135,4 +135,26 @@ import Testing
     #expect(
       run.text.hasPrefix("0\n3\n0\n1\nOnly in src: link\n1\n1\n1\n64\n"), "\(run.text)\(run.errorText)")
   }
+
+  @Test(
+    "old snapshots are removed from a disk that is full to the last block, also if the lock of the set has no block",
+    .enabled(if: Host.canMountImages),
+    arguments: [
+      "mount -t tmpfs -o size=4m disk full",
+      "truncate -s 16M image; mkfs.ext4 -qF -m 0 image; mount -o loop image full",
+    ], [":", "truncate -s 0 full/.backup.lock"])
+  func fullDisk(mount: String, lock: String) throws {
+    let run = try t.shell(
+      """
+      cat >go <<'EOF'
+      mkdir full small; \(mount)
+      for n in 1 2 3; do head -c 100000 /dev/urandom >small/$n; $BP backup -q --full --to full small; echo $?; done; \(lock)
+      for n in 1 2; do cat /dev/zero >>full/filler 2>/dev/null; sync -f full; done; stat -f -c %a full
+      $BP prune -q --keep-last 1 full; echo $?; ls full/*.zst full/*.manifest | wc -l; tr -d '\\0' <full/.backup.lock | wc -c
+      $BP verify -q full/*.zst; echo $?; $BP backup -q --to full small; echo $?
+      EOF
+      unshare -m --propagation private bash go
+      """)
+    #expect(run.text == "0\n0\n0\n0\n0\n2\n0\n0\n0\n", "\(run.text)\(run.errorText)")
+  }
 }

@@ -79,6 +79,24 @@ import Testing
   }
 
   @Test(
+    "the time of the last success stays in the metrics while the target is missing",
+    arguments: [
+      ":", "rm m", "rm m; mkfifo m", "sed -i 's/\\(last_success.*\\) [0-9]*$/\\1 9999999999/' m",
+      "sed -i 's/\\(last_success.*\\) [0-9]*$/\\1 no/' m",
+      "rm -r \"$XDG_STATE_HOME/batchproc/successes\"",
+      "cp m n; echo >>m; rm -r \"$XDG_STATE_HOME/batchproc/successes\"",
+    ])
+  func metricsOfMissingTarget(change: String) throws {
+    let run = try t.shell(
+      """
+      $BP backup -q --to set --metrics m src; value() { grep '^[^#]*last_success' m; }; before=$(value); [ -n "$before" ] && echo known; mv set gone
+      \(change); for n in 1 2; do $BP backup -q --to set --metrics m src; echo $?; [ "$before" = "$(value)" ] && echo kept; rm -f n; done
+      $BP backup -q --init --to other --name none --metrics none missing; grep -c last_success none
+      """)
+    #expect(run.text == "known\n1\nkept\n1\nkept\n0\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
     "cron sends no mail after a good run, and otherwise the errors and one line",
     .enabled(if: Host.canChangeUser))
   func mail() throws {

@@ -97,6 +97,26 @@ import Testing
     #expect(run.text == "0\n1\n0\n1\n0\n0\n0\n0\n2\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "a set does not begin below a mount point of /etc/fstab at which nothing is mounted, unless --init is given",
+    .enabled(if: Host.canMount))
+  func configured() throws {
+    let run = try t.shell(
+      """
+      cat >go <<'END'
+      mkdir mnt; echo "/dev/none $PWD/mnt ext4 noauto 0 0" >fstab; mount --bind fstab /etc/fstab
+      $BP backup -q --to mnt src; echo $?; $BP backup -q -n --to mnt/bk src; echo $?; ls -A mnt | wc -l
+      mount -t tmpfs one mnt; $BP backup -q --to mnt/bk src; echo $?; umount mnt
+      $BP backup -q --to mnt/bk src; echo $?; $BP backup -q --init --to mnt/bk src; echo $?; $BP backup -q --to mnt/bk src; echo $?
+      END
+      unshare -m --propagation private bash go
+      """)
+    #expect(
+      run.text == "1\n1\n0\n0\n1\n0\n0\n"
+        && run.errorText.contains("mnt' is in /etc/fstab, and nothing is mounted there"),
+      "\(run.text)\(run.errorText)")
+  }
+
   @Test("a set begins in a new directory, and with --init in one whose parents are missing")
   func begins() throws {
     let run = try t.shell(

@@ -92,7 +92,7 @@ import Testing
   }
 
   @Test(
-    "--checksum reads large files with all lanes, and archives only those that differ",
+    "--checksum reads large files with all lanes, and with --accept-rot archives only those that differ",
     .enabled(if: Host.canMountImages && Host.hasPython && Host.canPreload), arguments: [1, 2, 7, 32])
   func checksumOfLargeFiles(jobs: Int) throws {
     try t.preloadClock()
@@ -109,13 +109,13 @@ import Testing
         export LD_PRELOAD=$PWD/preload.so SHIFT=172800
         $BP backup -q -j \(jobs) --to set m; echo $?; umount m
         python3 change.py; mount -o loop image m
-        $BP backup -q --json --checksum -j \(jobs) --to set m | tail -n 1 >json; echo $?
+        $BP backup -q --json --checksum --accept-rot -j \(jobs) --to set m | tail -n 1 >json; echo $?
         tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -o "large.*"
         $BP restore -q -C back set; echo $?; find back -name large2 | xargs cmp m/large2 && echo same'
       grep -oE '"bytes":[0-9]+' json
       """)
     let bytes = run.text.split(separator: ":").last.flatMap { Int($0.dropLast()) } ?? 0
-    #expect(run.text.hasPrefix("0\n0\nlarge2\n0\nsame\n"), "\(run.text)\(run.errorText)")
+    #expect(run.text.hasPrefix("0\n4\nlarge2\n0\nsame\n"), "\(run.text)\(run.errorText)")
     #expect(bytes >= 60 << 20, "\(run.text)")
   }
 
@@ -287,12 +287,6 @@ import Testing
     #expect(run.text == "0\n5\nsame\n5\nsame\n0\nrestored\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("files in the folder of the set are not backed up")
-  func inside() throws {
-    for _ in 0..<2 { #expect(try t.batchproc("backup", "-q", "--to", "src/set", "src").status == 0) }
-    #expect(try t.shell("grep -c 'src/set' src/set/*.manifest | cut -d: -f2").text == "0\n0\n")
-  }
-
   @Test("patterns choose the files to restore, and a pattern without a match is named")
   func globs() throws {
     #expect(try backup().status == 0)
@@ -332,7 +326,7 @@ import Testing
     run.signal(numbers.sent)
     #expect(run.wait().ending == .signal(numbers.seen))
     #expect(t.names(in: "set") == before)
-    #expect(t.content("set/.backup.lock") == [])
+    #expect(t.content("set/.backup.lock").allSatisfy { $0 == 0 })
   }
 
   @Test("after a kill at a random moment, the next run leaves a valid set without remains")
@@ -358,7 +352,7 @@ import Testing
     try expectRestored()
     let run = try t.shell(
       """
-      cd set; ls -A | grep batchproc; cat .backup.lock; $BP snapshots --json . | grep -o '"archives":"[^"]*"' | grep -o '[0-9]*T[0-9]*Z' | sort -u >../needed
+      cd set; ls -A | grep batchproc; tr -d '\\0' <.backup.lock; $BP snapshots --json . | grep -o '"archives":"[^"]*"' | grep -o '[0-9]*T[0-9]*Z' | sort -u >../needed
       ls *.zst | grep -o '[0-9]*T[0-9]*Z' | diff - ../needed; for f in *.zst; do $BP verify -q $f || echo $f; done
       """)
     #expect(run.text == "", "\(run.text)\(run.errorText)")

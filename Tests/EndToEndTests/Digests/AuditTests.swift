@@ -87,6 +87,47 @@ import Testing
     #expect(Set(lines.dropFirst().dropLast()) == Set(expected), "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "--update does not replace the rows of a folder that has no file now",
+    arguments: [
+      (".", "src", "rm -r src/a src/b src/empty"), ("src", ".", "mv src away; mkdir -p src/lost+found"),
+      ("src", ".", "mv src away"), ("-C src a b", "src", "rm src/b/*"), ("-C src a b", "src", "rm -r src/b"),
+    ])
+  func emptyFolder(_ place: (names: String, folder: String, change: String)) throws {
+    let (names, folder, change) = place
+    let run = try t.shell(
+      """
+      \(names == "." ? "(cd src && $BP hash -q . >../m)" : names == "src" ? "$BP hash -q src >m" : "(cd src && $BP hash -q a b >../m)"); cp m old; \(change)
+      $BP audit -q --update m \(folder) >/dev/null; echo $?; cmp m old && echo same
+      """)
+    #expect(
+      run.text == "4\nsame\n" && run.errorText.contains("where no file is left"),
+      "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "--update accepts that all files of a folder were moved elsewhere, and that a folder of several was removed"
+  )
+  func emptiedFolder() throws {
+    let run = try t.shell(
+      """
+      (cd src && $BP hash -q a b >../m; $BP hash -q . >../all); mv src/b/big src/a/big
+      $BP audit -q --update m src; echo $?; grep -c a/big m; rm -r src/b; $BP audit -q --update all src | grep -c MOVED; grep -c b/big all
+      """)
+    #expect(run.text.hasSuffix("4\n1\n1\n0\n"), "\(run.text)\(run.errorText)")
+  }
+
+  @Test("hash -o --force does not replace the rows of a manifest by none", arguments: ["", "--cache"])
+  func hashOfNothing(options: String) throws {
+    let run = try t.shell(
+      """
+      export XDG_CACHE_HOME=$PWD/cache; $BP hash -q \(options) -o m src; echo $?; cp m old; mv src away; mkdir src
+      $BP hash -q --force \(options) -o m src; echo $?; cmp m old && echo same; $BP hash -q \(options) -o new src; echo $?
+      """)
+    #expect(
+      run.text == "0\n1\nsame\n0\n" && run.errorText.contains("not replaced"), "\(run.text)\(run.errorText)")
+  }
+
   @Test("--update accepts changes, and refuses rot", .enabled(if: Host.hasPython))
   func update() throws {
     let run = try t.shell(

@@ -54,14 +54,20 @@ package struct AuditPreparation: Sendable {
         "cannot be compared with \(second.path): one has digests of \(names(known)), the other of \(names(algorithms))",
         path: first.path)
     }
-    let live = second.isFolder ? try LiveTree(second.path, options: walk, in: context) : nil
+    var live = second.isFolder ? try LiveTree(second.path, options: walk, in: context) : nil
     var alignment = NameAlignment()
     if parts == nil, aligns {
       let folder = second.isFolder ? second.path : first.isFolder ? first.path : nil
       let names = folder.flatMap { try? $0.resolved() }?.bytes.split(separator: UInt8(ascii: "/")) ?? []
-      alignment = NameAlignment(survey, other?.survey, folder: names) { place in
+      alignment = NameAlignment(survey, other?.survey, folder: names) { [live] place in
         if let live { (try? live.look(at: place)) != nil } else { other?[place.bytes] != nil }
       }
+    }
+    if case .snapshot(let manifest) = first, live != nil {
+      let sources = try SnapshotReader.facts(manifest, in: context).footer.sources
+      live = try LiveTree(
+        second.path, options: walk,
+        sources: sources.compactMap { $0.place?.dropping(alignment.recorded) }, in: context)
     }
     var plan = AuditPlan()
     plan.dropped = alignment.recorded

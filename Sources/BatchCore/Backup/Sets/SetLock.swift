@@ -112,6 +112,9 @@ package final class SetLock: Sendable {
   // MARK: Files that are being created or removed
 
   private static let longestNote = 1 << 20
+  /// The size that the file has at least after a record was written: its block stays allocated, so that a record can be written
+  /// to a disk that is full.
+  private static let smallestNote = 4096
 
   /// Names of files that an interrupted run was about to create or to remove.
   var pending: [PathBytes] {
@@ -124,12 +127,16 @@ package final class SetLock: Sendable {
 
   /// Records names before files are created or removed; an empty list when that is done.
   ///
+  /// The record is written in place and filled with zeros up to the size of the file, which never becomes smaller.
+  ///
   /// - Throws: `unwritable` when the record cannot be synced to the disk.
   func note(_ names: [PathBytes]) throws(BatchError) {
-    let bytes = names.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] }
+    var bytes = names.reduce(into: [UInt8]()) { $0 += $1.bytes + [0] }
     let raw = file.raw
+    let size = min((try? calls.status(of: raw))?.size ?? 0, Int64(Self.longestNote))
+    let length = max(Self.smallestNote, Int(size), bytes.count)
+    bytes += [UInt8](repeating: 0, count: length - bytes.count)
     var failed = bytes.withUnsafeBytes { calls.write($0, to: raw, at: 0) }
-    if failed == 0 { failed = calls.resize(raw, to: bytes.count) }
     if failed == 0 { failed = calls.syncContent(of: raw) }
     guard failed == 0 else {
       throw BatchError.syscall("write the record of pending files", errno: -failed, path: path).recoded(

@@ -73,14 +73,32 @@ package struct SnapshotSource: Sendable, Hashable {
   package var fileSystem: String
   /// How many of its rows are not folders.
   package var files: UInt64 = 0
+  /// Mount points below it that had content, with the paths of their rows.
+  package private(set) var mounts: [PathBytes] = []
+
+  /// In bytes, for all mount points: the line of a source must not become too long.
+  private static let mostOfMounts = 1 << 18
+  /// A path contains no empty names.
+  private static let mountSeparator = Array("//".utf8)
 }
 
 extension SnapshotSource {
+  /// Its place below the folder in which the paths of the rows begin.
+  package var place: RelativePath? { try? RelativePath(MemberNaming.name(of: path)) }
+
+  mutating func add(mount path: PathBytes) {
+    let size = mounts.reduce(path.bytes.count) { $0 + $1.bytes.count + 2 }
+    if size <= Self.mostOfMounts { mounts.append(path) }
+  }
+
   func appendLine(as type: String, to lines: inout [UInt8]) {
     JSONLine.append(type, to: &lines) { line in
       line.add(path: path)
       line.add("file_system", fileSystem)
       line.add("files", files)
+      if !mounts.isEmpty {
+        line.add(path: PathBytes(mounts.map(\.bytes).joined(separator: Self.mountSeparator)), as: "mounts")
+      }
     }
   }
 
@@ -91,6 +109,7 @@ extension SnapshotSource {
     self.path = path
     self.fileSystem = fileSystem
     files = try line.number("files")
+    mounts = try line.path("mounts")?.bytes.split(separator: Self.mountSeparator).map { PathBytes($0) } ?? []
   }
 }
 

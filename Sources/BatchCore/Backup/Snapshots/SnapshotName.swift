@@ -74,6 +74,18 @@ package struct SnapshotName: Sendable, Hashable {
     }
   }
 
+  /// Whether a file name is that of a file of a set: of a snapshot of any set, or one of the hidden files beside them.
+  ///
+  /// - Parameter sets: the names of sets that may have hidden files.
+  static func isOfSet(_ file: [UInt8], sets: Set<PathBytes>) -> Bool {
+    if of(PathBytes(file), [archiveSuffix, manifestSuffix, companionSuffix]) != nil { return true }
+    guard file.first == UInt8(ascii: "."), let dot = file.lastIndex(of: UInt8(ascii: ".")), dot > 0 else {
+      return false
+    }
+    return [".lock", ".id", ".copy", ".drill"].contains { file[dot...].elementsEqual($0.utf8) }
+      && sets.contains(PathBytes(file[1..<dot]))
+  }
+
   package var archive: PathBytes { name(Self.archiveSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
   package var manifest: PathBytes { name(Self.manifestSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
   /// The companion of an encrypted snapshot.

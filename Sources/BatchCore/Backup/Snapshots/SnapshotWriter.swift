@@ -24,6 +24,12 @@ final class SnapshotWriter {
     try flushIfFull()
   }
 
+  /// Records a mount point below the source of the last rows.
+  func add(mount path: PathBytes) {
+    guard let last = footer.sources.indices.last else { return }
+    footer.sources[last].add(mount: path)
+  }
+
   func append(_ entry: SnapshotEntry) throws(BatchError) {
     entry.appendLine(to: &buffer)
     count(entry.kind, size: entry.size, archive: entry.archive, isRepeated: entry.firstName != nil)

@@ -22,9 +22,11 @@ package struct BackupTarget: Sendable {
   /// - Parameters:
   ///   - state: the file of ``KnownTargets``; nil if the machine has no place for it.
   ///   - isNew: whether the user wants to begin the set here.
+  ///   - mounts: the file systems that the machine is configured to mount.
   /// - Throws: `missing` or `invalid` for a directory that is probably the wrong one.
   package init(
-    _ set: BackupSet, state: PathBytes?, isNew: Bool, in run: RunContext
+    _ set: BackupSet, state: PathBytes?, isNew: Bool, mounts: ConfiguredMounts = ConfiguredMounts(),
+    in run: RunContext
   ) throws(BatchError) {
     self.set = set
     let directory = set.directory
@@ -55,6 +57,12 @@ package struct BackupTarget: Sendable {
       }
     } else if !isNew {
       try Self.check(directory, isKnown: !known.isEmpty)
+      if present.isEmpty, let missing = mounts.missing(above: place) {
+        throw BatchError(
+          .missing,
+          "the mount point '\(missing.point)' is in \(missing.file), and nothing is mounted there",
+          path: directory, remedy: .mountOrInitialize)
+      }
     }
     note = Self.note(set, id, run.calls)
   }

@@ -117,7 +117,7 @@ public struct PathFilter: Sendable {
 
   /// The filter for the entries below an operand: rules with slashes also match paths from the working folder and from the
   /// root. Cheap for the same operand as before, and without such rules.
-  func below(_ operand: ArraySlice<UInt8>) -> PathFilter {
+  package func below(_ operand: ArraySlice<UInt8>) -> PathFilter {
     guard let shared, !shared.paths.isEmpty else { return self }
     var filter = self
     filter.rules = shared.last.withLock { last in

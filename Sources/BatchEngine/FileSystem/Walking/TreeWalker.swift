@@ -96,7 +96,7 @@ package struct TreeWalker {
 
   /// An operand that is a symbolic link, if links are yielded as links.
   private mutating func linkOperand(_ operand: PathBytes) -> WalkItem? {
-    guard scanner.options.takesEverything, !scanner.options.followsLinks,
+    guard scanner.options.takesEverything, !scanner.options.followsLinks, !scanner.options.followsOperands,
       let status = try? scanner.calls.status(of: operand), status.kind == .symbolicLink
     else { return nil }
     return fileOperand(operand, status, followsLinks: false)

@@ -23,8 +23,10 @@ public struct WalkOptions: Sendable {
   /// Leaves out temporary files of runs that write outputs.
   public var skipsTemporaries = false
   /// Yields all entries of a tree: folders before their contents, symbolic links, FIFOs and devices. Sockets are still reported
-  /// as special. An operand that is a symbolic link is yielded as a link.
+  /// as special. An operand that is a symbolic link is yielded as a link, unless ``followsOperands`` is set.
   public var takesEverything = false
+  /// Follows an operand that is a symbolic link, even if everything is taken. Links below the operands are not followed.
+  public var followsOperands = false
   /// How many folders may be read ahead at once; 0 reads each one when it is needed, nil follows the concurrency of the run.
   public var readAhead: Int?
   /// Folders that are read in less than this time, divided by the number of operations, are not passed to another thread: that

@@ -23,10 +23,13 @@ extension CommandSpec {
       next snapshot. --dry-run names what would be archived.
       """,
       """
-      A source that is missing, that is empty while the snapshot before had files of it, or that is on another file \
-      system, ends the run before anything is written. So does a target that does not have the set to which this \
-      machine backed up before: probably the disk is not mounted. So does a target whose parent is missing. --init \
-      begins a set there. Only one run at a time may write to a set; another one ends with 11.
+      A source that is a symbolic link is followed, and has the name of the link in the snapshot; links below a source \
+      are stored as links. A source that is missing, that is empty while the snapshot before had files of it, that is \
+      not a directory any more, or that is on another file system, ends the run before anything is written. So does a \
+      mount point below a source that had files and is empty now. So does a target that does not have the set to which \
+      this machine backed up before: probably the disk is not mounted. So does a target whose parent is missing, or \
+      that is below a mount point of /etc/fstab or systemd at which nothing is mounted. --init begins a set there. A \
+      target below a source is possible: files of sets in it are not archived. Only one run at a time may write to a set; another one ends with 11.
       """,
       """
       With --encrypt-to both files are encrypted in the format of age and have the suffix .age: this machine can \
@@ -58,7 +61,13 @@ extension CommandSpec {
       OptionSpec(.full, "full", help: "Archive everything now."),
       OptionSpec(
         .checksum, "checksum",
-        help: "Also read files that seem unchanged, and archive those whose bytes have changed."),
+        help: """
+          Also read files that seem unchanged. One whose bytes have changed is named as rot, the snapshot keeps the \
+          bytes from before, nothing is removed, and the status is 4.
+          """),
+      OptionSpec(
+        .acceptRot, "accept-rot",
+        help: "With --checksum: archive the bytes that a file has now. The status is 4 all the same."),
       OptionSpec(
         .level, "level", short: "l", kind: .single(.number(1...22)), value: "n", default: "3",
         help: "How hard to compress."),
@@ -69,7 +78,7 @@ extension CommandSpec {
           """),
       OptionSpec(
         .allowEmpty, "allow-empty",
-        help: "Accept sources that are empty, or on another file system than before."
+        help: "Accept sources and mount points that are empty, or not what they were before."
       ),
       .lockWait,
       OptionSpec(

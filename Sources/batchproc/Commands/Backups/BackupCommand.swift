@@ -29,6 +29,7 @@ struct BackupCommand: Command {
     options.fullEvery = UInt64(parsed.count(.fullEvery) ?? 7)
     options.isFull = parsed.flag(.full)
     options.readsEverything = parsed.flag(.checksum)
+    options.acceptsRot = parsed.flag(.acceptRot)
     options.allowsEmpty = parsed.flag(.allowEmpty)
     options.isSynced = common.fsync
     options.patience = choices.patience
@@ -40,10 +41,12 @@ struct BackupCommand: Command {
     let choosing = Set(CommandSpec.Group.choosing.options.map(\.id))
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
+    copying = parsed.bytes(.copyTo).map { CopyChoices(parsed, remote: $0) }
+    if let copying, !BackupTarget.isRemote(copying.remote) { options.copyFolder = copying.remote }
     self.options = options
     operands = parsed.operands
-    copying = parsed.bytes(.copyTo).map { CopyChoices(parsed, remote: $0) }
-    hooks = try BackupHooks(parsed, set: name, directory: target)
+    hooks = try BackupHooks(
+      parsed, set: name, directory: target, successes: StateFile.path("successes", environment: environment))
     manager = environment("NOTIFY_SOCKET")
     let format = options.archive.format
     session = try Session(
@@ -80,7 +83,7 @@ struct BackupCommand: Command {
     tell(preparation.remarks)
     tellSeries(preparation, isPlanned: true)
     try tellRemovals(preparation, of: set)
-    let source = try preparation.source(try self.walk(of: set), in: session.context)
+    let source = try preparation.source(try self.walk(), in: session.context)
     let results = ResultWriter(session)
     let job = BackupListJob { (path, bytes) in
       results.append(name: path, to: &bytes)
@@ -152,8 +155,10 @@ struct BackupCommand: Command {
     return paths
   }
 
-  private func walk(of set: BackupSet) throws(BatchError) -> WalkOptions {
-    try session.walkOptions(forAllBut: [StandardStreams.identity(of: set.directory)])
+  private func walk() throws(BatchError) -> WalkOptions {
+    var walk = try session.walkOptions(forAllBut: [])
+    walk.followsOperands = true
+    return walk
   }
 
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
@@ -169,7 +174,7 @@ struct BackupCommand: Command {
     if let note = backup.note { session.warn(note, as: .note) }
     tell(backup.preparation.remarks)
     tellSeries(backup.preparation, isPlanned: false)
-    let walk = try self.walk(of: set)
+    let walk = try self.walk()
     let source: BackupSource
     do throws(BatchError) {
       source = try backup.preparation.source(walk, in: session.context)
@@ -219,6 +224,13 @@ struct BackupCommand: Command {
     } catch {
       return session.ending(after: error)
     }
+    if content.leftOut > 0 {
+      session.warn(
+        BatchError(
+          .special,
+          "\(ByteCount.files(content.leftOut)) of sets in it, or in the directory of copies, are not backed up",
+          path: choices.directory), as: .note)
+    }
     var prune: Prune?
     var failure: BatchError?
     let failures = Int(clamping: content.footer.failures ?? 0)
@@ -230,8 +242,10 @@ struct BackupCommand: Command {
           remedy: "leave out by --exclude what can never be read, or accept it by --on unreadable=warn"),
         severity: .warning)
     }
+    // What rot replaced may be whole only in an old snapshot.
+    let mayRemove = failures == 0 && content.rotten == 0
     do throws(BatchError) {
-      if !choices.retention.isEmpty, failures == 0 {
+      if !choices.retention.isEmpty, mayRemove {
         prune = try PruneCommand.prune(
           backup.set, choices, backup.lock, isSynced: common.fsync, in: session.context)
         session.warn(ofFuture: prune?.future ?? [])
@@ -241,7 +255,7 @@ struct BackupCommand: Command {
       failure = error
       if !session.cancellation.isCancelled { session.reporter.fatal(error) }
     }
-    let isUncopied = !copy(backup.set, removes: failures == 0)
+    let isUncopied = !copy(backup.set, removes: mayRemove)
     report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
@@ -252,7 +266,7 @@ struct BackupCommand: Command {
       files: tally.files, bytes: tally.bytes, kinds: tally.kinds,
       others: [
         (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-        (counts.failed, "failed"),
+        (counts.failed, "failed"), (content.rotten, "rotten"),
         (content.repeated, "archived again: changed shortly before the last backup"),
         (verified ?? 0, "verified"),
         (
@@ -269,7 +283,9 @@ struct BackupCommand: Command {
     let pruning: ExitStatus? = failure.map {
       $0.code == .locked ? .locked : $0.code == .unwritable ? .outputIncomplete : .someFailed
     }
-    let status: ExitStatus = pruning ?? (counts.failed > 0 || isUncopied ? .someFailed : .success)
+    let status: ExitStatus =
+      pruning
+      ?? (content.rotten > 0 ? .differences : counts.failed > 0 || isUncopied ? .someFailed : .success)
     // The mail of cron should still contain the summary.
     if status != .success, common.quiet, !common.json {
       session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))
@@ -279,6 +295,7 @@ struct BackupCommand: Command {
 
   /// Copies the set elsewhere, if requested.
   ///
+  /// - Parameter removes: whether copies that no rule keeps are removed.
   /// - Returns: whether everything was copied.
   private func copy(_ set: BackupSet, removes: Bool) -> Bool {
     guard let copying else { return true }

@@ -11,11 +11,16 @@ struct BackupHooks: Sendable {
   let notification: BackupNotification?
   let set: PathBytes
   let directory: PathBytes
+  /// When this machine's last backup of the set succeeded; nil if there is no place for it.
+  private let success: LastSuccess?
   /// The time limit for all steps after a run, in seconds.
   let longest: Double
 
   /// - Throws: `UsageError` for a URL of another kind.
-  init(_ parsed: ParsedCommand, set: PathBytes, directory: PathBytes) throws(UsageError) {
+  init(
+    _ parsed: ParsedCommand, set: PathBytes, directory: PathBytes, successes: PathBytes?
+  ) throws(UsageError) {
+    success = LastSuccess(of: set, in: directory, folder: successes)
     let limit = Double(parsed.duration(.hookTimeout) ?? 3600)
     func hook(_ id: OptionID) -> Hook? { parsed.bytes(id).map { Hook($0, limit: limit) } }
     before = hook(.before)
@@ -59,12 +64,23 @@ struct BackupHooks: Sendable {
         BatchError(.invalid, "the command of --\(name) \(failure)", path: hook.command), as: .warning)
     }
     notify(status == 0 ? .success : .failure, session)
+    if status == 0 { record(report, session) }
     guard let metrics else { return }
     do throws(BatchError) {
       try self.metrics(status, report, session).write(
         to: metrics, isSynced: session.common.fsync, in: session.context)
     } catch {
       session.diagnostics.report(error, as: .warning)
+    }
+  }
+
+  /// Records the time of a success on this machine. A failure matters only for metrics, and the set has the time too.
+  private func record(_ report: Report, _ session: Session) {
+    guard let success, let time = report.content?.header.started.seconds else { return }
+    do throws(BatchError) {
+      try success.record(time, in: session.context)
+    } catch {
+      if metrics != nil { session.diagnostics.report(error, as: .warning) }
     }
   }
 
@@ -137,7 +153,11 @@ struct BackupHooks: Sendable {
     let id = report.content?.header.name.stamp
     let former = try? BackupSet(in: directory, named: set).content(in: session.context)
       .newestComplete(of: report.sources, besides: id, now: FileStatus.Time.now.seconds)
-    metrics.lastSuccess = (status == 0 ? report.content?.header : former?.header)?.started.seconds
+    metrics.lastSuccess =
+      status == 0
+      ? report.content?.header.started.seconds
+      : self.metrics.flatMap { metrics.lastSuccess(in: $0) } ?? former?.header.started.seconds
+        ?? success?.time(now: metrics.lastRun)
     metrics.files = report.content?.footer.files
     metrics.bytes = report.content?.footer.bytes
     metrics.archivedFiles = report.counts.done

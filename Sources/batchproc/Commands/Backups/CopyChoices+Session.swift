@@ -4,7 +4,7 @@ import BatchEngine
 extension CopyChoices {
   /// Copies a set, and then removes copies that no rule keeps.
   ///
-  /// - Parameter removes: whether copies are removed at all.
+  /// - Parameter removes: false if nothing is removed this time.
   /// - Returns: the line of the summary, and whether everything was copied; each problem was reported.
   func copy(
     _ set: BackupSet, _ session: Session, removes: Bool = true
@@ -20,7 +20,7 @@ extension CopyChoices {
     }
     var status = outcome.status
     var removed = 0
-    if removes, !retention.isEmpty, status == .whole {
+    if !retention.isEmpty, removes, status == .whole {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)

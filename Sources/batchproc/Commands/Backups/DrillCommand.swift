@@ -164,7 +164,10 @@ struct DrillCommand: Command {
   ) throws(BatchError) -> (different: Set<PathBytes>, unreadable: Set<PathBytes>) {
     let context = RunContext(
       sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
-    let live = try LiveTree(folder, options: WalkOptions(), in: SourceContext(context))
+    let live = try LiveTree(
+      folder, options: WalkOptions(),
+      sources: isLive ? drill.snapshot.footer.sources.compactMap(\.place) : [],
+      in: SourceContext(context))
     let rows = AuditRows(session: session, showsRotAlone: isLive)
     let found = Mutex<Set<PathBytes>>([])
     let seen = Mutex<Set<PathBytes>>([])

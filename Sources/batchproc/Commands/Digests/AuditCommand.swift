@@ -61,6 +61,21 @@ struct AuditCommand: Command {
       remedy: SetHint.audit(set.path, in: session.context))
   }
 
+  /// The first of some folders without any file.
+  private func emptyFolder(of roots: [PathBytes], _ pair: [Comparand]) throws(BatchError) -> PathBytes? {
+    let walk = try AuditRun(session: session).walkOptions(pair[0], pair[1])
+    for root in roots {
+      var tree = session.context.tree([root], options: walk)
+      var hasFile = false
+      while !hasFile, let item = tree.next() {
+        try session.cancellation.check()
+        if case .file = item { hasFile = true }
+      }
+      if !hasFile { return root }
+    }
+    return nil
+  }
+
   /// Replaces the manifest.
   private func update(
     _ pair: [Comparand], _ preparation: AuditPreparation, _ tally: AuditJob.Tally, failed: Int
@@ -76,6 +91,14 @@ struct AuditCommand: Command {
     }
     guard tally.isDifferent else { return .exit(.success) }
     let context = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
+    let roots = preparation.plan.roots.map { $0 == "." ? directory : directory.appending($0.bytes) }
+    if tally.counts[.missing] != nil, let empty = try emptyFolder(of: roots, pair) {
+      session.reporter.fatal(
+        BatchError(
+          .invalid, "not updated: it has files of '\(empty)', where no file is left", path: manifest,
+          remedy: "mount it; or, if this is meant, write a new manifest with 'hash -o'"))
+      return .exit(.differences)
+    }
     let writer = try ManifestWriter(form.format, algorithms: form.algorithms, zero: false)
     let file = try OutputFile(manifest, isReplacing: true, isSynced: common.fsync, in: context)
     var walk = try AuditRun(session: session).walkOptions(pair[0], pair[1])
@@ -93,7 +116,6 @@ struct AuditCommand: Command {
     } output: { (rows) throws(BatchError) in
       try file.write(rows.bytes)
     }
-    let roots = preparation.plan.roots.map { $0 == "." ? directory : directory.appending($0.bytes) }
     let outcome = BatchRunner(context).run(job, over: context.tree(roots, options: walk))
     guard outcome.summary.stopped == nil, outcome.summary.counts.failed == 0 else {
       file.discard()

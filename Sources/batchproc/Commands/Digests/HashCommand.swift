@@ -54,6 +54,11 @@ struct HashCommand: Command {
       terminalFilter: TerminalText.escapeControls)
   }
 
+  private static func hasRows(_ manifest: PathBytes) -> Bool {
+    guard let status = try? manifest.status(followingLinks: true) else { return false }
+    return status.kind == .regular && status.size > 0
+  }
+
   private func finish(_ summary: RunSummary, _ file: OutputFile?, _ cache: DigestCache?) -> Ending {
     if let ending = session.endingOfStopped(summary) {
       file?.discard()
@@ -62,6 +67,14 @@ struct HashCommand: Command {
     let counts = summary.counts
     let status = ExitStatus(counts)
     let isFatal = status == .fatal
+    if let file, counts.done == 0, !isFatal, let path = options.output, Self.hasRows(path) {
+      file.discard()
+      session.reporter.fatal(
+        BatchError(
+          .missing, "not replaced: no file was found, and the manifest has rows", path: path,
+          remedy: "mount the directory; or, if this is meant, remove the manifest first"))
+      return .exit(.fatal)
+    }
     do throws(BatchError) {
       if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
     } catch {

@@ -1,0 +1,80 @@
+import BatchEngine
+import TestSupport
+import Testing
+
+/// Bytes that change on the device, while size and times of their file stay the same.
+@Suite(.timeLimit(.minutes(4)), .enabled(if: Host.canMountImages && Host.hasPython && Host.canPreload))
+struct BackupRotTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.preloadClock()
+    // A small file, a file with two names, and one that is archived in blocks.
+    try t.shell(
+      """
+      cat >change.py <<'EOF'
+      import sys
+      data = open("image", "rb").read()
+      for word in sys.argv[1:]:
+        place = data.find(word.encode()); assert place > 0
+        with open("image", "r+b") as f: f.seek(place); f.write(b"N")
+      EOF
+      cat >begin <<'EOF'
+      truncate -s 64M image; mkfs.ext4 -qF image; mkdir m; mount -o loop image m; echo small-one >m/small; echo named-one >m/named; ln m/named m/other; echo fine >m/fine
+      head -c 20M /dev/zero >m/large; printf large-one | dd of=m/large bs=1 seek=15000000 conv=notrunc status=none; cp -a m good; sync -f m
+      EOF
+      cat >rot <<'EOF'
+      umount m; python3 change.py small-one named-one large-one; mount -o loop image m
+      EOF
+      """)
+  }
+
+  private func shell(_ script: String) throws -> Outcome {
+    try t.shell(
+      """
+      cat >go <<'EOF'
+      backup() { LD_PRELOAD=$PWD/preload.so SHIFT=$(( (n += 1) * 86400 )) $BP backup -q --to set "$@" m; echo $?; }
+      . ./begin
+      \(script)
+      EOF
+      unshare -m --propagation private bash go
+      """)
+  }
+
+  @Test(
+    "the snapshot keeps the bytes from before, the status is 4, and nothing is removed here and in copies")
+  func kept() throws {
+    let run = try shell(
+      """
+      backup --copy-to copy; . ./rot
+      for i in 1 2; do backup --checksum --keep-last 1 --copy-to copy --copy-keep-last 1 --on-failure 'echo "$BATCHPROC_OUTCOME" >>told' --metrics metrics; done
+      cat told; ls set/*.manifest copy/*.manifest | wc -l; tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -v /$
+      $BP restore -q -C out set; rm -rf good/lost+found out$PWD/m/lost+found; diff -r good out$PWD/m && echo same; [ out$PWD/m/named -ef out$PWD/m/other ] && echo linked
+      grep exit_status metrics | tail -n 1
+      """)
+    #expect(
+      run.text
+        == "0\n4\n4\nfailure\nfailure\n6\nsame\nlinked\nbatchproc_backup_exit_status{set=\"backup\"} 4\n",
+      "\(run.text)\(run.errorText)")
+    for file in ["small", "named", "other", "large"] {
+      #expect(
+        run.errorText.split(separator: "\n").count {
+          $0.contains("m/\(file): ROT") && $0.contains("--accept-rot")
+        } == 2,
+        "\(run.errorText)")
+    }
+    #expect(!run.errorText.contains("m/fine"))
+  }
+
+  @Test("--accept-rot archives the new bytes, removes nothing in that run, and the next one is as usual")
+  func accepted() throws {
+    let run = try shell(
+      """
+      backup; . ./rot; backup --checksum --accept-rot --keep-last 1; ls set/*.manifest | wc -l
+      backup --checksum --keep-last 1; ls set/*.manifest | wc -l
+      $BP restore -q -C out set; diff -r m out$PWD/m && echo same; [ out$PWD/m/named -ef out$PWD/m/other ] && echo linked
+      """)
+    #expect(run.text == "0\n4\n2\n0\n1\nsame\nlinked\n", "\(run.text)\(run.errorText)")
+  }
+}
