@@ -213,6 +213,7 @@ import Testing
         2
         3
         new
+        z
         5
         0
 
