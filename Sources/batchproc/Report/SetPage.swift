@@ -63,7 +63,7 @@ struct SetPage: Sendable {
 
   private func state(of set: SetFacts) -> (String, HTMLWriter.Verdict) {
     if !set.isWhole { return ("archives or manifests damaged", .bad) }
-    if set.suspects > 0 { return ("damage found by a drill", .bad) }
+    if set.rows.contains(where: { $0.damage != nil }) { return ("damage found", .bad) }
     if set.rows.isEmpty { return ("no snapshot", .warn) }
     if set.isLate(at: now) { return ("no new snapshot for longer than usual", .warn) }
     return set.rows.contains { !$0.isVerified } ? ("not all verified", .warn) : ("good", .good)
@@ -92,7 +92,7 @@ struct SetPage: Sendable {
 
   private func appendState(of set: SetFacts, to page: inout HTMLWriter) {
     let broken = set.rows.count { !$0.faults.isEmpty }
-    let suspect = set.rows.count { !$0.suspects.isEmpty }
+    let damaged = set.rows.count { $0.damage != nil }
     let unverified = set.rows.count { !$0.isVerified }
     page.element("p", ["class": "status"]) { page in
       if !set.isWhole {
@@ -100,8 +100,9 @@ struct SetPage: Sendable {
           broken > 0
             ? "\(ByteCount.counted(broken, "snapshot")) cannot be restored: an archive is missing or has another size."
             : "Some manifests are not valid.", .bad)
-      } else if suspect > 0 {
-        page.verdict("A drill found damage in archives of \(ByteCount.counted(suspect, "snapshot")).", .bad)
+      } else if damaged > 0 {
+        page.verdict(
+          "A drill or a verification found damage in \(ByteCount.counted(damaged, "snapshot")).", .bad)
       } else if set.rows.isEmpty {
         page.verdict("There is no snapshot.", .warn)
       } else if set.isLate(at: now), let newest = set.rows.last, let interval = set.usualInterval {
@@ -212,8 +213,8 @@ struct SetPage: Sendable {
   private func appendState(of row: SetFacts.Row, to page: inout HTMLWriter) {
     if !row.faults.isEmpty {
       page.verdict("archive missing or altered: \(row.faults.joined(separator: ", "))", .bad)
-    } else if !row.suspects.isEmpty {
-      page.verdict("damage found in \(row.suspects.joined(separator: ", "))", .bad)
+    } else if let damage = row.damage {
+      page.verdict(damage.text, .bad)
     } else {
       page.verdict(row.isVerified ? "verified" : "not verified", row.isVerified ? .good : .plain)
     }

@@ -28,6 +28,13 @@ package enum StateFile {
     return isOwn(raw) ? folder : nil
   }
 
+  /// Whether a file or folder belongs to the user or to root, and others may not write to it; false for a link and for nothing.
+  package static func isTrusted(_ path: PathBytes) -> Bool {
+    var raw = stat()
+    guard path.withCString({ lstat($0, &raw) }) == 0, raw.st_mode & S_IFMT != S_IFLNK else { return false }
+    return isOwn(raw) && raw.st_mode & 0o002 == 0
+  }
+
   private static func isOwn(_ raw: stat) -> Bool { raw.st_uid == geteuid() || raw.st_uid == 0 }
 
   /// - Returns: nil when there is no such file.

@@ -36,6 +36,10 @@ struct BackupCommand: Command {
     options.state = StateFile.path("sets", environment: environment)
     options.copies = StateFile.path("manifests", environment: environment)
     options.lock = try EncryptionChoices.lock(parsed)
+    options.allowsPlain = parsed.flag(.plain)
+    if options.allowsPlain, options.lock != nil {
+      throw UsageError("--plain cannot be used with a recipient or a passphrase.", in: parsed.command)
+    }
     let choosing = Set(CommandSpec.Group.choosing.options.map(\.id))
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
@@ -96,11 +100,9 @@ struct BackupCommand: Command {
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 
-  /// Reports remarks about the set. That it is damaged is reported even with `--quiet`.
+  /// Reports remarks about the set, even with `--quiet`: it is damaged, or other keys open its next snapshots.
   private func tell(_ remarks: [BatchError]) {
-    for remark in remarks {
-      if remark.code == .special { session.warn(remark) } else { session.fail(remark, severity: .warning) }
-    }
+    for remark in remarks { session.fail(remark, severity: .warning) }
   }
 
   private func set() throws(BatchError) -> BackupSet {
@@ -186,8 +188,11 @@ struct BackupCommand: Command {
     var failure: BatchError?
     do throws(BatchError) {
       if !choices.retention.isEmpty {
+        // Opening all manifests with a passphrase would take a second for each.
+        var set = backup.set
+        set.keys = nil
         prune = try PruneCommand.prune(
-          backup.set, choices, backup.lock, isSynced: common.fsync, in: session.context)
+          set, choices, backup.lock, isSynced: common.fsync, in: session.context)
       }
     } catch {
       // The snapshot exists; only old ones could not be removed.

@@ -10,7 +10,9 @@ extension CopyChoices {
     let common = session.common
     let remote = Remotes.remote(
       remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
-    var copy = SetCopy(set, to: remote, comparesContents: comparesContents, in: session.context) {
+    var copy = SetCopy(
+      set, to: remote, comparesContents: comparesContents, allowsPlain: allowsPlain, in: session.context
+    ) {
       session.fail($0)
     }
     let outcome = try copy.copy { (file) throws(BatchError) in
@@ -22,7 +24,7 @@ extension CopyChoices {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
-        removed = try copies.prune(retention)
+        removed = try copies.prune(retention, of: set)
       } catch {
         try session.cancellation.check()
         let isAllowed = isAppendOnly && error.code == .unwritable

@@ -165,7 +165,7 @@ struct DrillCommand: Command {
     let context = RunContext(
       sharing: session.context, stride: .automatic, observer: isLive ? nil : session.reporter)
     let live = try LiveTree(folder, options: WalkOptions(), in: SourceContext(context))
-    let rows = AuditRows(session: session, showsRotAlone: isLive)
+    let rows = AuditRows(session: session, showsRotAlone: isLive, areRestored: !isLive)
     let found = Mutex<Set<PathBytes>>([])
     let seen = Mutex<Set<PathBytes>>([])
     let job = AuditJob(.live(live)) { (all) throws(BatchError) in

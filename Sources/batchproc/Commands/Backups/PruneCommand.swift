@@ -48,7 +48,9 @@ struct PruneCommand: Command {
     _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
-    let prune = Prune(choices.retention, of: set, content, suspects: try set.suspects())
+    let prune = Prune(
+      choices.retention, of: set, content, suspects: try set.foundDamage().suspects,
+      known: set.knownStamps(of: content.snapshots))
     if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }
@@ -82,6 +84,7 @@ extension Prune.Reason {
   var word: String {
     switch self {
     case .newestVerified: "newest verified"
+    case .newestKnown: "newest known"
     case .rule(let rule): rule.rawValue
     }
   }

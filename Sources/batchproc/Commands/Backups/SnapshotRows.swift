@@ -60,6 +60,12 @@ struct SnapshotRows {
     tally.seen += chosen.count + content.damaged.count
     tally.failed += content.damaged.count
     hasFaults = hasFaults || !content.damaged.isEmpty
+    var damage: FoundDamage?
+    do throws(BatchError) {
+      damage = try set.foundDamage()
+    } catch {
+      session.fail(error, severity: .warning)
+    }
     var rows = [UInt8]()
     Self.begin(set.name, of: names, Self.heading, to: &rows)
     for snapshot in chosen {
@@ -67,10 +73,13 @@ struct SnapshotRows {
       let faults = content.faults(of: snapshot)
       if !faults.isEmpty { tally.failed += 1 }
       hasFaults = hasFaults || !faults.isEmpty
+      let extent = try damage.flatMap { (damage) throws(BatchError) in
+        try set.extent(of: damage, in: snapshot, session.context)
+      }
       if let events = session.events {
-        try write(snapshot, faults, to: events)
+        try write(snapshot, faults, extent, to: events)
       } else {
-        append(snapshot, to: &rows)
+        append(snapshot, extent, to: &rows)
       }
       for fault in faults {
         session.fail(set.path(fault.archive), neededBy: snapshot.name.stamp)
@@ -109,18 +118,15 @@ struct SnapshotRows {
     }
   }
 
-  /// Whether it is known how many files a snapshot has.
-  private func isKnown(_ snapshot: Snapshot) -> Bool { snapshot.companion == nil || snapshot.footer.rows > 0 }
-
-  private func append(_ snapshot: Snapshot, to rows: inout [UInt8]) {
+  private func append(_ snapshot: Snapshot, _ damage: FoundDamage.Extent?, to rows: inout [UInt8]) {
     let (header, footer) = (snapshot.header, snapshot.footer)
     let columns = [
       header.name.stamp, CalendarTime(header.started.seconds).text,
       header.isFull ? "full   " : "+\(header.increment)".padding(to: 7),
-      (isKnown(snapshot) ? ByteCount.files(Int(clamping: footer.files)) : "encrypted").leading(to: 15),
-      (isKnown(snapshot) ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: 11),
+      (snapshot.isOpened ? ByteCount.files(Int(clamping: footer.files)) : "encrypted").leading(to: 15),
+      (snapshot.isOpened ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: 11),
       ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11),
-      footer.isVerified ? "verified" : "",
+      damage?.text ?? (footer.isVerified ? "verified" : ""),
     ]
     Self.append(header.name.set, of: names, to: &rows)
     rows += columns.joined(separator: "  ").trimmingSpaces.utf8
@@ -128,7 +134,7 @@ struct SnapshotRows {
   }
 
   private func write(
-    _ snapshot: Snapshot, _ faults: [SnapshotName], to events: JSONReporter
+    _ snapshot: Snapshot, _ faults: [SnapshotName], _ damage: FoundDamage.Extent?, to events: JSONReporter
   ) throws(BatchError) {
     let (header, footer) = (snapshot.header, snapshot.footer)
     try events.write("snapshot") { line in
@@ -137,15 +143,21 @@ struct SnapshotRows {
       line.add("sequence", header.sequence)
       line.add("started", header.started.decimal)
       line.add("full", header.isFull)
-      if isKnown(snapshot) {
+      if snapshot.isOpened {
         line.add("files", footer.files)
         line.add("bytes", footer.bytes)
       }
       line.add("encrypted", snapshot.name.isEncrypted)
       line.add("archive_bytes", footer.archiveSize)
-      line.add("verified", footer.isVerified)
+      line.add("verified", footer.isVerified && damage == nil)
+      line.add("damaged", damage != nil)
+      if let files = damage?.files { line.add("damaged_files", files) }
       line.add("archives", footer.needs.keys.sorted().joined(separator: " "))
       line.add("whole", faults.isEmpty)
     }
   }
+}
+
+extension FoundDamage.Extent {
+  var text: String { files.map { "damaged (\(ByteCount.files($0)))" } ?? "damaged" }
 }

@@ -17,6 +17,8 @@ struct SnapshotsCommand: Command {
   private let showsDigests: Bool
   /// The age limit in seconds.
   private let maxAge: Int64?
+  /// Where this machine stores its state of encrypted sets.
+  private let state: PathBytes?
   let session: Session
 
   /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
@@ -25,6 +27,7 @@ struct SnapshotsCommand: Command {
     showsLongRows = parsed.flag(.longRows) || common.verbose
     showsDigests = parsed.flag(.digests)
     maxAge = parsed.duration(.maxAge)
+    state = StateFile.path("manifests", environment: environment)
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
     session = try Session(common, environment: environment, stride: .fixed(1))
@@ -63,7 +66,7 @@ struct SnapshotsCommand: Command {
   func run() throws(BatchError) -> Ending {
     let sources: [SetSource]
     do throws(BatchError) {
-      sources = try SetSource.all(choices, session)
+      sources = try SetSource.all(choices, state: state, session)
     } catch {
       guard maxAge != nil, error.code == .missing else { throw error }
       return session.difference(error)
