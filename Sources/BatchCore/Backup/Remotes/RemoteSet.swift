@@ -76,6 +76,8 @@ package final class RemoteSet {
   }
 
   /// The stamps of the copies that equal snapshots of the set, as far as nobody else can have added these there.
+  ///
+  /// - Throws: `malformed` when a copy differs from its snapshot.
   private func known(_ copies: [Snapshot], as origin: BackupSet) throws(BatchError) -> Set<String> {
     let own = try origin.content(in: run).snapshots
     var known = origin.knownStamps(of: own)
@@ -83,8 +85,14 @@ package final class RemoteSet {
       let doubtful = Prune.doubtful(own, known, now: FileStatus.Time.now.seconds)
       known = Set(own.filter { !doubtful.contains($0.name) }.map(\.name.stamp))
     }
-    let equal = Set(copies).intersection(own)
-    return Set(equal.map(\.name.stamp)).intersection(known)
+    let originals = Dictionary(own.map { ($0.name, $0) }) { first, _ in first }
+    for copy in copies where originals[copy.name].map({ $0 != copy }) == true {
+      throw named(
+        BackupSet.nothingIsRemoved(
+          because: BatchError(
+            .malformed, "is another one than that of the set", path: set.path(copy.name.manifest))))
+    }
+    return Set(copies.filter { originals[$0.name] != nil }.map(\.name.stamp)).intersection(known)
   }
 
   /// An error of a fetched file, with its path at the remote.
