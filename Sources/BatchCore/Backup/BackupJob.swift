@@ -16,6 +16,8 @@ package struct BackupPlan: Sendable {
   let acceptsRot: Bool
   /// The recipients of the encryption, as one word.
   let recipients: String
+  /// The rows that are not kept, since their content is damaged.
+  let damage: DamagedRows
   /// Counts files that are archived only because they changed shortly before the previous snapshot.
   let repeated = FileCount()
   /// Counts files of sets that are not archived.
@@ -23,10 +25,11 @@ package struct BackupPlan: Sendable {
 
   var stamp: String { header.name.stamp }
 
-  /// Whether a row is not kept although the file has not changed: other names of the file may have been left out before, or may
-  /// belong to an unknown row, and an archive must contain all names of a file or none.
+  /// Whether a row is not kept although the file has not changed: its content in the archive is damaged, or other names of the file
+  /// may have been left out before, or may belong to an unknown row, and an archive must contain all names of a file or none.
   func isDoubtful(_ entry: SnapshotEntry) -> Bool {
-    entry.linkCount > 1 && entry.kind == .file && (hasOtherSelection || entry.linkGroup == nil)
+    damage.contains(entry)
+      || entry.linkCount > 1 && entry.kind == .file && (hasOtherSelection || entry.linkGroup == nil)
   }
 }
 

@@ -43,6 +43,7 @@ package struct BackupPreparation: Sendable {
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, content: BackupSet.Content,
     in run: RunContext
   ) throws(BatchError) {
+    if options.lock == nil, !options.allowsPlain { try Self.refusePlain(in: set, content) }
     var remarks = content.damaged
     let last = content.snapshots.last
     sources = try SourceGuard.sources(paths)
@@ -77,7 +78,7 @@ package struct BackupPreparation: Sendable {
       former = known.snapshot.footer.sources
     }
     var base = options.isFull ? nil : known?.snapshot
-    if let snapshot = base, let reason = Self.reason(against: snapshot, options) {
+    if let snapshot = known?.snapshot, let reason = Self.reason(against: snapshot, options) {
       base = nil
       remarks.append(reason.at(set.path(snapshot.name.manifest)))
     }
@@ -100,6 +101,22 @@ package struct BackupPreparation: Sendable {
         }
       }
     }
+    var damage = DamagedRows()
+    if let base, let manifest = known?.manifest {
+      do throws(BatchError) {
+        damage = try DamagedRows(of: base, in: manifest, set, run)
+      } catch {
+        try run.cancellation.check()
+        remarks.append(error)
+      }
+      for (stamp, count) in damage.counts.sorted(by: { $0.key < $1.key }) {
+        let archive = SnapshotName(set: set.name, stamp: stamp, isEncrypted: base.name.isEncrypted).archive
+        remarks.append(
+          BatchError(
+            .malformed, "is damaged: what the snapshot before needs of it (\(count) paths) is archived again",
+            path: set.path(archive)))
+      }
+    }
     self.remarks = remarks
     if let last, header.sequence >= SnapshotLine.limit {
       throw BatchError(
@@ -115,7 +132,7 @@ package struct BackupPreparation: Sendable {
       selection: options.selection,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything, acceptsRot: options.acceptsRot,
-      recipients: options.recipients)
+      recipients: options.recipients, damage: damage)
     previous = base
     manifest = base == nil ? nil : known?.manifest
     self.set = set
@@ -201,12 +218,21 @@ package struct BackupPreparation: Sendable {
     let isEncrypted = options.lock != nil
     if snapshot.name.isEncrypted != isEncrypted {
       return BatchError(
-        .special,
+        .changed,
         isEncrypted
           ? "is not encrypted, and this snapshot is: it is a full one"
           : "is encrypted, and this snapshot is not: it is a full one")
     }
     guard snapshot.footer.recipients != options.recipients else { return nil }
-    return BatchError(.special, "is encrypted for others: this snapshot is a full one")
+    return BatchError(.changed, "is encrypted for others: this snapshot is a full one")
+  }
+
+  /// - Throws: `ambiguous` when the newest snapshot of the set is encrypted, or may be.
+  private static func refusePlain(in set: BackupSet, _ content: BackupSet.Content) throws(BatchError) {
+    guard content.snapshots.last?.name.isEncrypted == true || content.hasDamagedEncrypted else { return }
+    throw BatchError(
+      .ambiguous, "the newest snapshot of this set is encrypted, and this one would not be",
+      path: content.snapshots.last.map { set.path($0.name.manifest) } ?? set.directory,
+      remedy: .encryptOrAllowPlain)
   }
 }

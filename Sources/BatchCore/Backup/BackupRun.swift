@@ -14,6 +14,8 @@ package struct BackupOptions: Sendable {
   package var acceptsRot = false
   /// Whether a source that lost its files, or is on another file system, is accepted.
   package var allowsEmpty = false
+  /// Whether a snapshot may be unencrypted although the newest one of the set is encrypted.
+  package var allowsPlain = false
   package var isSynced = true
   /// The file selection of the options, as one word, equal for equal selections.
   package var selection = ""

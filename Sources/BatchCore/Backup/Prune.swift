@@ -9,6 +9,8 @@ package struct Prune: Sendable {
     case newestVerified
     /// The newest snapshot of its series without failures, if no rule keeps it.
     case newestComplete
+    /// The newest snapshot of its series that is certainly of this set, and not of a user who may only add files.
+    case newestKnown
     case future
   }
 
@@ -29,13 +31,15 @@ package struct Prune: Sendable {
   ///   - grouping: what makes a series; the rules count each series by itself.
   ///   - machine: this machine, to recognize its sources in encrypted snapshots.
   ///   - suspects: stamps of archives in which damage was found.
+  ///   - known: stamps of snapshots that are certainly of this set.
   ///   - now: the current time, in seconds since 1970.
   package init(
     _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content,
     by grouping: Series.Grouping = .hostAndSources, machine: Machine? = try? .current(),
-    suspects: Set<String>, now: Int64 = FileStatus.Time.now.seconds
+    suspects: Set<String>, known: Set<String> = [], now: Int64 = FileStatus.Time.now.seconds
   ) {
     self.set = set
+    let doubtful = Self.doubtful(content.snapshots, known, now: now)
     var reasons: [SnapshotName: [Reason]] = [:]
     for series in content.snapshots.series(by: grouping, machine: machine) {
       let snapshots = Array(series.reversed())
@@ -46,15 +50,19 @@ package struct Prune: Sendable {
         reasons[snapshot.name] = [.future]
         return false
       }
-      if let complete = past.first(where: \.isComplete), reasons[complete.name]?.isEmpty == true {
+      let complete = past.first { $0.isComplete && !doubtful.contains($0.name) }
+      if let complete, reasons[complete.name]?.isEmpty == true {
         reasons[complete.name] = [.newestComplete]
       }
       let trusted = past.first { snapshot in
-        snapshot.footer.isVerified && content.faults(of: snapshot).isEmpty
+        snapshot.footer.isVerified && !doubtful.contains(snapshot.name) && content.faults(of: snapshot).isEmpty
           && suspects.isDisjoint(with: snapshot.footer.needs.keys)
           && !suspects.contains(snapshot.name.stamp)
       }
       if let trusted { reasons[trusted.name, default: []].append(.newestVerified) }
+      if let newest = past.first(where: { known.contains($0.name.stamp) }), newest.name != trusted?.name {
+        reasons[newest.name, default: []].append(.newestKnown)
+      }
     }
     decisions = content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }
     let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
@@ -64,19 +72,36 @@ package struct Prune: Sendable {
   }
 
   private static func archives(neededBy snapshots: [Snapshot]) -> Swift.Set<SnapshotName> {
-    snapshots.reduce(into: []) { (names, snapshot) in
-      names.insert(snapshot.name)
-      for stamp in snapshot.footer.needs.keys {
-        // Encrypted and unencrypted snapshots never need archives of each other.
-        names.insert(
-          SnapshotName(set: snapshot.name.set, stamp: stamp, isEncrypted: snapshot.name.isEncrypted))
-      }
+    snapshots.reduce(into: []) { $0.formUnion($1.archives) }
+  }
+
+  /// Snapshots that may have been added by somebody without a key, and so do not count as verified: those from the future, and
+  /// encrypted ones, of which only the companion is known, after the last gap in the sequence numbers.
+  ///
+  /// - Parameter snapshots: in the order of their numbers.
+  static func doubtful(
+    _ snapshots: [Snapshot], _ known: Set<String>, now: Int64
+  ) -> Swift.Set<SnapshotName> {
+    let gap = snapshots.indices.dropFirst().last { index in
+      snapshots[index].header.sequence - snapshots[index - 1].header.sequence > 1
     }
+    return Swift.Set(
+      snapshots.indices.filter { index in
+        let snapshot = snapshots[index]
+        return !known.contains(snapshot.name.stamp)
+          && (snapshot.header.started.seconds > now
+            || (!snapshot.isOpened && gap.map { index >= $0 } == true))
+      }.map { snapshots[$0].name })
   }
 
   package var removed: [Snapshot] { decisions.filter(\.reasons.isEmpty).map(\.snapshot) }
   /// The snapshots that are kept since their times are in the future.
   package var future: [Snapshot] { decisions.filter { $0.reasons.contains(.future) }.map(\.snapshot) }
+
+  /// The archives to remove, each with its companion, which has the only digest of an encrypted archive.
+  var files: [PathBytes] {
+    archives.flatMap { $0.isEncrypted ? [$0.companion, $0.archive] : [$0.archive] }
+  }
 
   /// Removes the manifests, and then the archives, so that every snapshot with a manifest is complete at any moment.
   ///
@@ -93,8 +118,6 @@ package struct Prune: Sendable {
     let folder = try SetFolder(set, in: run)
     try lock.take(.removing, patience, run.cancellation)
     defer { lock.release(.removing) }
-    let companions = removed.map(\.name).filter(\.isEncrypted).map(\.companion)
-    let files = archives.map(\.archive) + companions
     var isNoted = try Self.note(files, lock)
     // The oldest first, so that the newest ones remain after an interruption.
     for snapshot in removed.reversed() {
@@ -105,8 +128,7 @@ package struct Prune: Sendable {
       }
     }
     if isSynced { try folder.sync() }
-    for companion in companions { try folder.remove(companion) }
-    for archive in archives { try folder.remove(archive.archive) }
+    for file in files { try folder.remove(file) }
     if isSynced { try folder.sync() }
     _ = try Self.note([], lock)
   }
@@ -160,12 +182,21 @@ extension BackupSet {
     return lock
   }
 
-  /// The content of the set for the decision.
+  /// The content of the set for the decision. If there is a key, all companions are compared with their manifests.
   ///
   /// - Throws: `malformed` when a manifest is not valid: the archives that it needs are unknown.
   package func prunable(in run: RunContext) throws(BatchError) -> Content {
-    let content = try content(in: run)
+    var content = try content(in: run)
     if let damaged = content.damaged.first { throw Self.nothingIsRemoved(because: damaged) }
+    guard keys != nil else { return content }
+    do throws(BatchError) {
+      content.snapshots = try content.snapshots.map { (snapshot) throws(BatchError) in
+        try opened(snapshot, in: run)
+      }
+    } catch {
+      try run.cancellation.check()
+      throw Self.nothingIsRemoved(because: error)
+    }
     return content
   }
 

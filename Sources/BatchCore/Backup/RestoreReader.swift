@@ -10,6 +10,7 @@ package struct RestoreReader: BatchReader {
   private let options: ExtractionOptions
   private let strip: Int
   private let set: BackupSet
+  private let manifest: ManifestFile
   private let parts: [Part]
   /// Further names of files, which are created after all files.
   private let links: [Link]
@@ -50,11 +51,10 @@ package struct RestoreReader: BatchReader {
     self.strip = strip
     self.set = set
     var matches = GlobMatches(globs)
-    let manifest = set.path(snapshot.name.manifest)
-    try SnapshotReader.check(set.manifest(of: snapshot.name), in: context)
-    let selection = try MemberSelection(globs: globs, areNames: areNames).decided(
-      byNamesIn: set.manifest(of: snapshot.name), in: context)
-    let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: context)
+    manifest = set.manifest(of: snapshot.name)
+    try SnapshotReader.check(manifest, in: context)
+    let selection = try MemberSelection(globs: globs, areNames: areNames).decided(byNamesIn: manifest, in: context)
+    let reader = try SnapshotReader(manifest, in: context)
     var names: [String: MemberNames] = [:]
     var groups = LinkGroups()
     var links = [Link]()
@@ -101,11 +101,11 @@ package struct RestoreReader: BatchReader {
           try names[entry.archive, default: MemberNames()].insert(member.bytes, digest, as: place)
         }
       } catch {
-        throw error.at(manifest)
+        throw error.at(manifest.path)
       }
     }
     self.links = links
-    self.outside = outside > 0 ? SnapshotReader.leadsOutside(outside, manifest) : nil
+    self.outside = outside > 0 ? SnapshotReader.leadsOutside(outside, manifest.path) : nil
     doubtfulLinks = groups.doubtful
     unmatched = matches.unmatched
     parts =
@@ -133,6 +133,8 @@ package struct RestoreReader: BatchReader {
 
   private func read(_ part: Part, in context: ReaderContext<ExtractionItem>) throws(BatchError) {
     var missing = part.names.count
+    /// The members of an archive without a usable index that were reached.
+    var reached = MemberNames()
     let path = set.path(part.archive.archive)
     do throws(BatchError) {
       let reader = try ExtractReader(
@@ -142,16 +144,48 @@ package struct RestoreReader: BatchReader {
         options: options, by: context.reading)
       try reader.read(in: context) { (item) throws(BatchError) in
         missing -= item.memberCount
+        if options.keepsGoing {
+          // The other archives are read all the same.
+          if case .note(.stop) = item.step { return }
+          if let name = item.streamedName { try reached.insert(name) }
+        }
         try context.yield(item)
       }
     } catch {
       try context.checkCancellation()
-      return try context.yield(ExtractionItem(step: .problem(error.at(path))))
+      try context.yield(ExtractionItem(step: .problem(error.at(path))))
+      if !options.keepsGoing { return }
     }
     guard missing > 0 else { return }
+    if options.keepsGoing, missing == part.names.count - reached.count {
+      return try nameLost(part, reached, in: context)
+    }
     let text = "\(missing) members that the manifest has are not in the archive"
     try context.yield(
       ExtractionItem(step: .problem(BatchError(.malformed, text, path: path))))
+  }
+
+  /// Reports the selected files of an archive that were not reached, each by its name.
+  private func nameLost(
+    _ part: Part, _ reached: MemberNames, in context: ReaderContext<ExtractionItem>
+  ) throws(BatchError) {
+    var reached = reached
+    let reader = try SnapshotReader(manifest, in: context.source)
+    while let item = try reader.next() {
+      try context.checkCancellation()
+      guard case .entry(let entry, _) = item, entry.archive == part.archive.stamp,
+        let member = try? RelativePath(entry.firstName ?? entry.path), part.names.contains(member.bytes),
+        !reached.contains(member.bytes)
+      else { continue }
+      try reached.insert(member.bytes)
+      let place = part.names.place(of: member.bytes) ?? member
+      try context.yield(
+        ExtractionItem(
+          step: .problem(
+            BatchError(
+              .malformed, "lost: it cannot be read from \(part.archive.archive)",
+              path: PathBytes(place.bytes)))))
+    }
   }
 }
 
@@ -188,6 +222,15 @@ extension ExtractionItem {
     case .segment(let plan): plan.choices.count
     case .member, .begin, .lost, .belowRefused: 1
     case .piece, .end, .problem, .passed, .note: 0
+    }
+  }
+
+  /// The name of a member that was read without an index.
+  fileprivate var streamedName: [UInt8]? {
+    switch step {
+    case .member(let order, _), .begin(let order), .lost(let order, _):
+      (try? RelativePath(order.entry.path))?.bytes
+    case .segment, .piece, .end, .problem, .belowRefused, .passed, .note: nil
     }
   }
 }

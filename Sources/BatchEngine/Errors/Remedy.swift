@@ -28,6 +28,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case overwriteFiles
   /// To extract the undamaged members too, including those after the damage.
   case keepGoing
+  /// To restore the undamaged files too, including those after the damage.
+  case restoreRest
   /// To compare with another folder.
   case compareWith(PathBytes)
   /// Permission to make devices.
@@ -62,6 +64,10 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case giveIdentity
   /// The passphrase of an encrypted file.
   case givePassphrase
+  /// The key of an encrypted set, or permission to store something in it that is not encrypted.
+  case encryptOrAllowPlain
+  /// Permission to copy what is not encrypted.
+  case allowPlain
 
   public init(stringLiteral value: String) {
     self = .advice(value)

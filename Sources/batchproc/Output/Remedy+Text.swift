@@ -19,6 +19,7 @@ extension Remedy {
     case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
     case .overwriteFiles: "--force replaces it, --overwrite newer only replaces older files"
     case .keepGoing: "add --keep-going to extract all members that are undamaged"
+    case .restoreRest: "leave out --strict to restore all files that are undamaged"
     case .makeDevices: "see --devices"
     case .restorePrivileges: "see --same-permissions"
     case .allowUnsafeLinks: "see --safe-links"
@@ -35,6 +36,9 @@ extension Remedy {
     case .giveIdentity: "give --identity FILE, or --passphrase-file FILE"
     case .givePassphrase: "give --passphrase-file FILE"
     case .restoreOrAcceptRot: "restore it; or, if the bytes are right, give --accept-rot this once"
+    case .encryptOrAllowPlain:
+      "give --encrypt-to, --encrypt-to-file or --passphrase-file, or --plain if this is meant"
+    case .allowPlain: "give --plain if this is meant"
     case .mountOrAllowEmpty: "mount it, or give --allow-empty if this is meant"
     }
   }

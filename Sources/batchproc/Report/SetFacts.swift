@@ -19,8 +19,8 @@ struct SetFacts: Sendable {
     let isVerified: Bool
     /// Archives that it needs and that are missing or have the wrong size.
     let faults: [String]
-    /// Archives that it needs and in which a drill found damage.
-    let suspects: [String]
+    /// Its damage that a drill or a verification found; nil if there is none.
+    let damage: FoundDamage.Extent?
     var isEncrypted = false
     /// Nil if unknown.
     var failures: UInt64?
@@ -98,22 +98,23 @@ extension SetFacts {
     let content = try set.content(in: run)
     name = set.name
     damaged = content.damaged
-    var suspects: Set<String> = []
+    var found: FoundDamage?
     do throws(BatchError) {
-      suspects = try set.suspects()
+      found = try set.foundDamage()
     } catch {
       damaged.append(error)
     }
     archives = content.archives.count
     archiveBytes = content.archives.values.reduce(0) { $0 + min($1, .max - $0) }
     lastDrill = set.lastDrill
-    self.suspects = suspects.count
+    // Damage in an archive that was removed since does not matter any more.
+    suspects = found?.suspects.intersection(content.archives.keys.map(\.stamp)).count ?? 0
     let current = Set(content.snapshots.currentSeries(by: .hostAndSources).compactMap(\.last?.name.stamp))
     ids = content.snapshots.series(by: .hostAndSources).map { series in
       let stamps = series.map(\.name.stamp)
       return (Set(stamps), stamps.last.map { !current.contains($0) } ?? true)
     }
-    rows = content.snapshots.map { snapshot in
+    rows = try content.snapshots.map { (snapshot) throws(BatchError) in
       let (header, footer) = (snapshot.header, snapshot.footer)
       let own = footer.needs[header.name.stamp]
       return Row(
@@ -122,7 +123,9 @@ extension SetFacts {
         bytes: footer.bytes, newFiles: own?.files ?? 0, newBytes: own?.bytes ?? 0,
         archiveBytes: footer.archiveSize, isVerified: footer.isVerified,
         faults: content.faults(of: snapshot).map(\.stamp),
-        suspects: footer.needs.keys.filter(suspects.contains).sorted(),
+        damage: try found.flatMap { (found) throws(BatchError) in
+          try set.extent(of: found, in: snapshot, run)
+        },
         isEncrypted: snapshot.name.isEncrypted, failures: footer.failures, origin: header.origin)
     }
   }

@@ -63,7 +63,7 @@ struct SetPage: Sendable {
 
   private func state(of set: SetFacts) -> (String, HTMLWriter.Verdict) {
     if !set.isWhole { return ("archives or manifests damaged", .bad) }
-    if set.suspects > 0 { return ("damage found by a drill", .bad) }
+    if set.rows.contains(where: { $0.damage != nil }) { return ("damage found", .bad) }
     if set.rows.isEmpty { return ("no snapshot", .warn) }
     if set.isFuture(at: now) { return ("the newest snapshot is in the future", .bad) }
     if set.isLate(at: now) { return ("no new snapshot for longer than usual", .warn) }
@@ -95,7 +95,7 @@ struct SetPage: Sendable {
 
   private func appendState(of set: SetFacts, to page: inout HTMLWriter) {
     let broken = set.rows.count { !$0.faults.isEmpty }
-    let suspect = set.rows.count { !$0.suspects.isEmpty }
+    let damaged = set.rows.count { $0.damage != nil }
     let unverified = set.rows.count { !$0.isVerified }
     page.element("p", ["class": "status"]) { page in
       if !set.isWhole {
@@ -103,8 +103,9 @@ struct SetPage: Sendable {
           broken > 0
             ? "\(ByteCount.counted(broken, "snapshot")) cannot be restored: an archive is missing or has another size."
             : "Some manifests are not valid.", .bad)
-      } else if suspect > 0 {
-        page.verdict("A drill found damage in archives of \(ByteCount.counted(suspect, "snapshot")).", .bad)
+      } else if damaged > 0 {
+        page.verdict(
+          "A drill or a verification found damage in \(ByteCount.counted(damaged, "snapshot")).", .bad)
       } else if set.rows.isEmpty {
         page.verdict("There is no snapshot.", .warn)
       } else if let future = set.series.first(where: { $0.isFuture(at: now) }) {
@@ -251,8 +252,8 @@ struct SetPage: Sendable {
   private func appendState(of row: SetFacts.Row, to page: inout HTMLWriter) {
     if !row.faults.isEmpty {
       page.verdict("archive missing or altered: \(row.faults.joined(separator: ", "))", .bad)
-    } else if !row.suspects.isEmpty {
-      page.verdict("damage found in \(row.suspects.joined(separator: ", "))", .bad)
+    } else if let damage = row.damage {
+      page.verdict(damage.text, .bad)
     } else if let failures = row.failures, failures > 0 {
       page.verdict(
         "\(ByteCount.counted(Int(clamping: failures), "failure"))\(row.isVerified ? ", verified" : "")", .warn

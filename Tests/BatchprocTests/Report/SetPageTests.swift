@@ -1,3 +1,4 @@
+import BatchCore
 import BatchEngine
 import Foundation
 import Testing
@@ -5,14 +6,16 @@ import Testing
 @testable import batchproc
 
 @Suite struct SetPageTests {
-  static func row(_ number: Int, faults: [String] = [], suspects: [String] = []) -> SetFacts.Row {
+  static func row(
+    _ number: Int, faults: [String] = [], damage: FoundDamage.Extent? = nil
+  ) -> SetFacts.Row {
     SetFacts.Row(
       id: "20260101T0000\(number % 60 < 10 ? "0" : "")\(number % 60)Z",
       started: 1_767_225_600 + Int64(number) * 86_400,
       increment: UInt64(number % 7), files: 44_128, bytes: 5 << 30, newFiles: UInt64(number * 31 % 900),
       newBytes: UInt64(number) << 22, archiveBytes: number % 7 == 0 ? 2 << 30 : UInt64(number) << 20,
       isVerified: true, faults: faults,
-      suspects: suspects)
+      damage: damage)
   }
 
   private func page(_ sets: [SetFacts]) throws -> String {
@@ -52,7 +55,7 @@ import Testing
       return SetFacts.Row(
         id: row.id, started: 1_780_000_000 - Int64(hours) * 3600, increment: row.increment, files: 1,
         bytes: 1,
-        newFiles: 1, newBytes: 1, archiveBytes: 1, isVerified: true, faults: [], suspects: [])
+        newFiles: 1, newBytes: 1, archiveBytes: 1, isVerified: true, faults: [], damage: nil)
     }
     return SetFacts(name: "s", rows: rows, archives: 1, archiveBytes: 1, lastDrill: drill)
   }
@@ -89,14 +92,15 @@ import Testing
   @Test func problemsAreShown() throws {
     let damaged = BatchError(.malformed, "the backup manifest is cut short", path: "/mnt/<x>.manifest")
     let rows = [
-      Self.row(1), Self.row(2, faults: ["20251231T000000Z"]), Self.row(3, suspects: ["20260101T000001Z"]),
+      Self.row(1), Self.row(2, faults: ["20251231T000000Z"]), Self.row(3, damage: .init(files: 7)),
+      Self.row(4, damage: .init(files: nil)),
     ]
     let set = SetFacts(name: "s", rows: rows, damaged: [damaged], archives: 2, archiveBytes: 9, suspects: 1)
     #expect(!set.isWhole)
     let page = try page([set])
     #expect(page.contains("1 snapshot cannot be restored"))
     #expect(page.contains("archive missing or altered: 20251231T000000Z"))
-    #expect(page.contains("damage found in 20260101T000001Z"))
+    #expect(page.contains(">damaged (7 files)<") && page.contains(">damaged<"))
     #expect(page.contains(#"<bdi class="name">/mnt/&lt;x&gt;.manifest</bdi>"#))
     let unreadable = try self.page([
       SetFacts(name: "s", rows: [], damaged: [damaged], archives: 0, archiveBytes: 0)

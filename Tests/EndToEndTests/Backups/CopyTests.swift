@@ -250,6 +250,7 @@ import Testing
         2
         3
         new
+        z
         5
         0
 

@@ -82,7 +82,7 @@ import Testing
       python3 -c 'import sys
       with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' $newest
       count() { grep -c "\\"suspect\\",\\"archive\\":\\"$id\\"" set/.backup.drill; }
-      $BP drill -q --all set >found; echo $?; [ "$(count)" = "$(grep -c MISSING found)" ] && echo noted; $BP drill -q --all set >again; count | cmp - <(grep -c MISSING found)
+      $BP drill -q --all set >found; echo $?; [ "$(count)" = "$(grep -c DAMAGED found)" ] && echo noted; $BP drill -q --all set >again; count | cmp - <(grep -c DAMAGED found)
       cp keep $newest; $BP drill -q --sample 1% --at ${id} set; echo $?; $BP drill -q --all set; echo $?; count
       echo "{\\"type\\":\\"suspect\\",\\"archive\\":\\"$id\\"}" >>set/.backup.drill
       $BP drill -q --sample 50% set; count; $BP drill -q --all set; count

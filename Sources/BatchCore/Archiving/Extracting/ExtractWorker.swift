@@ -269,7 +269,7 @@ package final class ExtractWorker: BatchWorker {
           .malformed,
           "\(plan.archive.index.place(of: plan.group)) are damaged and hold \(count == 1 ? "1 member" : "\(count) members"): "
             + error.message,
-          path: plan.archive.file.path, remedy: .keepGoing)))
+          path: plan.archive.file.path, remedy: plan.names == nil ? .keepGoing : .restoreRest)))
     for order in waiting { output.rows.append(.waiting(order, .lost)) }
   }
 

@@ -120,6 +120,12 @@ package final class Drill {
   package func finish(_ portion: Portion, damaged: Set<PathBytes>, undrilled: Set<PathBytes>)
     throws(BatchError)
   {
+    // A verification may have recorded damage meanwhile.
+    if let statePath {
+      let places = (state.last, state.lastLarge)
+      state = try DrillState(statePath)
+      (state.last, state.lastLarge) = places
+    }
     if portion.isOfLarge { state.lastLarge = portion.last } else { state.last = portion.last }
     for entry in portion.entries where !undrilled.contains(entry.path) {
       state.note(entry.path, in: entry.archive, isDamaged: damaged.contains(entry.path))
@@ -128,11 +134,7 @@ package final class Drill {
     // The snapshot contains all files of its archive.
     if provesAll, remaining.files == 0 { state.forget(snapshot.name.stamp) }
     guard let statePath else { return }
-    if snapshot.name.isEncrypted { try FolderMaker(calls: run.calls).make(statePath.parent) }
-    let file = try OutputFile(
-      statePath, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
-    try file.write(state.lines)
-    try file.finish()
+    try state.write(to: statePath, isPrivate: snapshot.name.isEncrypted, isSynced: isSynced, in: run)
   }
 
   private func isLarge(_ entry: SnapshotEntry) -> Bool { entry.size > 0 && entry.size >= total.mean }

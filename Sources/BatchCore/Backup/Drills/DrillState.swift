@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// The results of the drills of a set: where the next one continues, and archives in which damage was found.
 package struct DrillState: Sendable {
@@ -80,6 +81,32 @@ package struct DrillState: Sendable {
   /// Archives in which damage was found, by the stamps of their snapshots.
   package var suspects: Set<String> { Set(damage.keys) }
 
+  /// Whether only damage of the whole archive is known.
+  func isVague(_ archive: String) -> Bool { damage[archive]?.hasOthers == true }
+
+  /// Whether the names of damaged files in an archive are known.
+  func hasPaths(in archive: String) -> Bool { damage[archive]?.paths.isEmpty == false }
+
+  func has(_ path: PathBytes, in archive: String) -> Bool { damage[archive]?.paths.contains(path) == true }
+
+  /// Whether damage was found in the content or the header of an entry, or may be there.
+  func isDamaged(_ entry: SnapshotEntry) -> Bool {
+    guard let found = damage[entry.archive] else { return false }
+    return found.hasOthers || found.paths.contains(entry.path)
+      || entry.firstName.map(found.paths.contains) == true
+  }
+
+  /// Records that an archive is damaged at an unknown place.
+  mutating func note(damageOf archive: String) { damage[archive, default: Damage()].hasOthers = true }
+
+  /// Adds the damage of another state.
+  mutating func merge(_ other: DrillState) {
+    for (archive, found) in other.damage {
+      for path in found.paths { note(path, in: archive, isDamaged: true) }
+      if found.hasOthers { note(damageOf: archive) }
+    }
+  }
+
   /// Records the result of drilling a file. An archive is no longer suspect when all its damaged files could be restored.
   mutating func note(_ path: PathBytes, in archive: String, isDamaged: Bool) {
     guard isDamaged else {
@@ -100,6 +127,14 @@ package struct DrillState: Sendable {
   mutating func forget(_ archive: String) {
     guard let former = damage.removeValue(forKey: archive) else { return }
     for path in former.paths { taken -= Self.line(path, in: archive).count }
+  }
+
+  /// - Parameter isPrivate: whether the file is in a folder of this machine, which is created if it is missing.
+  func write(to path: PathBytes, isPrivate: Bool, isSynced: Bool, in run: RunContext) throws(BatchError) {
+    if isPrivate { try FolderMaker(calls: run.calls).make(path.parent) }
+    let file = try OutputFile(path, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+    try file.write(lines)
+    try file.finish()
   }
 
   var lines: [UInt8] {
@@ -131,16 +166,7 @@ package struct DrillState: Sendable {
 
 extension BackupSet {
   /// The files with the results of drills, of the unencrypted and of the encrypted snapshots.
-  private var drillPaths: [PathBytes] { [false, true].compactMap { drillPath(isEncrypted: $0) } }
-
-  /// Archives in which drills found damage, by the stamps of their snapshots.
-  ///
-  /// - Throws: the error of reading the results.
-  package func suspects() throws(BatchError) -> Set<String> {
-    var suspects: Set<String> = []
-    for path in drillPaths { suspects.formUnion(try DrillState(path).suspects) }
-    return suspects
-  }
+  var drillPaths: [PathBytes] { [false, true].compactMap { drillPath(isEncrypted: $0) } }
 
   /// When the last drill of the set was recorded, in seconds since 1970; nil if there was none.
   package var lastDrill: Int64? { drillPaths.compactMap { try? $0.status().modified.seconds }.max() }

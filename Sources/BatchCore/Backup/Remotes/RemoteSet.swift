@@ -57,25 +57,45 @@ package final class RemoteSet {
 
   /// Removes snapshots that no rule keeps, manifests first.
   ///
+  /// - Parameter origin: the set whose copies they are.
   /// - Returns: the snapshots that were removed, and those that stayed since their times are in the future.
   /// - Throws: `malformed` when a manifest is damaged, and then nothing is removed; `unwritable` when the remote refuses it.
   package func prune(
-    _ retention: Retention, by grouping: Series.Grouping
+    _ retention: Retention, of origin: BackupSet, by grouping: Series.Grouping
   ) throws(BatchError) -> (removed: [Snapshot], future: [Snapshot]) {
     let content = try content()
     if let damaged = content.damaged.first { throw named(BackupSet.nothingIsRemoved(because: damaged)) }
-    let prune = Prune(retention, of: set, content, by: grouping, suspects: [])
+    let prune = Prune(
+      retention, of: set, content, by: grouping, suspects: [],
+      known: try known(content.snapshots, as: origin))
     do throws(BatchError) {
       try prune.checkManifests(in: run)
     } catch {
       throw named(error)
     }
-    for snapshot in prune.removed.reversed() {
-      try remote.remove(snapshot.name.manifest)
-      if snapshot.name.isEncrypted { try remote.remove(snapshot.name.companion) }
-    }
-    for archive in prune.archives where files[archive.archive] != nil { try remote.remove(archive.archive) }
+    for snapshot in prune.removed.reversed() { try remote.remove(snapshot.name.manifest) }
+    for file in prune.files where files[file] != nil { try remote.remove(file) }
     return (prune.removed, prune.future)
+  }
+
+  /// The stamps of the copies that equal snapshots of the set, as far as nobody else can have added these there.
+  ///
+  /// - Throws: `malformed` when a copy differs from its snapshot.
+  private func known(_ copies: [Snapshot], as origin: BackupSet) throws(BatchError) -> Set<String> {
+    let own = try origin.content(in: run).snapshots
+    var known = origin.knownStamps(of: own)
+    if known.isEmpty {
+      let doubtful = Prune.doubtful(own, known, now: FileStatus.Time.now.seconds)
+      known = Set(own.filter { !doubtful.contains($0.name) }.map(\.name.stamp))
+    }
+    let originals = Dictionary(own.map { ($0.name, $0) }) { first, _ in first }
+    for copy in copies where originals[copy.name].map({ $0 != copy }) == true {
+      throw named(
+        BackupSet.nothingIsRemoved(
+          because: BatchError(
+            .malformed, "is another one than that of the set", path: set.path(copy.name.manifest))))
+    }
+    return Set(copies.filter { originals[$0.name] != nil }.map(\.name.stamp)).intersection(known)
   }
 
   /// An error of a fetched file, with its path at the remote.

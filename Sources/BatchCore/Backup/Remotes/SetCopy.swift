@@ -27,6 +27,7 @@ package struct SetCopy {
   private let remote: any Remote
   private let run: RunContext
   private let comparesContents: Bool
+  private let allowsPlain: Bool
   private let fail: (BatchError) -> Void
   private var there: [PathBytes: UInt64] = [:]
   /// The sizes of the files that this run has copied.
@@ -35,15 +36,17 @@ package struct SetCopy {
 
   /// - Parameters:
   ///   - comparesContents: whether existing files are read and compared.
+  ///   - allowsPlain: whether unencrypted snapshots are copied too if others are encrypted.
   ///   - fail: receives the errors of snapshots that are not copied, because they are damaged or an archive is missing, and of
   ///     archives that differ from their copies.
   package init(
-    _ set: BackupSet, to remote: any Remote, comparesContents: Bool, in run: RunContext,
+    _ set: BackupSet, to remote: any Remote, comparesContents: Bool, allowsPlain: Bool, in run: RunContext,
     fail: @escaping (BatchError) -> Void
   ) {
     self.set = set
     self.remote = remote
     self.comparesContents = comparesContents
+    self.allowsPlain = allowsPlain
     self.run = run
     self.fail = fail
   }
@@ -55,6 +58,7 @@ package struct SetCopy {
     report: (PathBytes) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome {
     let content = try set.content(in: run)
+    let suspects = try set.foundDamage().suspects
     for error in content.damaged { note(error) }
     there = try remote.files()
     try CopyOrigin(of: set, at: remote, there, in: run).claim(content.snapshots)
@@ -70,6 +74,24 @@ package struct SetCopy {
             path: set.path(fault.archive)))
         continue
       }
+      guard mayCopy(snapshot, of: content) else {
+        note(
+          BatchError(
+            .invalid, "is not encrypted, and other snapshots of the set are: it is not copied",
+            path: set.path(snapshot.name.manifest), remedy: .allowPlain))
+        continue
+      }
+      let archives = snapshot.archives
+      // A copy with the recorded size is probably whole, and is not touched.
+      if let damaged = archives.first(where: {
+        suspects.contains($0.stamp) && there[$0.archive] != content.archives[$0]
+      }) {
+        note(
+          BatchError(
+            .malformed, "damage was found in it: the snapshot \(snapshot.name.stamp) is not copied",
+            path: set.path(damaged.archive)))
+        continue
+      }
       do throws(BatchError) {
         try set.check(snapshot, in: run)
       } catch {
@@ -77,12 +99,11 @@ package struct SetCopy {
         note(error)
         continue
       }
-      let archives = Set(snapshot.footer.needs.keys).union([snapshot.name.stamp]).sorted().map { stamp in
-        SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted).archive
-      }
-      let describing = snapshot.name.isEncrypted ? [snapshot.name.companion] : []
+      // The companion of an archive has its digest, also if the manifest beside it was removed.
+      let companions = archives.filter { (try? set.companion(of: $0)) != nil }.map(\.companion)
+      let files = archives.map(\.archive) + companions + [snapshot.name.manifest]
       var isNew = false
-      for file in archives + describing + [snapshot.name.manifest] where settled.insert(file).inserted {
+      for file in files where settled.insert(file).inserted {
         let size: UInt64
         do throws(BatchError) {
           size = UInt64(clamping: try set.path(file).status().size)
@@ -107,6 +128,12 @@ package struct SetCopy {
     }
     try checkSizes()
     return outcome
+  }
+
+  /// An unencrypted snapshot in a set with encrypted ones may be there by mistake.
+  private func mayCopy(_ snapshot: Snapshot, of content: BackupSet.Content) -> Bool {
+    allowsPlain || snapshot.name.isEncrypted || there[snapshot.name.manifest] != nil
+      || !(content.hasDamagedEncrypted || content.snapshots.contains(where: \.name.isEncrypted))
   }
 
   private mutating func note(_ error: BatchError) {
@@ -134,10 +161,11 @@ package struct SetCopy {
       return .different
     }
     if name.isEncrypted {
-      guard let recorded = snapshots[name]?.companion?.archiveDigest else {
+      guard let recorded = try companion(of: name)?.archiveDigest else {
         return .doubtful(
           BatchError(
-            .malformed, "differs from its copy at \(remote.place), and no companion here has its digest",
+            .malformed,
+            "differs from its copy at \(remote.place), and no companion here or there has its digest",
             path: set.path(file)))
       }
       if recorded == digest { return .different }
@@ -147,6 +175,13 @@ package struct SetCopy {
     return .doubtful(
       BatchError(
         .malformed, "is damaged, and does not replace its copy at \(remote.place)", path: set.path(file)))
+  }
+
+  /// The companion of an archive; the copy of the companion if there is none here.
+  private func companion(of name: SnapshotName) throws(BatchError) -> Companion? {
+    if let companion = try? set.companion(of: name) { return companion }
+    guard there[name.companion] != nil else { return nil }
+    return try? Companion(try remote.part(0..<UInt64(Companion.largest), of: name.companion))
   }
 
   /// Checks that each file that was copied exists with its size.

@@ -11,6 +11,17 @@ package struct Snapshot: Sendable, Hashable {
   package let footer: SnapshotFooter
   /// The companion of an encrypted snapshot; until ``BackupSet/opened(_:in:)`` header and footer contain only its facts.
   package var companion: Companion?
+
+  /// Whether all its facts come from its manifest, and none from the companion alone.
+  package var isOpened: Bool { companion == nil || footer.rows > 0 }
+
+  /// The archives that it needs, and its own one.
+  package var archives: [SnapshotName] {
+    // Encrypted and unencrypted snapshots never need archives of each other.
+    Set(footer.needs.keys).union([name.stamp]).sorted().map { stamp in
+      SnapshotName(set: name.set, stamp: stamp, isEncrypted: name.isEncrypted)
+    }
+  }
 }
 
 /// The snapshots with one name in a folder.
@@ -94,6 +105,17 @@ package struct BackupSet: Sendable {
     /// The sizes of archives in bytes, by their snapshots.
     package internal(set) var archives: [SnapshotName: UInt64] = [:]
 
+    /// Whether the manifest or companion of an encrypted snapshot is damaged; then its number is unknown.
+    var hasDamagedEncrypted: Bool {
+      damaged.contains { error in
+        error.path.map { path in
+          [SnapshotName.encryptedSuffix, SnapshotName.companionSuffix].contains {
+            path.bytes.suffix($0.utf8.count).elementsEqual($0.utf8)
+          }
+        } ?? false
+      }
+    }
+
     /// The archives that a snapshot needs and that are missing or have the wrong size.
     package func faults(of snapshot: Snapshot) -> [SnapshotName] {
       let sizes = Dictionary(snapshots.map { ($0.name, $0.footer.archiveSize) }) { first, _ in first }
@@ -174,6 +196,20 @@ package struct BackupSet: Sendable {
     }
     return Snapshot(
       name: name, header: companion.header(of: name), footer: companion.footer, companion: companion)
+  }
+
+  /// The companion of an archive, which remains while a snapshot needs the archive, also without its manifest.
+  ///
+  /// - Returns: nil for an unencrypted archive, and if there is none.
+  /// - Throws: `malformed` when it is damaged.
+  package func companion(of archive: SnapshotName) throws(BatchError) -> Companion? {
+    guard archive.isEncrypted else { return nil }
+    do throws(BatchError) {
+      return try Companion.read(path(archive.companion))
+    } catch {
+      guard error.isNotFound else { throw error }
+      return nil
+    }
   }
 
   func archive(_ name: SnapshotName, in context: SourceContext) throws(BatchError) -> ArchiveFile {

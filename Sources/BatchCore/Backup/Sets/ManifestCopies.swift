@@ -36,15 +36,28 @@ struct ManifestCopies {
     try file.finish()
   }
 
+  /// The digest of the manifest that this machine has written for a snapshot; nil if there is none, or another user can have
+  /// written it.
+  func digest(of name: SnapshotName) -> Digest? {
+    guard StateFile.isSafe(folder), let noted = try? StateFile.read(path(name, ".sha256")) else {
+      return nil
+    }
+    return Digest(.sha256, hex: noted.dropLast())
+  }
+
   /// The copy of the manifest of a snapshot.
   ///
-  /// - Returns: nil if there is no copy, it does not match, or another user could have written it.
+  /// - Returns: nil if there is no copy, or it does not match.
+  /// - Throws: `unreadable` for a copy that another user can have written.
   func copy(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> ManifestFile? {
     let copy = path(snapshot.name, SnapshotName.manifestSuffix)
-    guard let noted = try? StateFile.read(path(snapshot.name, ".sha256")),
-      let known = Digest(.sha256, hex: noted.dropLast()),
-      StateFile.isSafe(folder), StateFile.isSafe(copy)
-    else { return nil }
+    guard (try? copy.status()) != nil else { return nil }
+    for path in [folder, copy] where !StateFile.isSafe(path) {
+      throw BatchError(
+        .unreadable, "is not used, since other users could have written it: this snapshot is a full one",
+        path: path)
+    }
+    guard let known = digest(of: snapshot.name) else { return nil }
     guard try BackupSet.digest(of: set.path(snapshot.name.manifest), in: run) == known else { return nil }
     return ManifestFile(copy)
   }
@@ -60,5 +73,16 @@ struct ManifestCopies {
       guard !kept.contains(where: { file.bytes.starts(with: $0) }) else { continue }
       try? directory.remove(file)
     }
+  }
+}
+
+extension BackupSet {
+  /// The stamps of the encrypted snapshots of which this machine knows that it wrote them.
+  package func knownStamps(of snapshots: [Snapshot]) -> Set<String> {
+    guard let copies = ManifestCopies(privateFolder, of: self) else { return [] }
+    return Set(
+      snapshots.filter { snapshot in
+        snapshot.companion.map { copies.digest(of: snapshot.name) == $0.manifestDigest } ?? false
+      }.map(\.name.stamp))
   }
 }

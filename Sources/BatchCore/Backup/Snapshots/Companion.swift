@@ -6,7 +6,7 @@ import BatchEngine
 /// It gives no protection against a user who can write to the directory; with a key it is compared with the manifest.
 package struct Companion: Sendable, Hashable {
   static let schema: UInt64 = 1
-  private static let largest = 1 << 20
+  static let largest = 1 << 20
 
   package let sequence: UInt64
   package let increment: UInt64

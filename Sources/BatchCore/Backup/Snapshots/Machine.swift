@@ -22,7 +22,7 @@ package struct Machine: Sendable, Hashable {
   }
 
   package static func current() throws(BatchError) -> Machine {
-    try Machine(identity: try? SmallFile.read("/etc/machine-id"), host: HostName.current)
+    try Machine(identity: try? SmallFile.readNamed("/etc/machine-id", limit: 4096), host: HostName.current)
   }
 
   /// A word for a list of sources, which only this machine can compute.

@@ -30,7 +30,7 @@ package struct ConfiguredMounts: Sendable {
   ///
   /// - Parameter directory: an absolute path without dots; it need not exist.
   package func missing(above directory: PathBytes) -> Mount? {
-    guard let content = try? SmallFile.read(mounted, limit: 1 << 24) else { return nil }
+    guard let content = try? KernelFile.read(mounted, limit: 1 << 24) else { return nil }
     let present = Set(
       content.split(separator: UInt8(ascii: "\n")).compactMap { line in
         // Number, parent, device, root, mount point.
@@ -62,7 +62,7 @@ package struct ConfiguredMounts: Sendable {
 
   /// The entries of fstab(5).
   private var inTable: [Mount] {
-    let lines = ((try? SmallFile.read(fstab)) ?? []).split(separator: UInt8(ascii: "\n"))
+    let lines = ((try? SmallFile.readNamed(fstab, limit: 1 << 20)) ?? []).split(separator: UInt8(ascii: "\n"))
     return lines.compactMap { line in
       let fields = line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
       guard fields.count >= 3, fields[0].first != UInt8(ascii: "#"), !Self.isInMemory(fields[2]) else {
@@ -83,7 +83,7 @@ package struct ConfiguredMounts: Sendable {
       for name in names.sorted() where known.insert(name).inserted {
         let file = folder.appending(name.bytes)
         // A unit that is a link to /dev/null is disabled.
-        guard let lines = (try? SmallFile.read(file))?.split(separator: UInt8(ascii: "\n")) else { continue }
+        guard let lines = (try? SmallFile.readNamed(file, limit: 1 << 20))?.split(separator: UInt8(ascii: "\n")) else { continue }
         func value(_ key: String) -> ArraySlice<UInt8>? {
           lines.last { $0.starts(with: key.utf8) }?.dropFirst(key.utf8.count)
         }

@@ -10,6 +10,8 @@ struct CopyChoices: Sendable {
   let comparesContents: Bool
   /// Whether the remote refuses removals, which then do not count as failures.
   let isAppendOnly: Bool
+  /// Whether unencrypted snapshots of a set with encrypted ones are copied too.
+  let allowsPlain: Bool
 
   init(_ parsed: ParsedCommand, remote: PathBytes) {
     self.remote = remote
@@ -21,6 +23,7 @@ struct CopyChoices: Sendable {
     grouping = parsed.grouping
     comparesContents = parsed.command.id == .copy && parsed.flag(.checksum)
     isAppendOnly = parsed.flag(.appendOnly)
+    allowsPlain = parsed.flag(.plain)
   }
 }
 

@@ -26,7 +26,7 @@ extension OptionSpec {
   }
 
   /// Whether a file or variable may set it for every run; options that remove or replace files can only be set by a profile.
-  var mayHoldForEveryRun: Bool { id != .force && id != .removeSource && id != .initialize }
+  var mayHoldForEveryRun: Bool { ![.force, .removeSource, .initialize, .plain].contains(id) }
 
   /// The option for a value from outside the command line.
   func given(

@@ -110,11 +110,16 @@ extension CommandSpec {
           warning.
           """),
     ] + OptionSpec.sealing + [
+      .plain(
+        """
+        Take a snapshot that is not encrypted although the newest one of the set is, and copy it too. Without this \
+        option such a run ends with 64.
+        """),
       OptionSpec(
         .copyTo, "copy-to", kind: .single(.file), value: "remote",
         help: """
           Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.
-          """)
+          """),
     ] + OptionSpec.copying,
     shared: Group.common,
     examples: [
@@ -222,6 +227,10 @@ extension CommandSpec {
       the recorded content (where no digest is recorded: the size and time), so that a restore can be repeated; any other \
       file is kept and named.
       """,
+      """
+      When an archive is damaged or missing, everything that is whole is restored, the other files are named, and the \
+      status is 5.
+      """,
     ],
     operands: [
       Operand(
@@ -251,8 +260,10 @@ extension CommandSpec {
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
         help: "Restore the owners of files."),
       .numericOwner,
+      OptionSpec(.strict, "strict", help: "Stop at the first damage; no file after it is restored."),
       OptionSpec(
-        .keepGoing, "keep-going", help: "Continue after damage, and restore the undamaged files."),
+        .keepGoing, "keep-going",
+        help: "Accepted for older scripts: without --strict a restore always continues after damage."),
       .maxLevels,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.extracting] + Group.readingRun[1...],
@@ -285,7 +296,7 @@ extension CommandSpec {
       OptionSpec(
         .dryRun, "dry-run", short: "n",
         help: "Print which snapshots would stay and why, and which would be removed. Remove nothing."),
-    ],
+    ] + OptionSpec.opening,
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
       Example(

@@ -23,6 +23,11 @@ extension CommandSpec {
       OptionSpec(
         .checksum, "checksum",
         help: "Read files that are there already, and copy those again whose bytes differ."),
+      .plain(
+        """
+        Also copy snapshots that are not encrypted although others of the set are. Without this option they are \
+        named and left out (3), unless they are there already.
+        """),
     ] + OptionSpec.copying + [.groupBy, .lockWait],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [

@@ -21,6 +21,9 @@ extension OptionSpec {
       "Encrypt with the passphrase in this file, which only its owner may read; /dev/tty asks for it."),
   ]
 
+  /// For commands that write to a set, or copy it.
+  static func plain(_ help: String) -> OptionSpec { OptionSpec(.plain, "plain", help: help) }
+
   private static func passphraseFile(_ help: String) -> OptionSpec {
     OptionSpec(.passphraseFile, "passphrase-file", kind: .single(.file), value: "file", help: help)
   }

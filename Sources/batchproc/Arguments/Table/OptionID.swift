@@ -35,7 +35,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case cron, systemd, startAt, writeTo, enable
   case copyFrom, copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly,
     appendOnly
-  case identity, passphraseFile, encryptTo, encryptToFile
+  case identity, passphraseFile, encryptTo, encryptToFile, plain
   // Clusters
   case plan, shard, shards, planFolder, fewestShardBytes, allowMissing, removeParts
   case slurm, submitNow, wait, sbatch

@@ -10,6 +10,8 @@ extension VerifyCommand {
     var damaged = 0
     /// What was reported about whole files.
     var problems = 0
+    /// Needed archives of which no digest is known.
+    var unverified = 0
     var bytes: Int64 = 0
   }
 
@@ -20,6 +22,7 @@ extension VerifyCommand {
     for name in names {
       var set = try BackupSet(in: path, named: name, session.context)
       set.keys = keys
+      set.privateFolder = state
       let lock = try set.lockForReading(patience, in: session.context)
       defer { withExtendedLifetime(lock) {} }
       try verify(set, &tally)
@@ -31,17 +34,29 @@ extension VerifyCommand {
       text: SummaryText(
         verb: "verified", files: tally.members, noun: "member", bytes: tally.bytes,
         kinds: [(tally.archives, "archive")],
-        others: [(tally.damaged, "damaged"), ByteCount.tally(tally.problems, "problem")],
-        tallies: [(tally.archives, "archives"), (tally.damaged, "damaged")]))
-    return .exit(tally.damaged + tally.problems > 0 ? .differences : .success)
+        others: [
+          (tally.damaged, "damaged"), ByteCount.tally(tally.problems, "problem"),
+          (tally.unverified, tally.unverified == 1 ? "archive not verified" : "archives not verified"),
+        ],
+        tallies: [
+          (tally.archives, "archives"), (tally.damaged, "damaged"), (tally.unverified, "unverified_archives"),
+        ]))
+    if tally.damaged + tally.problems > 0 { return .exit(.differences) }
+    return .exit(tally.unverified > 0 ? .someFailed : .success)
   }
 
   private func verify(_ set: BackupSet, _ tally: inout Tally) throws(BatchError) {
     let content = try set.content(in: session.context)
     for error in content.damaged { fail(error, &tally) }
+    var record: DamageRecord?
+    do throws(BatchError) {
+      record = try DamageRecord(of: set)
+    } catch {
+      session.fail(error, severity: .warning)
+    }
     var needed: Set<SnapshotName> = []
     for snapshot in content.snapshots {
-      needed.formUnion(content.faults(of: snapshot))
+      needed.formUnion(snapshot.archives)
       let part = share?.beginning(at: snapshot.name.stamp.utf8)
       guard part?.takes(0) != false else { continue }
       do throws(BatchError) {
@@ -60,14 +75,24 @@ extension VerifyCommand {
     for name in Self.sorted(content.archives.keys) {
       do throws(BatchError) {
         if name.isEncrypted, keys == nil {
-          try verify(set.path(name.archive), by: snapshots[name]?.companion, &tally)
+          try verify(name, in: set, isNeeded: needed.contains(name), record, &tally)
         } else {
-          try verify(set.path(name.archive), of: snapshots[name], in: set, &tally)
+          try verify(name, of: snapshots[name], in: set, record, &tally)
         }
       } catch {
         try session.cancellation.check()
+        if error.code == .malformed || error.isOfDevice { record?.note(damageOf: name) }
         fail(error, &tally)
       }
+    }
+    do throws(BatchError) {
+      try record?.save(isSynced: true, in: session.context)
+    } catch {
+      try session.cancellation.check()
+      session.fail(
+        BatchError(
+          error.code, "the damage that was found is not recorded for the next backup: \(error.message)",
+          path: error.path, errno: error.errno), severity: .warning)
     }
   }
 
@@ -76,26 +101,32 @@ extension VerifyCommand {
   }
 
   /// Compares an encrypted archive with the digest in its companion.
-  ///
-  /// - Parameter companion: nil if the snapshot was removed and others need its archive.
-  private func verify(_ path: PathBytes, by companion: Companion?, _ tally: inout Tally) throws(BatchError) {
+  private func verify(
+    _ name: SnapshotName, in set: BackupSet, isNeeded: Bool, _ record: DamageRecord?, _ tally: inout Tally
+  ) throws(BatchError) {
+    let path = set.path(name.archive)
     guard share?.beginning(at: path.lastComponent).takes(0) != false else { return }
-    guard let companion else {
+    // Earlier versions removed the companion with the manifest, although other snapshots needed the archive.
+    guard let companion = try set.companion(of: name) else {
+      if isNeeded { tally.unverified += 1 }
       return session.fail(
         BatchError(
           .unsupported, "is not verified: no companion records its digest", path: path,
-          remedy: .giveIdentity), severity: .warning)
+          remedy: .giveIdentity), severity: isNeeded ? .failure : .warning)
     }
     guard try BackupSet.digest(of: path, in: session.context) == companion.archiveDigest else {
       throw BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path)
     }
+    record?.note(sameDigestOf: name, companion)
     tally.archives += 1
     tally.bytes.addClamped(Int64(clamping: companion.archiveSize))
   }
 
   private func verify(
-    _ path: PathBytes, of snapshot: Snapshot?, in set: BackupSet, _ tally: inout Tally
+    _ name: SnapshotName, of snapshot: Snapshot?, in set: BackupSet, _ record: DamageRecord?,
+    _ tally: inout Tally
   ) throws(BatchError) {
+    let path = set.path(name.archive)
     let share = share?.beginning(at: path.lastComponent)
     let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
     session.follow(part)
@@ -108,6 +139,7 @@ extension VerifyCommand {
       session.advanced(findings.count)
       let bad = findings.filter { $0.damage != nil }
       damaged.withLock { $0 += bad.count }
+      for finding in findings { record?.note(finding.path, in: name, isDamaged: finding.damage != nil) }
       try session.write(bad, as: "member") { line, finding in
         line.add(path: finding.path)
         line.add("outcome", "damaged")
@@ -123,12 +155,15 @@ extension VerifyCommand {
     tally.damaged += count
     tally.bytes.addClamped(outcome.summary.counts.byteCount)
     guard let verification = outcome.result else { return }
+    if share == nil { record?.note(readingOf: name) }
+    if count == 0, verification.isDifferent { record?.note(damageOf: name) }
     for text in verification.damage { fail(BatchError(.malformed, text, path: path), &tally) }
     if count > 0 {
       session.fail(
         BatchError(.malformed, "\(ByteCount.counted(count, "member")) damaged, named above", path: path))
     }
     if let recorded = snapshot?.footer.index, let digest = verification.indexDigest, recorded != digest {
+      record?.note(damageOf: name)
       fail(
         BatchError(.malformed, "is another archive than the manifest of its snapshot says", path: path),
         &tally)

@@ -9,6 +9,8 @@ struct VerifyCommand: Command {
   let name: PathBytes?
   let patience: SetLock.Patience
   let share: ReadShare?
+  /// Where this machine stores its state of encrypted sets.
+  let state: PathBytes?
   let session: Session
   /// The differences that are counted, in the order of the summary.
   private static let classes: [Difference.Class] = [.missing, .new, .type, .modified, .metadata, .touched]
@@ -22,6 +24,7 @@ struct VerifyCommand: Command {
     name = parsed.bytes(.setName)
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     share = try Self.share(parsed)
+    state = StateFile.path("manifests", environment: environment)
     let choosing = (CommandSpec.Group.choosing.options + CommandSpec.Group.events.options).map(\.id)
     if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)

@@ -38,6 +38,10 @@ struct BackupCommand: Command {
     options.state = StateFile.path("sets", environment: environment)
     options.copies = StateFile.path("manifests", environment: environment)
     options.lock = try EncryptionChoices.lock(parsed)
+    options.allowsPlain = parsed.flag(.plain)
+    if options.allowsPlain, options.lock != nil {
+      throw UsageError("--plain cannot be used with a recipient or a passphrase.", in: parsed.command)
+    }
     let choosing = Set(CommandSpec.Group.choosing.options.map(\.id))
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
@@ -102,11 +106,9 @@ struct BackupCommand: Command {
     return .exit(counts.failed > 0 ? .someFailed : .success)
   }
 
-  /// Reports remarks about the set. That it is damaged is reported even with `--quiet`.
+  /// Reports remarks about the set, even with `--quiet`: it is damaged, or other keys open its next snapshots.
   private func tell(_ remarks: [BatchError]) {
-    for remark in remarks {
-      if remark.code == .special { session.warn(remark) } else { session.fail(remark, severity: .warning) }
-    }
+    for remark in remarks { session.fail(remark, severity: .warning) }
   }
 
   /// Reports which series the snapshot continues; for a real run, only that it begins one in a set that has others.
@@ -246,8 +248,11 @@ struct BackupCommand: Command {
     let mayRemove = failures == 0 && content.rotten == 0
     do throws(BatchError) {
       if !choices.retention.isEmpty, mayRemove {
+        // Opening all manifests with a passphrase would take a second for each.
+        var set = backup.set
+        set.keys = nil
         prune = try PruneCommand.prune(
-          backup.set, choices, backup.lock, isSynced: common.fsync, in: session.context)
+          set, choices, backup.lock, isSynced: common.fsync, in: session.context)
         session.warn(ofFuture: prune?.future ?? [])
       }
     } catch {

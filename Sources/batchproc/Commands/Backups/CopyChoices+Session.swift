@@ -12,7 +12,9 @@ extension CopyChoices {
     let common = session.common
     let remote = Remotes.remote(
       remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
-    var copy = SetCopy(set, to: remote, comparesContents: comparesContents, in: session.context) {
+    var copy = SetCopy(
+      set, to: remote, comparesContents: comparesContents, allowsPlain: allowsPlain, in: session.context
+    ) {
       session.fail($0)
     }
     let outcome = try copy.copy { (file) throws(BatchError) in
@@ -24,7 +26,7 @@ extension CopyChoices {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
-        let outcome = try copies.prune(retention, by: grouping)
+        let outcome = try copies.prune(retention, of: set, by: grouping)
         removed = outcome.removed.count
         session.warn(ofFuture: outcome.future)
       } catch {

@@ -4,6 +4,8 @@ import BatchEngine
 struct CopyCommand: Command {
   private let choices: BackupChoices
   private let copying: CopyChoices
+  /// Where this machine stores its state of encrypted sets.
+  private let state: PathBytes?
   let session: Session
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
@@ -13,11 +15,12 @@ struct CopyCommand: Command {
     }
     choices = try BackupChoices(parsed, directory: parsed.operands[0])
     copying = CopyChoices(parsed, remote: parsed.operands[1])
+    state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 
   func run() throws(BatchError) -> Ending {
-    let set = try choices.set(session)
+    let set = try choices.set(session, state: state)
     let lock = try set.lockForReading(choices.patience, in: session.context)
     defer { withExtendedLifetime(lock) {} }
     let (text, status) = try copying.copy(set, session)

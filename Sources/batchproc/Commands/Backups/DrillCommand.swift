@@ -168,7 +168,7 @@ struct DrillCommand: Command {
       folder, options: WalkOptions(),
       sources: isLive ? drill.snapshot.footer.sources.compactMap(\.place) : [],
       in: SourceContext(context))
-    let rows = AuditRows(session: session, showsRotAlone: isLive)
+    let rows = AuditRows(session: session, showsRotAlone: isLive, areRestored: !isLive)
     let found = Mutex<Set<PathBytes>>([])
     let seen = Mutex<Set<PathBytes>>([])
     let job = AuditJob(.live(live)) { (all) throws(BatchError) in

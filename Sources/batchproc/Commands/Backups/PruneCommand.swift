@@ -50,7 +50,8 @@ struct PruneCommand: Command {
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
     let prune = Prune(
-      choices.retention, of: set, content, by: choices.grouping, suspects: try set.suspects())
+      choices.retention, of: set, content, by: choices.grouping, suspects: try set.foundDamage().suspects,
+      known: set.knownStamps(of: content.snapshots))
     if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }
@@ -131,6 +132,7 @@ extension Prune.Reason {
     switch self {
     case .newestVerified: "newest verified"
     case .newestComplete: "newest without failures"
+    case .newestKnown: "newest known"
     case .future: "in the future"
     case .rule(let rule): rule.rawValue
     }

@@ -30,6 +30,7 @@ struct RestoreCommand: Command {
     options.makesDevices = StandardStreams.isRoot
     options.isDryRun = common.dryRun
     options.keepsOtherFoldersPrivate = true
+    options.keepsGoing = !parsed.flag(.strict)
     extraction = options
     tally = TransformTally(namesEach: common.verbose || common.json)
     session = try Session(common, environment: environment, observing: tally.observing)
@@ -43,7 +44,8 @@ struct RestoreCommand: Command {
     let content = try source.content()
     for error in content.damaged { session.fail(error, severity: .warning) }
     let snapshot = try set.opened(choices.snapshot(of: content, in: set, session), in: context)
-    if let fault = content.faults(of: snapshot).first, content.archives[fault] == nil {
+    let missing = content.faults(of: snapshot).filter { content.archives[$0] == nil }
+    if let fault = missing.first, !extraction.keepsGoing || missing.count == snapshot.footer.needs.count {
       throw BatchError(
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
         path: set.path(fault.archive))

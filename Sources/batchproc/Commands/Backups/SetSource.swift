@@ -28,16 +28,18 @@ struct SetSource {
   }
 
   /// The named set, or all sets of a local directory.
-  static func all(_ choices: BackupChoices, _ session: Session) throws(BatchError) -> [SetSource] {
+  static func all(
+    _ choices: BackupChoices, state: PathBytes?, _ session: Session
+  ) throws(BatchError) -> [SetSource] {
     guard choices.name == nil, !BackupTarget.isRemote(choices.directory) else {
-      return [try SetSource(choices, locks: false, session)]
+      return [try SetSource(choices, state: state, locks: false, session)]
     }
     let names = try BackupSet.names(in: choices.directory, calls: session.context.calls)
-    guard names.count > 1 else { return [try SetSource(choices, locks: false, session)] }
+    guard names.count > 1 else { return [try SetSource(choices, state: state, locks: false, session)] }
     return try names.map { (name) throws(BatchError) in
       var choices = choices
       choices.name = name
-      return try SetSource(choices, locks: false, session)
+      return try SetSource(choices, state: state, locks: false, session)
     }
   }
 

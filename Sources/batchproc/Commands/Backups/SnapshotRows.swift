@@ -71,13 +71,24 @@ struct SnapshotRows {
     tally.seen += chosen.count + content.damaged.count
     tally.failed += content.damaged.count
     hasFaults = hasFaults || !content.damaged.isEmpty
+    var damage: FoundDamage?
+    do throws(BatchError) {
+      damage = try set.foundDamage()
+    } catch {
+      session.fail(error, severity: .warning)
+    }
     var rows = [UInt8]()
     Self.begin(set.name, of: names, heading, to: &rows)
+    var extents: [SnapshotName: FoundDamage.Extent] = [:]
     for snapshot in chosen {
       let faults = content.faults(of: snapshot)
       if !faults.isEmpty { tally.failed += 1 }
       hasFaults = hasFaults || !faults.isEmpty
-      if let events = session.events { try write(snapshot, faults, to: events) }
+      let extent = try damage.flatMap { (damage) throws(BatchError) in
+        try set.extent(of: damage, in: snapshot, session.context)
+      }
+      extents[snapshot.name] = extent
+      if let events = session.events { try write(snapshot, faults, extent, to: events) }
       for fault in faults {
         session.fail(set.path(fault.archive), neededBy: snapshot.name.stamp)
       }
@@ -91,10 +102,10 @@ struct SnapshotRows {
           TerminalText.append(Array(newest.header.origin.utf8), to: &rows)
           rows.append(UInt8(ascii: "\n"))
         }
-        for snapshot in snapshots { append(snapshot, to: &rows) }
+        for snapshot in snapshots { append(snapshot, extents[snapshot.name], to: &rows) }
       }
     } else {
-      for snapshot in chosen { append(snapshot, to: &rows) }
+      for snapshot in chosen { append(snapshot, extents[snapshot.name], to: &rows) }
     }
     if !rows.isEmpty { try session.output.write(rows) }
   }
@@ -149,20 +160,21 @@ struct SnapshotRows {
     }
   }
 
-  /// Whether it is known how many files a snapshot has.
-  private func isKnown(_ snapshot: Snapshot) -> Bool { snapshot.companion == nil || snapshot.footer.rows > 0 }
-
-  private func append(_ snapshot: Snapshot, to rows: inout [UInt8]) {
+  private func append(_ snapshot: Snapshot, _ damage: FoundDamage.Extent?, to rows: inout [UInt8]) {
     let (header, footer) = (snapshot.header, snapshot.footer)
     var columns = [
       header.name.stamp, CalendarTime(header.started.seconds).text,
       (header.isFull ? "full" : "+\(header.increment)").padding(to: isNarrow ? 5 : 7),
-      (isKnown(snapshot) ? ByteCount.files(Int(clamping: footer.files)) : "encrypted").leading(to: 15),
-      (isKnown(snapshot) ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: isNarrow ? 9 : 11),
+      (snapshot.isOpened ? ByteCount.files(Int(clamping: footer.files)) : "encrypted").leading(to: 15),
+      (snapshot.isOpened ? ByteCount.text(Int64(clamping: footer.bytes)) : "").leading(to: isNarrow ? 9 : 11),
     ]
     let failures = Int(clamping: footer.failures ?? 0)
     if !isNarrow { columns.append(ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11)) }
-    if failures == 0 || !isNarrow { columns.append((footer.isVerified ? "verified" : "").padding(to: 8)) }
+    if let damage {
+      columns.append(damage.text)
+    } else if failures == 0 || !isNarrow {
+      columns.append((footer.isVerified ? "verified" : "").padding(to: 8))
+    }
     if failures > 0 { columns.append("\(ByteCount.counted(failures, "failure"))") }
     if !StandardStreams.isTerminal(.output) { columns.append(header.origin) }
     Self.append(header.name.set, of: names, to: &rows)
@@ -171,7 +183,7 @@ struct SnapshotRows {
   }
 
   private func write(
-    _ snapshot: Snapshot, _ faults: [SnapshotName], to events: JSONReporter
+    _ snapshot: Snapshot, _ faults: [SnapshotName], _ damage: FoundDamage.Extent?, to events: JSONReporter
   ) throws(BatchError) {
     let (header, footer) = (snapshot.header, snapshot.footer)
     try events.write("snapshot") { line in
@@ -180,16 +192,22 @@ struct SnapshotRows {
       line.add("sequence", header.sequence)
       line.add("started", header.started.decimal)
       line.add("full", header.isFull)
-      if isKnown(snapshot) {
+      if snapshot.isOpened {
         line.add("files", footer.files)
         line.add("bytes", footer.bytes)
       }
       line.add("encrypted", snapshot.name.isEncrypted)
       line.add("archive_bytes", footer.archiveSize)
-      line.add("verified", footer.isVerified)
+      line.add("verified", footer.isVerified && damage == nil)
+      line.add("damaged", damage != nil)
+      if let files = damage?.files { line.add("damaged_files", files) }
       line.add("archives", footer.needs.keys.sorted().joined(separator: " "))
       line.add("whole", faults.isEmpty)
       snapshot.addOrigin(to: &line)
     }
   }
+}
+
+extension FoundDamage.Extent {
+  var text: String { files.map { "damaged (\(ByteCount.files($0)))" } ?? "damaged" }
 }

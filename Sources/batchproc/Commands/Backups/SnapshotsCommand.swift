@@ -19,6 +19,8 @@ struct SnapshotsCommand: Command {
   /// The age limit in seconds.
   private let maxAge: Int64?
   private let completeOnly: Bool
+  /// Where this machine stores its state of encrypted sets.
+  private let state: PathBytes?
   let session: Session
 
   /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
@@ -36,6 +38,7 @@ struct SnapshotsCommand: Command {
     guard maxAge != nil || !completeOnly else {
       throw UsageError("--complete needs --max-age.", in: parsed.command)
     }
+    state = StateFile.path("manifests", environment: environment)
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
     session = try Session(common, environment: environment, stride: .fixed(1))
@@ -74,7 +77,7 @@ struct SnapshotsCommand: Command {
   func run() throws(BatchError) -> Ending {
     let sources: [SetSource]
     do throws(BatchError) {
-      sources = try SetSource.all(choices, session)
+      sources = try SetSource.all(choices, state: state, session)
     } catch {
       guard maxAge != nil, error.code == .missing else { throw error }
       return session.difference(error)

@@ -1,0 +1,91 @@
+import TestSupport
+import Testing
+
+/// Restores of snapshots with damaged and missing archives.
+@Suite(.enabled(if: Host.hasPython && Host.canPreload), .timeLimit(.minutes(4)))
+struct RestoreDamageTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.preloadClock()
+    let made = try t.shell(
+      """
+      umask 077; mkdir src; for n in $(seq 60); do head -c 200K /dev/urandom >src/f$n; done; ln src/f7 src/hard; mkdir src/d; echo x >src/d/x
+      "$BP" keygen -o key >recipient; export LD_PRELOAD=$PWD/preload.so
+      for s in "set " "sealed --encrypt-to-file recipient"; do
+        SHIFT=86400 "$BP" backup -q --to $s src; done; echo new >src/new; for s in "set " "sealed --encrypt-to-file recipient"; do SHIFT=172800 "$BP" backup -q --to $s src; done
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  /// Damage of the archive of the first snapshot.
+  struct Damage: Sendable, CustomTestStringConvertible {
+    let script: String
+    /// How many of the 62 files of the archive may be lost.
+    let lost: Int
+    /// The same for an encrypted archive, which is read only if its last part is whole.
+    let lostSealed: Int
+    /// The status of a restore of the unencrypted set.
+    var status = 5
+
+    var testDescription: String { script }
+
+    static let all = [
+      Damage(script: "f.seek(size // 3); f.write(b'12345678')", lost: 12, lostSealed: 24),
+      Damage(script: "f.seek(size // 2); f.write(b'12345678')", lost: 12, lostSealed: 24),
+      // The index; then also a place that is read without it.
+      Damage(script: "f.seek(size - 400); f.write(b'x' * 200)", lost: 0, lostSealed: 62, status: 0),
+      Damage(
+        script: "f.seek(size - 400); f.write(b'x' * 200); f.seek(size // 2); f.write(b'12345678')", lost: 40,
+        lostSealed: 62),
+      Damage(script: "f.truncate(size * 3 // 4)", lost: 30, lostSealed: 62),
+      Damage(script: "os.remove(sys.argv[1])", lost: 62, lostSealed: 62),
+    ]
+  }
+
+  @Test(
+    "everything that is whole is restored, the rest is named, and both are the same for each concurrency",
+    arguments: Damage.all, [("set", ""), ("sealed", "-i key")])
+  func whole(damage: Damage, set: (name: String, key: String)) throws {
+    let run = try t.shell(
+      """
+      python3 -c "import os, sys; f = open(sys.argv[1], 'r+b'); size = os.path.getsize(sys.argv[1]); \(damage.script)" $(ls \(set.name)/*.tar.zst* | head -1)
+      for j in 1 2 7 32; do mkdir out$j; "$BP" restore -q -j $j \(set.key) -C out$j \(set.name) >m$j 2>&1; echo $? >>m$j; cmp m1 m$j; diff -r out1 out$j; done
+      python3 - <<'EOF'
+      import os
+      root, text, lost = os.getcwd()[1:], open('m1').read(), 0
+      for folder, _, files in os.walk('src'):
+          for file in files:
+              path = os.path.join(folder, file); restored = os.path.join('out1', root, path)
+              if not os.path.exists(restored):
+                  lost += 1
+                  if f'{root}/{path}: ' not in text: print('not named', path)
+              elif open(path, 'rb').read() != open(restored, 'rb').read(): print('other bytes', path)
+      if not os.path.exists(os.path.join('out1', root, 'src/new')): print('the increment is not restored')
+      print(text.splitlines()[-1], lost)
+      EOF
+      """, seconds: 120)
+    let counts = run.text.split(whereSeparator: \.isWhitespace).map { Int($0) ?? -1 }
+    try #require(counts.count == 2, "\(run.text)\(run.errorText)")
+    let isSealed = set.name == "sealed"
+    #expect(counts[0] == (isSealed ? 5 : damage.status), "\(run.errorText)")
+    #expect((counts[0] == 0) == (counts[1] == 0), "\(run.text)\(run.errorText)")
+    #expect(counts[1] <= (isSealed ? damage.lostSealed : damage.lost), "\(run.text)\(run.errorText)")
+  }
+
+  @Test("--strict ends at the first damage, and refuses a missing archive; --keep-going changes nothing")
+  func strict() throws {
+    let run = try t.shell(
+      """
+      a=$(ls set/*.tar.zst | head -1); cp $a kept; python3 -c "import os, sys; f = open(sys.argv[1], 'r+b'); f.seek(os.path.getsize(sys.argv[1]) // 2); f.write(b'12345678')" $a
+      count() { find $1 -type f | wc -l; }
+      "$BP" restore -q -C one set 2>e1; echo $?; "$BP" restore -q --keep-going -C two set 2>e2; echo $?; cmp e1 e2; diff -r one two && test $(count one) -gt 55 && echo most
+      "$BP" restore -q --strict -C three set 2>e3; echo $?; test $(count three) -lt $(count one) && echo less; grep -c 'leave out --strict' e3
+      "$BP" extract -q -C four $a 2>e4; echo $?; grep -c 'add --keep-going' e4; rm $a; "$BP" restore -q --strict -C five set 2>/dev/null; echo $?; ls five 2>/dev/null | wc -l
+      rm set/*.zst; "$BP" restore -q -C six set 2>/dev/null; echo $?
+      """)
+    #expect(
+      run.text == "5\n5\nmost\n5\nless\n1\n5\n1\n1\n0\n1\n", "\(run.text)\(run.errorText)")
+  }
+}
