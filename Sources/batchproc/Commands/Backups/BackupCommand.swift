@@ -131,7 +131,7 @@ struct BackupCommand: Command {
   private func tellRemovals(_ preparation: BackupPreparation, of set: BackupSet) throws(BatchError) {
     guard !choices.retention.isEmpty else { return }
     let removals = preparation.removals(
-      choices.retention, by: choices.grouping, suspects: try set.suspects())
+      choices.retention, by: choices.grouping, suspects: try set.foundDamage().suspects)
     for snapshot in removals {
       session.warn(
         BatchError(.special, "would remove the snapshot \(snapshot.label) of \(snapshot.header.origin)"),
