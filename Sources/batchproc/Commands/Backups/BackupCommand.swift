@@ -233,7 +233,8 @@ struct BackupCommand: Command {
     do throws(BatchError) {
       if !choices.retention.isEmpty, failures == 0 {
         prune = try PruneCommand.prune(
-          backup.set, choices, backup.lock, isSynced: common.fsync, in: session.context)
+          backup.set, of: content.header.name, choices, backup.lock, isSynced: common.fsync,
+          in: session.context)
         session.warn(ofFuture: prune?.future ?? [])
       }
     } catch {
@@ -241,7 +242,7 @@ struct BackupCommand: Command {
       failure = error
       if !session.cancellation.isCancelled { session.reporter.fatal(error) }
     }
-    let isUncopied = !copy(backup.set, removes: failures == 0)
+    let isUncopied = !copy(backup.set, of: content.header.name, removes: failures == 0)
     report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
@@ -280,10 +281,10 @@ struct BackupCommand: Command {
   /// Copies the set elsewhere, if requested.
   ///
   /// - Returns: whether everything was copied.
-  private func copy(_ set: BackupSet, removes: Bool) -> Bool {
+  private func copy(_ set: BackupSet, of own: SnapshotName, removes: Bool) -> Bool {
     guard let copying else { return true }
     do throws(BatchError) {
-      let (text, status) = try copying.copy(set, session, removes: removes)
+      let (text, status) = try copying.copy(set, of: own, session, removes: removes)
       if !common.quiet, !common.json { session.diagnostics.print(text) }
       return status == .whole
     } catch {
