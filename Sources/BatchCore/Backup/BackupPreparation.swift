@@ -141,7 +141,7 @@ package struct BackupPreparation: Sendable {
   /// Whether the set has snapshots of other series only.
   package var beginsFurtherSeries: Bool { continued == nil && !headsOfOtherSeries.isEmpty }
 
-  /// The snapshots that rules would remove after this one was made without failures.
+  /// The snapshots of the series that rules would remove after this one was made without failures.
   package func removals(
     _ retention: Retention, by grouping: Series.Grouping, suspects: Set<String>
   ) -> [Snapshot] {
@@ -149,8 +149,10 @@ package struct BackupPreparation: Sendable {
     var footer = SnapshotFooter()
     footer.isVerified = plan.archive.isRemembered
     content.snapshots.append(Snapshot(name: header.name, header: header, footer: footer))
-    return Prune(retention, of: set, content, by: grouping, suspects: suspects, now: header.started.seconds)
-      .removed
+    return Prune(
+      retention, of: set, content, by: grouping, of: header.name, suspects: suspects,
+      now: header.started.seconds
+    ).removed
   }
 
   /// The absolute paths of the sources.

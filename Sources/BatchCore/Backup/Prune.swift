@@ -12,6 +12,8 @@ package struct Prune: Sendable {
     /// The newest snapshot of its series that is certainly of this set, and not of a user who may only add files.
     case newestKnown
     case future
+    /// The rules apply to another series alone.
+    case otherSeries
   }
 
   package struct Decision: Sendable {
@@ -29,19 +31,25 @@ package struct Prune: Sendable {
   /// - Parameters:
   ///   - content: the content of the set; all manifests must be valid.
   ///   - grouping: what makes a series; the rules count each series by itself.
+  ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
   ///   - machine: this machine, to recognize its sources in encrypted snapshots.
   ///   - suspects: stamps of archives in which damage was found.
   ///   - known: stamps of snapshots that are certainly of this set.
   ///   - now: the current time, in seconds since 1970.
   package init(
     _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content,
-    by grouping: Series.Grouping = .hostAndSources, machine: Machine? = try? .current(),
-    suspects: Set<String>, known: Set<String> = [], now: Int64 = FileStatus.Time.now.seconds
+    by grouping: Series.Grouping = .hostAndSources, of own: SnapshotName? = nil,
+    machine: Machine? = try? .current(), suspects: Set<String>, known: Set<String> = [],
+    now: Int64 = FileStatus.Time.now.seconds
   ) {
     self.set = set
     let doubtful = Self.doubtful(content.snapshots, known, now: now)
     var reasons: [SnapshotName: [Reason]] = [:]
     for series in content.snapshots.series(by: grouping, machine: machine) {
+      if let own, !series.contains(where: { $0.name == own }) {
+        for snapshot in series { reasons[snapshot.name] = [.otherSeries] }
+        continue
+      }
       let snapshots = Array(series.reversed())
       let rules = retention.reasons(of: snapshots.map(\.header.started.seconds), now: now)
       for (snapshot, rules) in zip(snapshots, rules) { reasons[snapshot.name] = rules.map { .rule($0) } }

@@ -57,16 +57,18 @@ package final class RemoteSet {
 
   /// Removes snapshots that no rule keeps, manifests first.
   ///
-  /// - Parameter origin: the set whose copies they are.
+  /// - Parameters:
+  ///   - origin: the set whose copies they are.
+  ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
   /// - Returns: the snapshots that were removed, and those that stayed since their times are in the future.
   /// - Throws: `malformed` when a manifest is damaged, and then nothing is removed; `unwritable` when the remote refuses it.
   package func prune(
-    _ retention: Retention, of origin: BackupSet, by grouping: Series.Grouping
+    _ retention: Retention, of origin: BackupSet, by grouping: Series.Grouping, only own: SnapshotName?
   ) throws(BatchError) -> (removed: [Snapshot], future: [Snapshot]) {
     let content = try content()
     if let damaged = content.damaged.first { throw named(BackupSet.nothingIsRemoved(because: damaged)) }
     let prune = Prune(
-      retention, of: set, content, by: grouping, suspects: [],
+      retention, of: set, content, by: grouping, of: own, suspects: [],
       known: try known(content.snapshots, as: origin))
     do throws(BatchError) {
       try prune.checkManifests(in: run)

@@ -252,7 +252,7 @@ struct BackupCommand: Command {
         var set = backup.set
         set.keys = nil
         prune = try PruneCommand.prune(
-          set, choices, backup.lock, isSynced: common.fsync, in: session.context)
+          set, of: content.header.name, choices, backup.lock, isSynced: common.fsync, in: session.context)
         session.warn(ofFuture: prune?.future ?? [])
       }
     } catch {
@@ -260,7 +260,7 @@ struct BackupCommand: Command {
       failure = error
       if !session.cancellation.isCancelled { session.reporter.fatal(error) }
     }
-    let isUncopied = !copy(backup.set, removes: mayRemove)
+    let isUncopied = !copy(backup.set, of: content.header.name, removes: mayRemove)
     report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
@@ -302,10 +302,10 @@ struct BackupCommand: Command {
   ///
   /// - Parameter removes: whether copies that no rule keeps are removed.
   /// - Returns: whether everything was copied.
-  private func copy(_ set: BackupSet, removes: Bool) -> Bool {
+  private func copy(_ set: BackupSet, of own: SnapshotName, removes: Bool) -> Bool {
     guard let copying else { return true }
     do throws(BatchError) {
-      let (text, status) = try copying.copy(set, session, removes: removes)
+      let (text, status) = try copying.copy(set, of: own, session, removes: removes)
       if !common.quiet, !common.json { session.diagnostics.print(text) }
       return status == .whole
     } catch {

@@ -4,10 +4,12 @@ import BatchEngine
 extension CopyChoices {
   /// Copies a set, and then removes copies that no rule keeps.
   ///
-  /// - Parameter removes: false if nothing is removed this time.
+  /// - Parameters:
+  ///   - own: a snapshot of the only series whose copies are removed; nil for all series.
+  ///   - removes: whether copies are removed at all.
   /// - Returns: the line of the summary, and whether everything was copied; each problem was reported.
   func copy(
-    _ set: BackupSet, _ session: Session, removes: Bool = true
+    _ set: BackupSet, of own: SnapshotName? = nil, _ session: Session, removes: Bool = true
   ) throws(BatchError) -> (text: String, status: SetCopy.Status) {
     let common = session.common
     let remote = Remotes.remote(
@@ -26,7 +28,7 @@ extension CopyChoices {
       do throws(BatchError) {
         let copies = try RemoteSet(
           remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
-        let outcome = try copies.prune(retention, of: set, by: grouping)
+        let outcome = try copies.prune(retention, of: set, by: grouping, only: own)
         removed = outcome.removed.count
         session.warn(ofFuture: outcome.future)
       } catch {

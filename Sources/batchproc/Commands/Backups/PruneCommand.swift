@@ -44,14 +44,17 @@ struct PruneCommand: Command {
 
   /// Decides, and removes the snapshots that no rule keeps.
   ///
-  /// - Parameter lock: nil for a dry run, which removes nothing.
+  /// - Parameters:
+  ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
+  ///   - lock: nil for a dry run, which removes nothing.
   static func prune(
-    _ set: BackupSet, _ choices: BackupChoices, _ lock: SetLock?, isSynced: Bool, in run: RunContext
+    _ set: BackupSet, of own: SnapshotName? = nil, _ choices: BackupChoices, _ lock: SetLock?,
+    isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     let content = try set.prunable(in: run)
     let prune = Prune(
-      choices.retention, of: set, content, by: choices.grouping, suspects: try set.foundDamage().suspects,
-      known: set.knownStamps(of: content.snapshots))
+      choices.retention, of: set, content, by: choices.grouping, of: own,
+      suspects: try set.foundDamage().suspects, known: set.knownStamps(of: content.snapshots))
     if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
     return prune
   }
@@ -134,6 +137,7 @@ extension Prune.Reason {
     case .newestComplete: "newest without failures"
     case .newestKnown: "newest known"
     case .future: "in the future"
+    case .otherSeries: "another series"
     case .rule(let rule): rule.rawValue
     }
   }
