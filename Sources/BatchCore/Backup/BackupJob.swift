@@ -132,7 +132,7 @@ package final class BackupWorker: BatchWorker {
     case .check(let record, let item, let entry, let before, let line):
       guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
       let isRotten = digest != before.digest
-      if isRotten { output.append(.rotten(entry.path)) }
+      if isRotten { output.append(.rotten(record.path)) }
       guard isRotten, acceptsRot else {
         var kept = KeptRows()
         kept.append(before, line: line)

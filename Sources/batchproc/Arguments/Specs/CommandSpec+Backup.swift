@@ -435,7 +435,7 @@ extension CommandSpec {
         .update, "update",
         help: """
           Afterwards, replace the manifest by one of the directory as it is now, in the same form. This is not done \
-          when there is ROT, or when something could not be read.
+          when there is ROT, when something could not be read, or when a directory that it names has no file left.
           """)
     ] + OptionSpec.opening,
     shared: [Group.scheduling, Group.choosing, Group.writing, Group.runReporting, Group.general],
