@@ -63,7 +63,8 @@ package struct Prune: Sendable {
         reasons[complete.name] = [.newestComplete]
       }
       let trusted = past.first { snapshot in
-        snapshot.footer.isVerified && !doubtful.contains(snapshot.name) && content.faults(of: snapshot).isEmpty
+        snapshot.footer.isVerified && !doubtful.contains(snapshot.name)
+          && content.faults(of: snapshot).isEmpty
           && suspects.isDisjoint(with: snapshot.footer.needs.keys)
           && !suspects.contains(snapshot.name.stamp)
       }

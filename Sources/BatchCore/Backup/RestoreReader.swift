@@ -53,7 +53,8 @@ package struct RestoreReader: BatchReader {
     var matches = GlobMatches(globs)
     manifest = set.manifest(of: snapshot.name)
     try SnapshotReader.check(manifest, in: context)
-    let selection = try MemberSelection(globs: globs, areNames: areNames).decided(byNamesIn: manifest, in: context)
+    let selection = try MemberSelection(globs: globs, areNames: areNames).decided(
+      byNamesIn: manifest, in: context)
     let reader = try SnapshotReader(manifest, in: context)
     var names: [String: MemberNames] = [:]
     var groups = LinkGroups()

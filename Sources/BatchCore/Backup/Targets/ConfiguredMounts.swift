@@ -83,7 +83,9 @@ package struct ConfiguredMounts: Sendable {
       for name in names.sorted() where known.insert(name).inserted {
         let file = folder.appending(name.bytes)
         // A unit that is a link to /dev/null is disabled.
-        guard let lines = (try? SmallFile.readNamed(file, limit: 1 << 20))?.split(separator: UInt8(ascii: "\n")) else { continue }
+        guard
+          let lines = (try? SmallFile.readNamed(file, limit: 1 << 20))?.split(separator: UInt8(ascii: "\n"))
+        else { continue }
         func value(_ key: String) -> ArraySlice<UInt8>? {
           lines.last { $0.starts(with: key.utf8) }?.dropFirst(key.utf8.count)
         }
