@@ -257,7 +257,9 @@ struct EncryptedSetTests {
 
   @Test(
     "a copy of the manifest that another user can have written is not used", .enabled(if: Host.canChangeUser),
-    arguments: ["chown 1234 M", "chown 1234 M/*.manifest", "chown 1234 M/*.sha256", "chmod o+w M", "chmod o+w M/*"])
+    arguments: [
+      "chown 1234 M", "chown 1234 M/*.manifest", "chown 1234 M/*.sha256", "chmod o+w M", "chmod o+w M/*",
+    ])
   func foreignCopy(change: String) throws {
     let run = try run(
       """
