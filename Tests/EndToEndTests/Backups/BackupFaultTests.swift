@@ -83,10 +83,10 @@ import Testing
       END
       for n in 1 2; do $BP backup -q --to set --full src; done
       python3 hold.py $BP backup -q --to set --full --keep-last 1 src 2>errors; echo $?; grep -c 'a restore, drill or verification reads the set' errors
-      ls set/*.manifest | wc -l; cat set/.backup.lock | wc -c
+      ls set/*.manifest | wc -l; tr -d '\\0' <set/.backup.lock | wc -c
       strace -qq -f --seccomp-bpf -o trace -e trace=unlinkat -e inject=unlinkat:error=EBUSY $BP backup -q --to set --full --keep-last 1 src 2>errors; echo $?; grep -c 'cannot remove: Device or resource busy' errors
       ls set/*.manifest | wc -l; $BP restore -q -C out set; diff -r --no-dereference src out$PWD/src && echo restored
-      $BP backup -q --to set --full --keep-last 1 src; echo $?; ls set/*.manifest set/*.zst | wc -l; cat set/.backup.lock | wc -c
+      $BP backup -q --to set --full --keep-last 1 src; echo $?; ls set/*.manifest set/*.zst | wc -l; tr -d '\\0' <set/.backup.lock | wc -c
       """)
     #expect(
       run.text == "11\n1\n3\n0\n5\n1\n4\nrestored\n0\n2\n0\n", "\(run.text)\(run.errorText)")
@@ -148,7 +148,7 @@ import Testing
       """
       cat >go <<'EOF'
       mkdir full small; \(mount)
-      for n in 1 2 3; do head -c 100000 /dev/urandom >small/$n; $BP backup -q --full --to full small; echo $?; done; \(lock)
+      for n in 1 2 3; do head -c 300000 /dev/urandom >small/$n; $BP backup -q --full --to full small; echo $?; done; \(lock)
       for n in 1 2 3; do cat /dev/zero >>full/filler$n 2>/dev/null; sync -f full; done
       at=100000000; while fallocate -o $((at += 4096)) -l 4096 full/filler1 2>/dev/null; do :; done
       $BP prune -q --keep-last 1 full; echo $?; ls full/*.zst full/*.manifest | wc -l; tr -d '\\0' <full/.backup.lock | wc -c

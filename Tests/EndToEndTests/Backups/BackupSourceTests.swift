@@ -119,8 +119,8 @@ import Testing
     let run = try t.shell(
       """
       mkdir -p src/bk; echo own >src/bk/own; echo hidden >src/bk/.other.lock; ln -s src/bk link
-      for n in 1 2 3; do $BP backup -q --name a --to link src; echo $?; $BP backup --name b --copy-to src/copy --to src/bk src 2>&1 | grep -c 'of sets in it'; done
-      cat src/bk/*.manifest | grep -o '"type":"file","path":"[^"]*' | sed 's,.*/src/,,' | sort -u; $BP backup -n --name a --to src/bk src | grep -c -e '-2'
+      for n in 1 2 3; do $BP backup -q --name a --copy-to src/copy --to link src; echo $?; $BP backup --name b --copy-to src/copy --to src/bk src 2>&1 | grep -c 'of sets in it'; done
+      cat src/bk/*.manifest | grep -o '"type":"file","path":"[^"]*' | sed 's,.*/src/,,' | sort -u; $BP backup -n --name a --copy-to src/copy --to src/bk src | grep -c -e '-2'
       """)
     #expect(
       run.text == "0\n1\n0\n1\n0\n1\nbk/.other.lock\nbk/own\n0\n", "\(run.text)\(run.errorText)")
