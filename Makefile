@@ -18,7 +18,7 @@ CAMPAIGNS = ^[A-Za-z]+\.($(shell grep -rlE 'Campaign\.|BATCHPROC_CAMPAIGN' Tests
   xargs sed -nE 's/.*(struct|class) ([A-Za-z]+Tests) .*/\2/p' | sort -u | paste -sd '|'))/
 SWIFT_SOURCES := Package.swift Sources Tests samples Fuzzing
 
-.PHONY: help demo release test campaign faults crash-states mutate soak coverage tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
+.PHONY: help demo release test campaign faults crash-states mutate soak nights coverage tsan asan fuzz lint format docs bench install uninstall deb dist test-packages test-slurm clean
 
 help:
 	@echo 'make demo     install missing packages, build, and show each command on samples/'
@@ -28,6 +28,7 @@ help:
 	@echo 'make crash-states  about 25,000 states after a power cut, of 15 runs (ARGS="--only REGEX --states N")'
 	@echo 'make mutate   20,000 runs over files with random changes (ARGS="--seed N"); a part of make campaign'
 	@echo 'make soak     MINUTES=$(MINUTES): random commands over a tree that changes, with little space'
+	@echo 'make nights   as root: 90 nights of backups by two machines, and what can be restored after each'
 	@echo 'make coverage  which regions of the parsers the library tests and corpora reach'
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make asan     the library tests and the tests with damaged input under the address sanitizer'
@@ -82,6 +83,10 @@ mutate: release
 soak: release
 	@scripts/bootstrap.sh test
 	scripts/soak.py $(RELEASE) --minutes $(MINUTES) $(ARGS)
+
+nights: release
+	@scripts/bootstrap.sh test
+	scripts/nights.py $(RELEASE) $(ARGS)
 
 coverage:
 	@scripts/bootstrap.sh build test

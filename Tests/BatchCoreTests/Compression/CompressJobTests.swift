@@ -271,7 +271,7 @@ struct CompressJobTests {
     calls.on(.change(.create), nil, .fail(28))
     calls.on(.change(.write), nil, .fail(28))
     let steps = FaultyCommitCalls()
-    let run = try TransformRun.compress(fixture, calls: calls, commits: steps) { options, _ in
+    let run = try TransformRun.compress(fixture, ["a"], calls: calls, commits: steps) { options, _ in
       (options.removesSource, options.isSynced) = (true, true)
     }
     #expect(run.reports == ["a up to date"] && run.problems.isEmpty)

@@ -71,6 +71,14 @@ import Testing
     #expect(try t.shell("stat -c '%h %a %u' src/u twin src/w").text == "1 644 65534\n2 644 0\n1 644 0\n")
   }
 
+  @Test("no copy becomes a name of a file that a program has open for writing")
+  func openKept() throws {
+    let run = try t.shell(
+      "exec 3<>src/a; $BP duplicates --link hard -v src 2>errors; echo $?; grep -c 'the file that it would become' errors; stat -c %h src/a"
+    )
+    #expect(run.text == "0\n2\n1\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("all names of a copy are linked when they are all below the paths")
   func names() throws {
     let run = try t.shell(
