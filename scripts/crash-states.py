@@ -175,6 +175,10 @@ class Recorder:
 
     def opened(self, call, folder, arguments, result, mode):
         name = strings(arguments)[0]
+        # A folder above is only examined.
+        if name == b".." and "O_PATH" in arguments:
+            self.descriptors.pop(result, None)
+            return
         place = self.place(folder, name)
         inode = self.inode(place)
         if place is None:

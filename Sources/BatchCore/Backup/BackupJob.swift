@@ -64,7 +64,7 @@ package struct BackupJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> BackupWorker {
     BackupWorker(
-      try job.makeWorker(in: context), try DigestStream(.sha256), acceptsRot: plan.acceptsRot)
+      try job.makeWorker(in: context), try DigestStream(.sha256), plan)
   }
 
   package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending BackupCollector {
@@ -95,10 +95,10 @@ package final class BackupWorker: BatchWorker {
   /// The rows of the chunk from the archive's worker.
   private var rows: [ArchiveRow] = []
   private let digests: DigestStream
-  private let acceptsRot: Bool
+  private let plan: BackupPlan
 
-  init(_ worker: ArchiveWorker, _ digests: DigestStream, acceptsRot: Bool) {
-    self.acceptsRot = acceptsRot
+  init(_ worker: ArchiveWorker, _ digests: DigestStream, _ plan: BackupPlan) {
+    self.plan = plan
     self.worker = worker
     self.digests = digests
   }
@@ -133,7 +133,7 @@ package final class BackupWorker: BatchWorker {
       guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
       let isRotten = digest != before.digest
       if isRotten { output.append(.rotten(record.path)) }
-      guard isRotten, acceptsRot else {
+      guard isRotten ? plan.acceptsRot : plan.header.isFull else {
         var kept = KeptRows()
         kept.append(before, line: line)
         output.append(.kept(kept))

@@ -4,16 +4,19 @@ import BatchEngine
 package struct BackupListJob: RowJob {
   package typealias Item = BackupItem
 
+  private let isFull: Bool
   private let render: @Sendable (PathBytes, inout [UInt8]) -> Void
   package let output: @Sendable (ResultRows) throws(BatchError) -> Void
 
   /// - Parameters:
+  ///   - isFull: whether unchanged files would be archived too.
   ///   - render: appends the row of a path; called on many threads at once.
   ///   - output: takes rows; one call at a time, in tree order.
   package init(
-    render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
+    isFull: Bool, render: @escaping @Sendable (PathBytes, inout [UInt8]) -> Void,
     output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
   ) {
+    self.isFull = isFull
     self.render = render
     self.output = output
   }
@@ -33,7 +36,7 @@ package struct BackupListJob: RowJob {
         add(entry, context, &output)
       case .check(let record, _, let entry, let before, _):
         guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
-        if digest == before.digest { context.skip(.upToDate) } else { add(entry, context, &output) }
+        if digest == before.digest, !isFull { context.skip(.upToDate) } else { add(entry, context, &output) }
       }
     }
   }

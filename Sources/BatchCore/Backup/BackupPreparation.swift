@@ -77,13 +77,19 @@ package struct BackupPreparation: Sendable {
       try SourceGuard.compare(sources, with: known.snapshot, known.manifest, in: run)
       former = known.snapshot.footer.sources
     }
-    var base = options.isFull ? nil : known?.snapshot
+    // A full snapshot in which all files are read is compared with the one before too: it does not replace good content by rot.
+    let isComparable = !options.isFull || options.readsEverything
+    var base = isComparable ? known?.snapshot : nil
+    var isFull = options.isFull
     if let snapshot = known?.snapshot, let reason = Self.reason(against: snapshot, options) {
       base = nil
       remarks.append(reason.at(set.path(snapshot.name.manifest)))
     }
     if let snapshot = base {
       if snapshot.header.increment + 1 >= min(max(1, options.fullEvery), SnapshotLine.limit - 1) {
+        isFull = true
+      }
+      if isFull, !options.readsEverything {
         base = nil
       } else if let fault = content.faults(of: snapshot).first {
         base = nil
@@ -123,7 +129,7 @@ package struct BackupPreparation: Sendable {
         .malformed, "the sequence number of this snapshot leaves none for a later one",
         path: set.path(last.name.manifest), remedy: "remove this manifest if its snapshot is not needed")
     }
-    header.increment = base.map { $0.header.increment + 1 } ?? 0
+    header.increment = isFull ? 0 : base.map { $0.header.increment + 1 } ?? 0
     self.header = header
     self.content = content
     plan = BackupPlan(

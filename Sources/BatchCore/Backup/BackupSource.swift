@@ -101,7 +101,12 @@ package struct BackupSource: BatchSource {
     {
       let (entry, line) = kept(entry, line, record.status)
       guard plan.readsEverything, entry.digest != nil else {
-        keep(entry, line)
+        if plan.header.isFull {
+          yieldKept()
+          yield(record, walked, path, before: nil)
+        } else {
+          keep(entry, line)
+        }
         return
       }
       guard !archive.isLarge(record) else {
@@ -110,7 +115,7 @@ package struct BackupSource: BatchSource {
           yieldKept()
           held.append(.rotten(record.path))
         }
-        if finding == nil || finding == .rotten && !plan.acceptsRot {
+        if finding == nil && !plan.header.isFull || finding == .rotten && !plan.acceptsRot {
           keep(entry, line)
         } else {
           yieldKept()

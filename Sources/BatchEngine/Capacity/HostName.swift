@@ -1,4 +1,4 @@
-import func Glibc.gethostname
+import Glibc
 
 package enum HostName {
   /// The name of this machine; empty if unknown.

@@ -50,6 +50,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case chooseSet
   /// To say which of several series of snapshots is meant.
   case chooseSeries
+  /// To give an archive as a file in place of a stream, or a text as a name that is no glob.
+  case giveFileOrName
   /// To mount a source, or to say that it may be empty.
   case mountOrAllowEmpty
   /// To restore a file whose bytes have changed, or to accept them.

@@ -28,6 +28,7 @@ extension Remedy {
     case .readListWithNUL: "lists with NUL ends are read by --files0-from"
     case .waitForLock: "give --lock-wait, or run it later"
     case .chooseSet: "choose one by --name"
+    case .giveFileOrName: "give the archive as a file, or the name with --escaped"
     case .chooseSeries: "choose one by --source PATH, --host NAME or --at ID"
     case .mountOrInitialize: "mount it; or, if a new set is to begin here, give --init this once"
     case .continueSet: "leave out --init"

@@ -152,7 +152,7 @@ import Testing
       for n in 1 2 3; do cat /dev/zero >>full/filler$n 2>/dev/null; sync -f full; done
       at=100000000; while fallocate -o $((at += 4096)) -l 4096 full/filler1 2>/dev/null; do :; done
       $BP prune -q --keep-last 1 full; echo $?; ls full/*.zst full/*.manifest | wc -l; tr -d '\\0' <full/.backup.lock | wc -c
-      $BP verify -q full/*.zst; echo $?; $BP backup -q --to full small; echo $?
+      $BP verify -q full/*.zst; echo $?; truncate -s 1M full/filler1; $BP backup -q --to full small; echo $?
       EOF
       unshare -m --propagation private bash go
       """)

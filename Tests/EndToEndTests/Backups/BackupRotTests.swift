@@ -43,19 +43,20 @@ struct BackupRotTests {
   }
 
   @Test(
-    "the snapshot keeps the bytes from before, the status is 4, and nothing is removed here and in copies")
-  func kept() throws {
+    "the snapshot keeps the bytes from before, the status is 4, and nothing is removed here and in copies",
+    arguments: [("", ""), ("--full", "fine\n"), ("--full-every 1", "fine\n")])
+  func kept(option: String, stored: String) throws {
     let run = try shell(
       """
       backup --copy-to copy; . ./rot
-      for i in 1 2; do backup --checksum --keep-last 1 --copy-to copy --copy-keep-last 1 --on-failure 'echo "$BATCHPROC_OUTCOME" >>told' --metrics metrics; done
-      cat told; ls set/*.manifest copy/*.manifest | wc -l; tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -v /$
+      for i in 1 2; do backup --checksum \(option) --keep-last 1 --copy-to copy --copy-keep-last 1 --on-failure 'echo "$BATCHPROC_OUTCOME" >>told' --metrics metrics; done
+      cat told; ls set/*.manifest copy/*.manifest | wc -l; tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -v /$ | sed 's|.*/||'
       $BP restore -q -C out set; rm -rf good/lost+found out$PWD/m/lost+found; diff -r good out$PWD/m && echo same; [ out$PWD/m/named -ef out$PWD/m/other ] && echo linked
       grep exit_status metrics | tail -n 1
       """)
     #expect(
       run.text
-        == "0\n4\n4\nfailure\nfailure\n6\nsame\nlinked\nbatchproc_backup_exit_status{set=\"backup\"} 4\n",
+        == "0\n4\n4\nfailure\nfailure\n6\n\(stored)same\nlinked\nbatchproc_backup_exit_status{set=\"backup\"} 4\n",
       "\(run.text)\(run.errorText)")
     for file in ["small", "named", "other", "large"] {
       #expect(

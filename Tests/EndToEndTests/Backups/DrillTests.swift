@@ -147,7 +147,7 @@ import Testing
       $BP prune -q --keep-last 1 set; echo $?; $BP drill -q set; echo $?; $BP report set >page; echo $?; cat set/.backup.drill; ls set/*.manifest | wc -l
       rm set/.backup.drill; $BP prune -q --keep-last 1 set; echo $?
       """)
-    #expect(run.text == "1\n4\n4\n{\"type\":\n2\n0\n", "\(run.text)\(run.errorText)")
+    #expect(run.text == "1\n1\n4\n{\"type\":\n2\n0\n", "\(run.text)\(run.errorText)")
     #expect(
       run.errorText.split(separator: "\n").filter {
         $0.contains("set/.backup.drill: the results of drills cannot be read")

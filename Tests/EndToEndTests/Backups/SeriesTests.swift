@@ -79,10 +79,11 @@ import Testing
       on() { unshare -mu sh -c 'mount --bind id'$1' /etc/machine-id && hostname host'$1' && shift && XDG_STATE_HOME=$PWD/state'$1' exec "$@"' sh "$@"; }
       for night in 1 2 3; do for machine in 1 2; do on $machine $BP backup -q --init --to set --keep-last 1 etc 2>/dev/null || on $machine $BP backup -q --to set --keep-last 1 etc; done; done
       $BP snapshots set | grep -o 'host.*' | sed "s|$PWD/||" | tr '\\n' ' '; restored set --host host1 2>&1; restored set 2>/dev/null
+      $BP restore -q --host host1 -C one set; echo $?; $BP drill -q --host host1 --source etc set; echo $?; $BP snapshots -q --host host2 set | wc -l
       on 1 $BP prune -q --keep-last 1 --group-by sources set; $BP snapshots set | wc -l; grep -lr 0001000100010001 set | wc -l
       """)
     #expect(
-      run.text == "host1: etc host2: etc 0\n./etc/e \n64\n\n1\n0\n", "\(run.text)\(run.errorText)")
+      run.text == "host1: etc host2: etc 0\n./etc/e \n64\n\n0\n0\n1\n1\n0\n", "\(run.text)\(run.errorText)")
   }
 
   @Test("a dry run names the series that it continues or begins, and what it would remove")

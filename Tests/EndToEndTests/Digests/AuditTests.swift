@@ -190,7 +190,7 @@ import Testing
       python3 -c 'import sys
       with open(sys.argv[1], "r+b") as f: f.seek(1500); b = f.read(1); f.seek(1500); f.write(bytes([b[0] ^ 1]))' $newest
       $BP drill -q --all set >drilled; echo $?; $BP verify -q $newest >verified; echo $?
-      comm -23 <(sed 's/: [A-Z].*//' drilled | sort) <(sed 's/: [A-Z].*//' verified | sort) | wc -l; grep -c MISSING drilled | sed 's/[1-9][0-9]*/some/'
+      comm -23 <(sed 's/: [A-Z].*//' drilled | sort) <(sed 's/: [A-Z].*//' verified | sort) | wc -l; grep -c DAMAGED drilled | sed 's/[1-9][0-9]*/some/'
       $BP prune -q --keep-last 1 set; ls set/*.manifest | wc -l; $BP prune -n --keep-last 1 set 2>/dev/null | grep -c 'newest verified$'
       $BP restore -q -C out --at $(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z') set && diff -r --no-dereference src out$PWD/src && echo restored
       """)

@@ -103,8 +103,9 @@ import Testing
         done
         $BP drill -q --all set && [ $($BP snapshots --json set | grep -c '"id"') = 3 ] || exit 1
         mkdir source && echo new >source/new && $BP backup -q --no-fsync --to set --name golden source || exit 1
-        mkdir out && $BP restore -q --no-fsync -C out set && diff -r source out$PWD/source &&
-          $BP prune -q --keep-last 1 set && [ $($BP snapshots --json set | grep -c '"id"') = 1 ]
+        mkdir out && $BP restore -q --no-fsync --source source -C out set && diff -r source out$PWD/source || exit 1
+        $BP prune -q --keep-last 1 set && [ $($BP snapshots --json set | grep -c '"id"') = 2 ] || exit 1
+        $BP prune -q --keep-last 1 --group-by none set && [ $($BP snapshots --json set | grep -c '"id"') = 1 ]
         """, ["XDG_STATE_HOME": "\(t.path("state"))"]))
   }
 

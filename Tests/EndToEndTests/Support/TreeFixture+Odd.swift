@@ -58,7 +58,7 @@ extension TreeFixture {
       def about(path):
           s = os.lstat(path)
           return [oct(s.st_mode), s.st_mtime_ns, s.st_uid, s.st_gid] + [
-            (n, os.getxattr(path, n)) for n in sorted(os.listxattr(path))] + (
+            (n, os.getxattr(path, n)) for n in sorted(os.listxattr(path)) if n != 'user.batchproc.source'] + (
               [open(path, 'rb').read()] if contents == b'1' else [])
       names = files(one)
       for name in sorted({n + suffix for n in names} ^ files(other)): print('only in one:', name)

@@ -3,27 +3,6 @@ import var Glibc.EACCES
 import var Glibc.EPERM
 import var Glibc.EROFS
 
-/// A snapshot whose manifest exists.
-package struct Snapshot: Sendable, Hashable {
-  /// The name of the manifest's file.
-  package let name: SnapshotName
-  package let header: SnapshotHeader
-  package let footer: SnapshotFooter
-  /// The companion of an encrypted snapshot; until ``BackupSet/opened(_:in:)`` header and footer contain only its facts.
-  package var companion: Companion?
-
-  /// Whether all its facts come from its manifest, and none from the companion alone.
-  package var isOpened: Bool { companion == nil || footer.rows > 0 }
-
-  /// The archives that it needs, and its own one.
-  package var archives: [SnapshotName] {
-    // Encrypted and unencrypted snapshots never need archives of each other.
-    Set(footer.needs.keys).union([name.stamp]).sorted().map { stamp in
-      SnapshotName(set: name.set, stamp: stamp, isEncrypted: name.isEncrypted)
-    }
-  }
-}
-
 /// The snapshots with one name in a folder.
 package struct BackupSet: Sendable {
   package let directory: PathBytes
@@ -64,17 +43,14 @@ package struct BackupSet: Sendable {
 
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
 
-  static let idSuffix = ".id"
-  static let originSuffix = ".copy"
-
   private func hidden(_ suffix: String) -> PathBytes {
     path(PathBytes([UInt8(ascii: ".")] + name.bytes + Array(suffix.utf8)))
   }
   var lockPath: PathBytes { hidden(".lock") }
   /// The file with the id of the set.
-  var idPath: PathBytes { hidden(Self.idSuffix) }
+  var idPath: PathBytes { hidden(SnapshotName.idSuffix) }
   /// In a directory of copies: the file with the id of the set from which they were made.
-  var originPath: PathBytes { hidden(Self.originSuffix) }
+  var originPath: PathBytes { hidden(SnapshotName.originSuffix) }
   /// The file with the results of drills.
   ///
   /// It contains names of files, so for an encrypted set it is in a local directory.

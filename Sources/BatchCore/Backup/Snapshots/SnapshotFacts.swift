@@ -9,7 +9,8 @@ package struct SnapshotHeader: Sendable, Hashable {
   package var sequence: UInt64
   /// The time of the machine's clock.
   package var started: FileStatus.Time
-  /// How many snapshots it is after the last full one; 0 for a full one, whose own archive contains everything.
+  /// How many snapshots it is after the last full one; 0 for a full one, whose own archive contains everything except files in
+  /// whose place rot was found.
   package var increment: UInt64
   /// The id of the machine; nil in manifests of earlier versions.
   package var machine: String?

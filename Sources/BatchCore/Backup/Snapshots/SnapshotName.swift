@@ -7,6 +7,9 @@ package struct SnapshotName: Sendable, Hashable {
   package static let manifestSuffix = ".manifest"
   package static let companionSuffix = ".companion"
   package static let encryptedSuffix = ".age"
+  /// The file with the id of a set, and the one beside copies with the id of the set from which they were made.
+  static let idSuffix = ".id"
+  static let originSuffix = ".copy"
 
   /// The name of the set.
   package let set: PathBytes
@@ -68,7 +71,7 @@ package struct SnapshotName: Sendable, Hashable {
       return (try? check(name.set)) != nil
     }
     guard file.bytes.first == UInt8(ascii: ".") else { return false }
-    return [BackupSet.idSuffix, BackupSet.originSuffix].contains { suffix in
+    return [idSuffix, originSuffix].contains { suffix in
       file.bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
         && (try? check(PathBytes(file.bytes.dropFirst().dropLast(suffix.utf8.count)))) != nil
     }
@@ -82,7 +85,7 @@ package struct SnapshotName: Sendable, Hashable {
     guard file.first == UInt8(ascii: "."), let dot = file.lastIndex(of: UInt8(ascii: ".")), dot > 0 else {
       return false
     }
-    return [".lock", ".id", ".copy", ".drill"].contains { file[dot...].elementsEqual($0.utf8) }
+    return [".lock", idSuffix, originSuffix, ".drill"].contains { file[dot...].elementsEqual($0.utf8) }
       && sets.contains(PathBytes(file[1..<dot]))
   }
 

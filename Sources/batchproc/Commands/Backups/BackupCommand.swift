@@ -89,7 +89,7 @@ struct BackupCommand: Command {
     try tellRemovals(preparation, of: set)
     let source = try preparation.source(try self.walk(), in: session.context)
     let results = ResultWriter(session)
-    let job = BackupListJob { (path, bytes) in
+    let job = BackupListJob(isFull: preparation.header.isFull) { (path, bytes) in
       results.append(name: path, to: &bytes)
     } output: { (rows) throws(BatchError) in
       try results.write(rows)

@@ -58,7 +58,7 @@ final class ExtractionPlanner {
     named.intersection(guessed).sorted().map { number in
       BatchError(
         .invalid, "is a name, but earlier members of the stream were taken because they match it as a glob",
-        path: globs[number], remedy: "give the archive as a file, or the name with --escaped")
+        path: globs[number], remedy: .giveFileOrName)
     }
   }
 
