@@ -23,7 +23,7 @@ import Testing
     // A complete archive with the same names, which is not the one of the snapshot.
     let run = try t.shell(
       """
-      $BP backup -q --to set src; m=$(echo $PWD/src | cut -c2-); cp -a src keep; tr 3 4 <keep/a/f7 >src/a/f7; printf x | dd of=src/big conv=notrunc status=none; echo uno >src/z/one
+      $BP backup -q --to set src; m=$(echo $PWD/src | cut -c2-); cp -a src keep; tr 3 4 <keep/a/f7 >src/a/f7; printf changed | dd of=src/big conv=notrunc status=none; echo uno >src/z/one
       for format in '' '--no-index'; do
         rm -f set/*.zst; (cd /; $BP archive -q -o $OLDPWD/new.tar.zst $m)
         [ -z "$format" ] || { tar --zstd -xf new.tar.zst -C / --to-command=true; (cd / && tar -cf - $m) | zstd -q >new.tar.zst; }
