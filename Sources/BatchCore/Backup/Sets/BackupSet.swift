@@ -145,6 +145,7 @@ package struct BackupSet: Sendable {
         path: manifest.path)
     }
     header.name = name
+    try header.addSources(of: footer)
     return (header, footer)
   }
 

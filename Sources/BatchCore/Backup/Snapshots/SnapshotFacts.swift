@@ -66,6 +66,15 @@ extension SnapshotHeader {
   }
 }
 
+extension SnapshotHeader {
+  /// Adds the paths of the sources: the first line of earlier versions has none, nor has that of a long list.
+  mutating func addSources(of footer: SnapshotFooter) throws(BatchError) {
+    guard sources?.paths == nil, !footer.sources.isEmpty else { return }
+    let list = try SourceList(footer.sources.map(\.path))
+    if sources == nil || sources == list { sources = list }
+  }
+}
+
 /// A folder or file that was named as a source, before its rows, and again with its counts after all rows.
 package struct SnapshotSource: Sendable, Hashable {
   /// The absolute path without dots.

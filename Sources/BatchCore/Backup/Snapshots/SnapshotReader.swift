@@ -98,7 +98,7 @@ extension SnapshotReader {
   ) throws(BatchError) -> (header: SnapshotHeader, footer: SnapshotFooter) {
     let path = manifest.path
     let content = try ManifestContent(manifest, in: context)
-    var header = try SnapshotReader(content, path).header
+    let header = try SnapshotReader(content, path).header
     let size = try content.size()
     guard let last = try lastLine(of: content, size) else {
       throw BatchError(.malformed, "the backup manifest is cut short", path: path)
@@ -116,11 +116,6 @@ extension SnapshotReader {
       var line: [UInt8] = []
       var footer = SnapshotFooter()
       while try fill(&line, &splitter, content, path) { _ = try footer.take(SnapshotLine(line)) }
-      // Earlier versions have no list in the first line, and a long list is not there.
-      if header.sources?.paths == nil, !footer.sources.isEmpty {
-        let sources = try SourceList(footer.sources.map(\.path))
-        if header.sources.map({ $0 == sources }) ?? true { header.sources = sources }
-      }
       return (header, footer)
     } catch {
       throw error.at(path)

@@ -35,7 +35,7 @@ extension WrittenTime {
   }
 
   private static func span(
-    of text: ArraySlice<UInt8>, month: String = "month"
+    of text: ArraySlice<UInt8>, month: String = "month", mostDigits: Int = 10
   ) -> (calendar: Retention.Span, seconds: Int64)? {
     var (span, seconds, rest) = (Retention.Span(), Int64(0), text)
     func skipBlanks() { rest = rest.drop { $0 == UInt8(ascii: " ") } }
@@ -46,7 +46,7 @@ extension WrittenTime {
       let unit = rest.prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
       rest = rest.dropFirst(unit.count)
       skipBlanks()
-      guard let count = number(digits, digits: 1...10) else { return nil }
+      guard let count = number(digits, digits: 1...mostDigits) else { return nil }
       switch String(decoding: unit, as: UTF8.self) {
       case month, "month", "months": span.months.addClamped(Int(count))
       case "s", "sec", "second", "seconds": seconds.addClamped(count)
@@ -63,13 +63,8 @@ extension WrittenTime {
   }
 
   private static func timeAgo(_ text: ArraySlice<UInt8>) -> WrittenTime? {
-    guard let (span, seconds) = span(of: text), span.years <= mostYears, span.months <= mostYears * 12,
-      span.days <= mostYears * 366, seconds <= Int64(mostYears) * 366 * 86_400
-    else { return nil }
-    return .ago(span, seconds: seconds)
+    span(of: text, mostDigits: 5).map { .ago($0.calendar, seconds: $0.seconds) }
   }
-
-  private static let mostYears = 1000
 
   // MARK: Calendar times
 
