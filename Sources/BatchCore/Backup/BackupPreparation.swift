@@ -67,7 +67,7 @@ package struct BackupPreparation: Sendable {
     if let found = known, options.grouping.countsSources, found.snapshot.header.sourcesWord == nil,
       try SourceList(found.snapshot.footer.sources.map(\.path)) != list
     {
-      // The companion of an earlier version did not tell that the sources are others.
+      // The companion of an earlier version does not name the sources, and the manifest has different ones.
       others.formUnion([found.snapshot.name.stamp])
       (own, known) = (nil, nil)
     }

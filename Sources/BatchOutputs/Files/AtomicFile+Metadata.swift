@@ -18,7 +18,7 @@ extension AtomicFile {
     package var times: Times?
     /// Whether an access control list that was inherited from the folder is removed.
     package var removesForeignList = false
-    /// The mark of an output; nil for a file that is none.
+    /// The mark of an output; nil for any other file.
     package var mark: OutputMark?
 
     package struct Owner: Sendable, Hashable {

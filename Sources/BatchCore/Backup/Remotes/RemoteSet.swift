@@ -80,7 +80,7 @@ package final class RemoteSet {
     return (prune.removed, prune.future)
   }
 
-  /// The stamps of the copies that equal snapshots of the set, as far as nobody else can have added these there.
+  /// The stamps of the copies that equal snapshots of the set, without those that another user can have added to the set.
   ///
   /// - Throws: `malformed` when a copy differs from its snapshot.
   private func known(_ copies: [Snapshot], as origin: BackupSet) throws(BatchError) -> Set<String> {
