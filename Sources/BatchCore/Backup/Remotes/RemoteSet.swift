@@ -95,7 +95,7 @@ package final class RemoteSet {
       throw named(
         BackupSet.nothingIsRemoved(
           because: BatchError(
-            .malformed, "is another one than that of the set", path: set.path(copy.name.manifest))))
+            .malformed, "differs from the one in the set", path: set.path(copy.name.manifest))))
     }
     return Set(copies.filter { originals[$0.name] != nil }.map(\.name.stamp)).intersection(known)
   }

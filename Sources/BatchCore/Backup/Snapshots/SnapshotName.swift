@@ -77,7 +77,7 @@ package struct SnapshotName: Sendable, Hashable {
     }
   }
 
-  /// Whether a file name is that of a file of a set: of a snapshot of any set, or one of the hidden files beside them.
+  /// Whether a file belongs to a set, by its name: a file of a snapshot of any set, or a hidden file beside them.
   ///
   /// - Parameter sets: the names of sets that may have hidden files.
   static func isOfSet(_ file: [UInt8], sets: Set<PathBytes>) -> Bool {
