@@ -98,7 +98,7 @@ package struct Prune: Sendable {
       snapshots.indices.filter { index in
         let snapshot = snapshots[index]
         return !known.contains(snapshot.name.stamp)
-          && (snapshot.header.started.seconds > now
+          && (snapshot.isFuture(at: now)
             || (!snapshot.isOpened && gap.map { index >= $0 } == true))
       }.map { snapshots[$0].name })
   }

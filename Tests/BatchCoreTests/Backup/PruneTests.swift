@@ -87,6 +87,15 @@ import Testing
         + expected.map { $0 + 1 })
   }
 
+  @Test(
+    "a snapshot within the difference of two clocks counts as verified, a later one does not",
+    arguments: [(-1, 0), (0, 0), (1, 0), (600, 0), (601, 1)])
+  func doubtful(ahead: Int64, expected: Int) throws {
+    let made = try Self.decide([Made(day: 0)], Retention(counts: [.last: 1]), now: 0)
+    let doubtful = Prune.doubtful(made.decisions.map(\.snapshot), [], now: Self.start - ahead)
+    #expect(doubtful.count == expected)
+  }
+
   @Test("in each series the same snapshots stay as in a set that has this series alone")
   func groups() throws {
     var generator = SeededNumbers(seed: Campaign.isFull ? UInt64.random(in: 0...UInt64.max) : 3)
