@@ -102,44 +102,9 @@ enum CLI {
   ) throws -> Ending {
     try ThreadFiles.require()
     if parsed.given.contains(where: { $0.id == .plan || $0.id == .shard }) {
-      return try ShardCommand.run(parsed, environment)
+      return try ShardCommand.run(parsed, kinds: \.kind, environment)
     }
-    let common = try CommonOptions(parsed)
-    // Blocks of a file move between lanes, which needs a shared heap. Commands that only read make small allocations, which would wait for
-    // each other.
-    if ![.hash, .check, .audit, .duplicates].contains(parsed.command.id) { ProcessHeap.share() }
-    switch parsed.command.id {
-    case .hash: return try HashCommand(parsed, common: common, environment: environment).execute()
-    case .copy: return try CopyCommand(parsed, common: common, environment: environment).execute()
-    case .keygen: return try KeygenCommand(parsed, common: common, environment: environment).execute()
-    case .cat where parsed.given.contains { [.identity, .passphraseFile].contains($0.id) }:
-      return try DecryptCommand(parsed, common: common, environment: environment).execute()
-    case .compress, .decompress, .cat:
-      return try TransformCommand(parsed, common: common, environment: environment).execute()
-    case .archive: return try ArchiveCommand(parsed, common: common, environment: environment).execute()
-    case .test: return try TestCommand(parsed, common: common, environment: environment).execute()
-    case .list: return try ListCommand(parsed, common: common, environment: environment).execute()
-    case .verify: return try VerifyCommand(parsed, common: common, environment: environment).execute()
-    case .extract: return try ExtractCommand(parsed, common: common, environment: environment).execute()
-    case .backup: return try BackupCommand(parsed, common: common, environment: environment).execute()
-    case .snapshots: return try SnapshotsCommand(parsed, common: common, environment: environment).execute()
-    case .restore: return try RestoreCommand(parsed, common: common, environment: environment).execute()
-    case .audit: return try AuditCommand(parsed, common: common, environment: environment).execute()
-    case .duplicates:
-      return try DuplicatesCommand(parsed, common: common, environment: environment).execute()
-    case .drill: return try DrillCommand(parsed, common: common, environment: environment).execute()
-    case .report: return try ReportCommand(parsed, common: common, environment: environment).execute()
-    case .schedule: return try ScheduleCommand(parsed, environment: environment).execute()
-    case .prune: return try PruneCommand(parsed, common: common, environment: environment).execute()
-    case .plan: return try PlanCommand(parsed, environment: environment).execute()
-    case .merge: return try MergeCommand(parsed, environment: environment).execute()
-    case .submit: return try SubmitCommand(parsed, environment: environment).execute()
-    case .status: return try StatusCommand(parsed).execute()
-    case .tune: return try TuneCommand(parsed, common: common, environment: environment).execute()
-    case .doctor: return try DoctorCommand(parsed, environment: environment).execute()
-    case .check: return try CheckCommand(parsed, common: common, environment: environment).execute()
-    case .config: return try ConfigCommand(parsed, environment: environment).execute()
-    }
+    return try parsed.command.id.kind.run(parsed, environment)
   }
 
   /// Reports an error that ended a run before the command could report anything.

@@ -58,7 +58,8 @@ extension Batch {
     _ paths: [PathBytes], to archive: PathBytes, _ options: ArchiveOptions = ArchiveOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<ArchivedFiles> {
-    try await BatchCall.perform(options.settings, progress, ArchivedFiles()) { (call) throws(BatchError) in
+    try await BatchCall.perform(options.settings, progress, ArchivedFiles()) {
+      (library) throws(BatchError) in
       guard let format = options.format ?? ArchiveFormat(suffixOf: archive) else {
         throw BatchError(.invalid, "has no suffix of a format that is known", path: archive)
       }
@@ -69,42 +70,17 @@ extension Batch {
       written.level = options.level
       written.isReproducible = options.isReproducible
       written.latestTime = options.latestTime
-      let run = try call.makeRun(
-        paths.first, stride: format.stride(count: options.settings.stride), inputs: 2,
-        laneMemory: try format.memoryOfLane(level: options.level))
-      var walk = options.walk.ofCall
-      walk.takesEverything = true
-      if let replaced = StandardStreams.identity(of: archive) { walk.excluded.insert(replaced) }
-      try FolderMaker(calls: run.calls, isSynced: options.isSynced).makeLast(archive.parent)
-      let file = try OutputFile(
-        archive, isReplacing: options.replacesArchive, isSynced: options.isSynced, in: run)
-      do throws(BatchError) {
-        if let identity = file.identity { walk.excluded.insert(identity) }
-        let paths = paths.asFiles
-        let source = try ArchiveSource(run.tree(paths, options: walk), options: written)
-        let job = ArchiveJob(written, output: file) { members in
-          call.note { details in
-            for member in members where !member.flags.contains(.incomplete) {
-              details.add(member.kind, member.size)
-            }
+      var call = ArchiveCall(written, stride: options.settings.stride)
+      call.output = .file(
+        .init(archive, isReplacing: options.replacesArchive, isSynced: options.isSynced))
+      let outcome = try library.run(call, paths, options.walk.readingAheadIfFaster) { members in
+        library.note { details in
+          for member in members where !member.flags.contains(.incomplete) {
+            details.add(member.kind, member.size)
           }
         }
-        call.start(job, over: source, in: run, count: (paths, walk)) { (result) throws(BatchError) in
-          let counts = run.counters.snapshot
-          guard result != nil, counts.done > 0 || counts.failed == 0 else { return file.discard() }
-          do throws(BatchError) {
-            let size = try file.size()
-            try file.finish()
-            call.note { $0.size = size }
-          } catch {
-            file.discard()
-            throw error
-          }
-        }
-      } catch {
-        file.discard()
-        throw error
       }
+      if let size = outcome.result?.size { library.note { $0.size = size } }
     }
   }
 }

@@ -66,19 +66,15 @@ extension Batch {
   public static func check(
     _ manifests: [PathBytes], _ options: CheckOptions = CheckOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<CheckedFiles> {
-    try await BatchCall.perform(options.settings, progress, CheckedFiles()) { (call) throws(BatchError) in
-      let run = try call.makeRun(manifests.first, inputs: 1)
-      let source = CheckSource(
-        manifests: manifests.asFiles, in: options.directory,
-        options: ManifestReader.Options(algorithm: options.algorithm),
-        ignoresMalformed: options.ignoresMalformed, selection: options.selection, context: SourceContext(run))
-      let job = CheckJob(ignoresMissing: options.ignoresMissing) { _, _, _ in
-      } output: { chunk in
-        call.note { $0.add(chunk, most: call.settings.mostListed) }
+    try await BatchCall.perform(options.settings, progress, CheckedFiles()) {
+      (library) throws(BatchError) in
+      var call = CheckCall(ManifestReader.Options(algorithm: options.algorithm), in: options.directory)
+      call.ignoresMissing = options.ignoresMissing
+      call.ignoresMalformed = options.ignoresMalformed
+      let outcome = try library.run(call, manifests, options.selection) { chunk in
+        library.note { $0.add(chunk, most: library.settings.mostListed) }
       }
-      call.start(job, over: source, in: run, count: nil) { result in
-        if result != nil { call.note { $0.noteEnd() } }
-      }
+      if outcome.result != nil { library.note { $0.noteEnd() } }
     }
   }
 }

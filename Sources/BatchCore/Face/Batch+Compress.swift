@@ -67,7 +67,8 @@ extension Batch {
   public static func compress(
     _ paths: [PathBytes], _ options: CompressOptions = CompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(options.settings, progress, WrittenFiles()) { (call) throws(BatchError) in
+    try await BatchCall.perform(options.settings, progress, WrittenFiles()) {
+      (library) throws(BatchError) in
       let suffix = options.suffix ?? PathBytes(options.format.suffix)
       try requireSuffix(suffix)
       guard !options.copiesOthers || options.outputDirectory != nil else {
@@ -81,17 +82,7 @@ extension Batch {
       outputs.isSynced = options.isSynced
       outputs.compressesAll = options.compressesAll
       outputs.copiesOthers = options.copiesOthers
-      let run = try call.makeRun(
-        paths.first, laneMemory: try options.format.memoryOfLane(level: options.level), outputs: &outputs)
-      let (paths, walk) = try tree(paths, options.walk, outputs.naming, run)
-      let source = try CompressSource(
-        run.tree(paths, options: walk), operandCount: paths.count, format: options.format,
-        level: options.level,
-        options: outputs, cancellation: run.cancellation)
-      let job = CompressJob(of: source, output: NoStream()) { report in
-        call.note { $0.add(report, most: call.settings.mostListed) }
-      }
-      call.start(job, over: source, in: run, count: (paths, walk))
+      try library.write(CompressCall(options.format, level: options.level, outputs), paths, options.walk)
     }
   }
 
@@ -109,40 +100,25 @@ extension Batch {
     _ paths: [PathBytes], _ options: DecompressOptions = DecompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
     try await BatchCall.perform(options.settings, progress, WrittenFiles(decompressed: true)) {
-      (call) throws(BatchError) in
+      (library) throws(BatchError) in
       var outputs = OutputOptions(naming: OutputNaming(.decompressing, directory: options.outputDirectory))
       outputs.replacing = options.replacing
       outputs.removesSource = options.removesSources
       outputs.isSynced = options.isSynced
-      let run = try call.makeRun(paths.first, outputs: &outputs)
-      let (paths, walk) = try tree(paths, options.walk, outputs.naming, run)
-      let source = DecompressSource(run.tree(paths, options: walk), operands: paths, naming: outputs.naming)
-      let decoding = DecoderOptions(maximumOutput: options.mostOutput, memory: run.options.memory)
-      let job = DecompressJob(outputs, decoding: decoding, asked: source.asked, output: NoStream()) {
-        report in
-        call.note { $0.add(report, most: call.settings.mostListed) }
-      }
-      call.start(job, over: source, in: run, count: (paths, walk))
+      try library.write(DecompressCall(outputs, mostOutput: options.mostOutput), paths, options.walk)
     }
-  }
-
-  /// The sources of a run that writes one output for each source; outputs of the run are excluded.
-  static func tree(
-    _ paths: [PathBytes], _ walk: WalkOptions, _ naming: OutputNaming, _ run: RunContext
-  ) throws(BatchError) -> (paths: [PathBytes], walk: WalkOptions) {
-    var walk = walk.ofCall
-    if let directory = try naming.makeDirectory(by: run.calls) { walk.excluded.insert(directory) }
-    return (paths.asFiles, walk)
   }
 }
 
-/// A stream in place of standard output, which no call uses.
-struct NoStream: ResultStream {
-  func write(_ bytes: [UInt8]) throws(BatchError) {
-    throw BatchError(.invalid, "a call of the library writes to no stream")
+extension BatchCall<Batch.WrittenFiles> {
+  /// Runs a call that writes one output for each source.
+  func write<C: Call<TransformReport, TransformCounts>>(
+    _ call: C, _ paths: [PathBytes], _ walk: WalkOptions
+  ) throws(BatchError) {
+    try run(call, paths, walk.readingAheadIfFaster) { report in
+      self.note { $0.add(report, most: self.settings.mostListed) }
+    }
   }
-
-  func finish() {}
 }
 
 extension [PathBytes] {
@@ -151,11 +127,9 @@ extension [PathBytes] {
 }
 
 extension WalkOptions {
-  /// The same options with the settings of every call: temporary files are excluded, and folders are read ahead only if that is
-  /// faster.
-  var ofCall: WalkOptions {
+  /// The same options; folders are read ahead only if that is faster.
+  var readingAheadIfFaster: WalkOptions {
     var walk = self
-    walk.skipsTemporaries = true
     if walk.readAheadThreshold == .zero { walk.readAheadThreshold = Self.usualReadAheadThreshold }
     return walk
   }

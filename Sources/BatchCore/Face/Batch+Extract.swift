@@ -72,25 +72,17 @@ extension Batch {
     _ archive: PathBytes, into folder: PathBytes, _ options: ExtractOptions = ExtractOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<ExtractedFiles> {
-    try await BatchCall.perform(options.settings, progress, ExtractedFiles()) { (call) throws(BatchError) in
-      let run = try call.makeRun(archive, inputs: ExtractJob.descriptorsOfCollector)
-      let file = try ArchiveFile(archive == "-" ? "./-" : archive, in: SourceContext(run))
+    try await BatchCall.perform(options.settings, progress, ExtractedFiles()) {
+      (library) throws(BatchError) in
       let selection = MemberSelection(
         globs: options.patterns, strip: max(0, options.strippedNames), filter: options.filter)
-      var extraction = options.extraction
-      extraction.memory = run.options.memory
-      try FolderMaker(calls: run.calls).makeLast(folder)
-      let job = try ExtractJob(into: folder, selection: selection, options: extraction, in: run) { report in
-        call.note { $0.add(report) }
-      }
-      let reader = try ExtractReader(
-        file, selection: selection, globs: options.patterns, options: extraction, by: run.reading)
-      let total = reader.total
-      call.start(job, reading: reader, in: run, total: total) { (extraction) throws(BatchError) in
-        guard let extraction else { return }
-        call.note { $0.add(extraction) }
-        if let failure = extraction.failure { throw failure }
-      }
+      let call = ExtractCall(
+        .archive(ReadArchive(archive == "-" ? "./-" : archive), selection, globs: options.patterns),
+        into: folder, options.extraction)
+      let outcome = try library.run(call, [archive]) { report in library.note { $0.add(report) } }
+      guard let extraction = outcome.result?.extraction else { return }
+      library.note { $0.add(extraction) }
+      if let failure = extraction.failure { throw failure }
     }
   }
 }

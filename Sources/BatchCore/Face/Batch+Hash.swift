@@ -9,8 +9,8 @@ extension Batch {
     public var walk = WalkOptions()
     /// One or more algorithms; each file is read only once.
     public var algorithms: [DigestAlgorithm] = [.sha256]
-    /// The file to which the rows are written; nil for none. It appears when all rows are written, and not at all if no file
-    /// could be hashed or the task was cancelled.
+    /// The file to which the rows are written; nil for none. It appears when all rows are written, and not at all if each
+    /// path is missing or cannot be read, or if the task was cancelled.
     public var manifest: PathBytes?
     /// The form of the rows of ``manifest``.
     public var format = ManifestFormat.gnu
@@ -39,57 +39,18 @@ extension Batch {
     _ paths: [PathBytes], _ options: HashOptions = HashOptions(), progress: Progress? = nil,
     each: (@Sendable (HashedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<Void> {
-    try await BatchCall.perform(options.settings, progress, ()) { (call) throws(BatchError) in
+    try await BatchCall.perform(options.settings, progress, ()) { (library) throws(BatchError) in
       let algorithms = options.algorithms
       guard !algorithms.isEmpty else { throw BatchError(.invalid, "no algorithm is given") }
-      let writer = try ManifestWriter(options.format, algorithms: algorithms)
-      let run = try call.makeRun(paths.first, inputs: 2)
-      var walk = options.walk
-      if walk.readAheadThreshold == .zero { walk.readAheadThreshold = WalkOptions.usualReadAheadThreshold }
-      let file = try options.manifest.map { (path) throws(BatchError) in
-        if let replaced = StandardStreams.identity(of: path) { walk.excluded.insert(replaced) }
-        return try OutputFile(
-          path, isReplacing: options.replacesManifest, isSynced: options.isSynced, in: run)
+      var call = HashCall(try ManifestWriter(options.format, algorithms: algorithms))
+      call.reportsFiles = each != nil
+      if let path = options.manifest {
+        call.output = .file(
+          .init(path, isReplacing: options.replacesManifest, isSynced: options.isSynced))
       }
-      do throws(BatchError) {
-        if let file {
-          if let identity = file.identity { walk.excluded.insert(identity) }
-          var header = [UInt8]()
-          writer.appendHeader(to: &header)
-          if !header.isEmpty { try file.write(header) }
-        }
-        let job = HashJob(algorithms: algorithms) { (row, bytes) throws(BatchError) in
-          if each != nil {
-            HashedFile.append(row, to: &bytes)
-          } else if file != nil {
-            try writer.append(row, to: &bytes)
-          }
-        } output: { (rows) throws(BatchError) in
-          guard let each else {
-            try file?.write(rows.bytes)
-            return
-          }
-          var lines = [UInt8]()
-          for slice in rows.slices {
-            guard let hashed = HashedFile(slice, algorithms) else { continue }
-            if file != nil { try writer.append(hashed.row, to: &lines) }
-            each(hashed)
-          }
-          if !lines.isEmpty { try file?.write(lines) }
-        }
-        let paths = paths.asFiles
-        call.start(job, over: run.tree(paths, options: walk), in: run, count: (paths, walk)) {
-          (result) throws(BatchError) in
-          let counts = run.counters.snapshot
-          if result == nil || (counts.done == 0 && counts.failed > 0) {
-            file?.discard()
-          } else {
-            try file?.finish()
-          }
-        }
-      } catch {
-        file?.discard()
-        throw error
+      try library.run(call, paths, options.walk.readingAheadIfFaster) { rows in
+        guard let each else { return }
+        for slice in rows.slices { if let file = HashedFile(slice, algorithms) { each(file) } }
       }
     }
   }

@@ -47,7 +47,8 @@ extension Batch {
     _ paths: [PathBytes], _ options: TransformOptions, progress: Progress? = nil,
     _ body: @escaping @Sendable ([UInt8]) throws(BatchError) -> [UInt8]
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(options.settings, progress, WrittenFiles()) { (call) throws(BatchError) in
+    try await BatchCall.perform(options.settings, progress, WrittenFiles()) {
+      (library) throws(BatchError) in
       try requireSuffix(options.suffix)
       // Every file with the suffix counts as an output: its content may have any form.
       var outputs = OutputOptions(
@@ -57,15 +58,10 @@ extension Batch {
       outputs.replacesUnmarked = options.replacesUnmarked
       outputs.isSynced = options.isSynced
       outputs.compressesAll = true
-      let run = try call.makeRun(paths.first, outputs: &outputs)
-      let (paths, walk) = try tree(paths, options.walk, outputs.naming, run)
-      let source = try CompressSource(
-        run.tree(paths, options: walk), operandCount: paths.count, format: .gz, level: nil, options: outputs,
-        wholeBelow: max(1, options.sizeLimit), cancellation: run.cancellation)
-      let job = CompressJob(of: source, output: NoStream(), transform: body) { report in
-        call.note { $0.add(report, most: call.settings.mostListed) }
-      }
-      call.start(job, over: source, in: run, count: (paths, walk))
+      var call = CompressCall(.gz, level: nil, outputs)
+      call.transform = body
+      call.wholeBelow = max(1, options.sizeLimit)
+      try library.write(call, paths, options.walk)
     }
   }
 

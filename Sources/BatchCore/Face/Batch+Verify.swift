@@ -97,36 +97,19 @@ extension Batch {
   public static func verify(
     _ archive: PathBytes, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<VerifiedArchive> {
-    try await BatchCall.perform(options.settings, progress, VerifiedArchive()) { (call) throws(BatchError) in
-      let run = try call.makeRun(archive, inputs: 1)
-      let memory = run.options.memory
-      let reader: VerifyReader
-      let live: LiveTree?
+    try await BatchCall.perform(options.settings, progress, VerifiedArchive()) {
+      (library) throws(BatchError) in
+      var call = VerifyCall(ReadArchive(archive == "-" ? "./-" : archive))
+      call.folder = options.directory.map { ($0, options.walk.readingAheadIfFaster) }
       do throws(BatchError) {
-        let file = try ArchiveFile(archive == "-" ? "./-" : archive, in: SourceContext(run))
-        live = try options.directory.map { (directory) throws(BatchError) in
-          var walk = options.walk.ofCall
-          walk.takesEverything = true
-          if let identity = file.identity { walk.excluded.insert(identity) }
-          return try LiveTree(directory, options: walk, in: SourceContext(run))
+        let outcome = try library.run(call, [archive]) { findings in
+          library.note { $0.add(findings, most: library.settings.mostListed) }
         }
-        if let directory = options.directory,
-          let error = try file.wrongFolder(directory, memory: memory, by: run.reading)
-        {
-          throw error
-        }
-        reader = try VerifyReader(file, live: live, memory: memory, by: run.reading)
+        guard let verification = outcome.result else { return }
+        library.note { $0.add(verification, failed: outcome.summary.counts.failed) }
       } catch {
         guard error.code == .malformed else { throw error }
-        call.note { $0.damage = [error.message] }
-        return call.endWithoutRun()
-      }
-      let job = VerifyJob(live: live) { findings in
-        call.note { $0.add(findings, most: call.settings.mostListed) }
-      }
-      let total = reader.total
-      call.start(job, reading: reader, in: run, total: total) { verification in
-        if let verification { call.note { $0.add(verification, failed: run.counters.snapshot.failed) } }
+        library.note { $0.damage = [error.message] }
       }
     }
   }

@@ -7,7 +7,7 @@ import class Foundation.Operation
 /// One call of ``Batch``: connects the task that waits for it with the run and the progress.
 ///
 /// All work is done on the queue of the call and on the threads of the run; the waiting task blocks no thread.
-final class BatchCall<Details: Sendable>: Sendable {
+final class BatchCall<Details: Sendable>: CallWatch, Sendable {
   typealias Report = Batch.Report<Details>
 
   private struct State {
@@ -23,7 +23,6 @@ final class BatchCall<Details: Sendable>: Sendable {
   private let problems: ProblemLists
   private let progress: Batch.Progress?
   private let queue = DispatchQueue(label: "batchproc.call")
-  private let counting = DispatchQueue(label: "batchproc.count")
   private let state = Mutex(State())
   private let start = ContinuousClock.now
   private let resume: @Sendable (Result<Report, BatchError>) -> Void
@@ -44,8 +43,8 @@ final class BatchCall<Details: Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - details: the details of an empty report.
-  ///   - body: prepares the run and starts it; called on the queue of the call.
-  /// - Throws: the error of `body`, or the error that ended the run.
+  ///   - body: runs the call; called on the queue of the call.
+  /// - Throws: the error of `body`.
   static func perform(
     _ settings: Batch.Settings, _ progress: Batch.Progress?, _ details: Details,
     _ body: @escaping @Sendable (BatchCall) throws(BatchError) -> Void
@@ -68,6 +67,7 @@ final class BatchCall<Details: Sendable>: Sendable {
       do throws(BatchError) {
         try self.cancellation.check()
         try body(self)
+        self.end(nil)
       } catch {
         self.end(error)
       }
@@ -79,105 +79,51 @@ final class BatchCall<Details: Sendable>: Sendable {
 
   // MARK: On the queue of the call
 
-  /// Makes the context of the run.
+  /// Runs a call over some paths.
   ///
-  /// - Parameters:
-  ///   - first: the first path that is read.
-  ///   - stride: replaces the stride of the settings.
-  ///   - inputs: descriptors that are held in addition to those of the files.
-  ///   - laneMemory: the most bytes that one operation needs.
-  /// - Throws: `exhausted` when the machine does not allow a run.
-  func makeRun(
-    _ first: PathBytes?, stride: ChunkStride? = nil, inputs: Int = 0, laneMemory: Int = 0
-  ) throws(BatchError) -> RunContext {
-    var options = try makeOptions(first, laneMemory)
-    if let stride { options.stride = stride }
-    options.setApart(inputs)
-    return makeRun(options)
+  /// - Parameter report: receives what the call reports, one call at a time, in the order of the input.
+  /// - Throws: why the run could not begin or was stopped, or why its outputs could not be completed.
+  @discardableResult
+  func run<C: Call>(
+    _ call: C, _ paths: [PathBytes], _ walk: WalkOptions = WalkOptions(),
+    report: @escaping @Sendable (C.Report) throws(BatchError) -> Void
+  ) throws(BatchError) -> CallOutcome<C.Result> {
+    var call = call
+    let run = try makeRun(paths.first, for: &call)
+    let outcome = try call.perform(
+      .paths(Operands(paths.asFiles), walk), in: run, watchedBy: self, report: report)
+    if let reason = outcome.summary.stopped ?? outcome.failure { throw reason }
+    return outcome
   }
 
-  /// The same for a run that writes one output for each source.
+  /// Makes the context of the run, and gives a call its share of the descriptors.
   ///
-  /// - Parameter outputs: receive the share of the descriptors for outputs.
+  /// - Parameter first: the first path that is read.
   /// - Throws: `exhausted` when the machine does not allow a run.
-  func makeRun(
-    _ first: PathBytes?, laneMemory: Int = 0, outputs: inout OutputOptions
-  ) throws(BatchError) -> RunContext {
-    var options = try makeOptions(first, laneMemory)
-    try options.shareDescriptors(with: &outputs)
-    return makeRun(options)
-  }
-
-  private func makeOptions(_ first: PathBytes?, _ laneMemory: Int) throws(BatchError) -> BatchOptions {
+  private func makeRun<C: Call>(_ first: PathBytes?, for call: inout C) throws(BatchError) -> RunContext {
     let share = DescriptorShare(settings.openFiles)
     state.withLock { $0.share = share }
     var limits = settings.limits(share.limit, first: first)
     limits.openFiles = share.count
-    var options = try limits.options(Capacity.current(), laneMemory: laneMemory)
+    let needs = try call.limits
+    var options = try limits.options(Capacity.current(), laneMemory: needs.laneMemory)
     options.chunksPerCheckpoint = settings.operationsPerCheckpoint.map { max(1, $0) }
-    return options
-  }
-
-  private func makeRun(_ options: BatchOptions) -> RunContext {
+    try options.setApart(for: &call)
     let run = RunContext(options: options, cancellation: cancellation, observer: problems)
     state.withLock { $0.run = run }
     return run
   }
 
-  /// Starts a job over a source; the call ends when the job ends.
-  ///
-  /// - Parameters:
-  ///   - count: the paths and options of the walk, to count the files during the run; nil if they cannot be counted.
-  ///   - finish: called at the end with the result of the collector; nil if the run was stopped. If it throws, the call ends
-  ///     with this error.
-  func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
-    _ job: Job, over source: sending Source, in run: RunContext,
-    count: (paths: [PathBytes], walk: WalkOptions)?,
-    finish: @escaping @Sendable (Job.Collector.Summary?) throws(BatchError) -> Void = { _ in }
-  ) where Job.Item == Source.Item {
-    showProgress(
-      of: run,
-      total: count.map { count in
-        CountingWalk.operation(on: counting, options: count.walk, run: run) {
-          AnyIterator(count.paths.makeIterator())
-        }
-      })
-    BatchRunner(run).start(job, over: source, notify: queue) { self.end($0, finish) }
-  }
-
-  /// The same over the items of a reader.
-  ///
-  /// - Parameter total: the number of members and bytes to read, if known.
-  func start<Job: BatchJob, Reader: BatchReader & SendableMetatype>(
-    _ job: Job, reading reader: sending Reader, in run: RunContext, total: (members: Int, bytes: UInt64)?,
-    finish: @escaping @Sendable (Job.Collector.Summary?) throws(BatchError) -> Void = { _ in }
-  ) where Job.Item == Reader.Item {
-    showProgress(of: run, total: total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
-    BatchRunner(run).start(job, reading: reader, notify: queue) { self.end($0, finish) }
-  }
-
-  private func showProgress(of run: RunContext, total: ResultOperation<Counters.Snapshot>?) {
+  func begins(_ total: ResultOperation<Counters.Snapshot>?) {
     guard let progress else { return }
     state.withLock { $0.total = total }
     // The operation was not started before and has no dependency, so starting it cannot fail.
     try? total?.startByHand()
-    let counters = run.counters
+    let counters = state.withLock { $0.run?.counters } ?? Counters()
     progress.begin { Batch.Progress.Snapshot(counters, of: try? total?.value()) }
   }
 
-  private func end<Summary>(
-    _ outcome: RunOutcome<Summary>, _ finish: (Summary?) throws(BatchError) -> Void
-  ) {
-    do throws(BatchError) {
-      try finish(outcome.result)
-      end(outcome.summary.stopped)
-    } catch {
-      end(outcome.summary.stopped ?? error)
-    }
-  }
-
-  /// Ends a call that has nothing to run.
-  func endWithoutRun() { end(nil) }
+  func ends(_ summary: RunSummary) {}
 
   /// Ends the call.
   ///
@@ -190,7 +136,7 @@ final class BatchCall<Details: Sendable>: Sendable {
     let all = try? total?.value()
     total?.cancel()
     // When the call returns, the walk that counts must have ended.
-    counting.sync {}
+    total?.waitUntilFinished()
     progress?.end(with: run.map { Batch.Progress.Snapshot($0.counters, of: all) })
     share?.giveBack()
     if let reason, reason.code != .cancelled { return resume(.failure(reason)) }

@@ -15,7 +15,7 @@ public final class RunContext: Sendable {
   package let filesInProgress: FilesInProgress
   /// The system calls that the run uses to read.
   package let calls: any FileSystemCalls
-  private let observer: (any RunObserver)?
+  package let observer: (any RunObserver)?
   /// Nil if the times of files are not needed.
   let fileTimes: (any FileTimeObserver)?
   /// The objects that ``RunServices`` makes, by their types.
@@ -147,7 +147,8 @@ public final class RunContext: Sendable {
   }
 
   /// Reports a problem to the observer, without counting it.
-  func report(_ problem: Problem, severity: Severity) {
+  package func report(_ problem: Problem, severity: Severity) {
+    counters.note(problem)
     observer?.met(problem, severity: severity)
   }
 

@@ -22,6 +22,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case raiseLevels
   /// Permission to replace an output that exists.
   case replaceOutput
+  /// Permission to write data to a terminal.
+  case writeToTerminal
   /// Permission to replace an older output that may be the only copy of its content.
   case replaceUnmarked
   /// Permission for members to replace existing files.

@@ -57,6 +57,10 @@ public final class Counters: Sendable {
     public var unavailable = 0
     /// Files that were processed although they changed while they were read; also counted as done.
     public var changed = 0
+    /// Reported outputs whose bytes could not be stored, because of missing space or a device error.
+    package var spoilt = 0
+    /// Reported outputs that could not be created: the file system is read-only, or the permission is missing.
+    package var refused = 0
 
     public init() {}
   }
@@ -69,6 +73,8 @@ public final class Counters: Sendable {
   private let missing = Atomic<Int>(0)
   private let unavailable = Atomic<Int>(0)
   private let changed = Atomic<Int>(0)
+  private let spoilt = Atomic<Int>(0)
+  private let refused = Atomic<Int>(0)
   private let safe = Atomic<Int>(0)
   private let reasons = Mutex<[SkipReason: Int]>([:])
 
@@ -82,6 +88,8 @@ public final class Counters: Sendable {
     snapshot.missing = missing.load(ordering: .relaxed)
     snapshot.unavailable = unavailable.load(ordering: .relaxed)
     snapshot.changed = changed.load(ordering: .relaxed)
+    snapshot.spoilt = spoilt.load(ordering: .relaxed)
+    snapshot.refused = refused.load(ordering: .relaxed)
     snapshot.reasons = reasons.withLock { $0 }
     snapshot.skipped = snapshot.reasons.values.reduce(0, +)
     // Read last, so that a snapshot never shows more paths done than seen.
@@ -132,6 +140,13 @@ public final class Counters: Sendable {
       addSkipped(problem.skipReason)
     }
     if problem.event == .missing { addMissing() }
+  }
+
+  /// Counts a problem with an output that is reported.
+  func note(_ problem: Problem) {
+    guard problem.error.code == .unwritable else { return }
+    if problem.error.isOfOutput { spoilt.add(1, ordering: .relaxed) }
+    if problem.error.isOfTarget { refused.add(1, ordering: .relaxed) }
   }
 
   func addMissing() { missing.add(1, ordering: .relaxed) }

@@ -7,25 +7,24 @@ struct DryRun {
   let verb: String
   var isNULEnded = false
 
-  /// - Parameter name: the name to show for a file; nil for one that would be skipped.
-  func run<Source: BatchSource<WalkItem>>(
-    over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
+  /// - Parameters:
+  ///   - check: the check whose files are listed; nil to list the files of a walk.
+  ///   - name: the name to show for a file; nil for one that would be skipped.
+  func run(
+    _ operands: Operands, _ walk: WalkOptions, of check: CheckCall? = nil,
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path }
-  ) -> Ending {
+  ) throws(BatchError) -> Ending {
     let results = ResultWriter(session)
-    let job = ListJob(name: name) { [isNULEnded] (path, bytes) in
+    let call = FileListCall(of: check, name: name) { [isNULEnded] (path, bytes) in
       results.append(name: path, isNULEnded: isNULEnded, to: &bytes)
-    } output: { (rows) throws(BatchError) in
+    }
+    let outcome = try session.run(call, .paths(operands, walk)) { (rows) throws(BatchError) in
       try results.write(rows)
     }
-    let summary = session.run(job, over: source, total: total).summary
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    let counts = summary.counts
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: verb, files: counts.done, bytes: counts.byteCount,
-        others: counts.unprocessed))
-    return .exit(ExitStatus(counts))
+    return session.ending(outcome) { _ in
+      let counts = outcome.summary.counts
+      return SummaryText(
+        verb: verb, files: counts.done, bytes: counts.byteCount, others: counts.unprocessed)
+    }
   }
 }

@@ -12,7 +12,7 @@ import var Glibc.SIGUSR1
 import var Glibc.STDERR_FILENO
 
 /// The common set-up of every command that processes files: limits, signals, reporting, the runner.
-final class Session: Sendable {
+final class Session: CallWatch, Sendable {
   let common: CommonOptions
   let diagnostics: Diagnostics
   let reporter: any Reporter
@@ -21,8 +21,6 @@ final class Session: Sendable {
   /// Standard output, for results.
   let output: any ResultStream
   let context: RunContext
-  /// The output options of a run that writes one output for each source, with its share of the descriptors.
-  let outputs: OutputOptions?
   /// Operations at once that the options and the machine allow.
   let width: Int
   /// The folder of caches; nil when the environment does not define one.
@@ -49,21 +47,44 @@ final class Session: Sendable {
   /// Whether a status line at the bottom of the terminal may show progress.
   var showsStatus: Bool { progressMode == .bar }
 
-  /// - Throws: `exhausted` when the process may open too few files.
+  /// The session of a command that is one call; the call gets its share of the descriptors for outputs.
   ///
   /// - Parameters:
-  ///   - outputs: for a run that writes one output for each source; staged outputs keep descriptors open.
-  ///   - stride: replaces --stride.
+  ///   - resumes: whether a further run continues the work that this one leaves.
+  ///   - rate: bytes to read in a second.
+  ///   - shard: the shard of a plan that is processed; nil without one.
+  ///   - setApart: changes the options of the run.
+  ///   - observing: wraps the reporter in an observer.
+  /// - Throws: `exhausted` when the process may open too few files.
+  convenience init<C: Call>(
+    _ common: CommonOptions, environment: Environment, for call: inout C, resumes: Bool = false,
+    rate: Int64? = nil, shard: ShardTask? = nil, setApart: (inout BatchOptions) -> Void = { _ in },
+    observing: (any RunObserver) -> any RunObserver = { $0 }
+  ) throws(BatchError) {
+    var shared = call
+    try self.init(
+      common, environment: environment, laneMemory: call.limits.laneMemory, resumes: resumes,
+      inputs: shard == nil ? 0 : ShardTask.descriptors, rate: rate,
+      setApart: { (options: inout BatchOptions) throws(BatchError) in
+        setApart(&options)
+        try options.setApart(for: &shared)
+      },
+      observing: { observing(shard?.recording($0) ?? $0) })
+    call = shared
+  }
+
+  /// - Parameters:
   ///   - laneMemory: bytes that one operation takes at most.
-  ///   - isOrdered: whether always one operation at a time runs, in the order of the source.
   ///   - resumes: whether a further run continues the work that this one leaves.
   ///   - inputs: how many other files the source keeps open, such as a manifest.
   ///   - rate: bytes to read in a second.
+  ///   - setApart: changes the options of the run.
   ///   - observing: wraps the reporter in an observer.
+  /// - Throws: `exhausted` when the process may open too few files.
   init(
-    _ common: CommonOptions, environment: Environment, outputs: OutputOptions? = nil,
-    stride: ChunkStride? = nil, laneMemory: Int = 0, isOrdered: Bool = false, resumes: Bool = false,
+    _ common: CommonOptions, environment: Environment, laneMemory: Int = 0, resumes: Bool = false,
     inputs: Int = 0, rate: Int64? = nil,
+    setApart: (inout BatchOptions) throws(BatchError) -> Void = { _ in },
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     self.common = common
@@ -104,20 +125,9 @@ final class Session: Sendable {
     var limits = common.limits(saved: saved)
     limits.bytesPerSecond = rate
     var options = try limits.options(Capacity.current(), laneMemory: laneMemory)
-    if let stride { options.stride = stride }
     width = options.concurrency
-    if isOrdered {
-      options.isSerial = true
-      options.concurrency = 1
-      options.mostConcurrency = nil
-    }
     options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1) + (common.report == nil ? 0 : 2))
-    var outputs = outputs
-    if var shared = outputs {
-      try options.shareDescriptors(with: &shared)
-      outputs = shared
-    }
-    self.outputs = outputs
+    try setApart(&options)
     context = RunContext(
       options: options, cancellation: cancellation, observer: observing(reporter), fileTimes: fileTimes)
     let counters = context.counters
@@ -224,9 +234,9 @@ final class Session: Sendable {
   func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
-    let display = begin(total)
+    begins(total)
     let outcome = BatchRunner(context).run(job, over: source)
-    end(display, outcome.summary)
+    ends(outcome.summary)
     return outcome
   }
 
@@ -234,13 +244,22 @@ final class Session: Sendable {
   func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader, total: (members: Int, bytes: UInt64)? = nil
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
-    let display = begin(total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
+    begins(total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
     let outcome = BatchRunner(context).run(job, reading: reader)
-    end(display, outcome.summary)
+    ends(outcome.summary)
     return outcome
   }
 
-  private func begin(_ total: ResultOperation<Counters.Snapshot>?) -> ProgressDisplay {
+  /// Runs a call, and shows its progress.
+  ///
+  /// - Throws: why the run could not begin.
+  func run<C: Call>(
+    _ call: C, _ input: CallInput, report: @escaping @Sendable (C.Report) throws(BatchError) -> Void
+  ) throws(BatchError) -> CallOutcome<C.Result> {
+    try call.perform(input, in: context, watchedBy: self, report: report)
+  }
+
+  func begins(_ total: ResultOperation<Counters.Snapshot>?) {
     let total = progressMode == .none ? nil : total
     let concurrency = context.concurrency
     let display = ProgressDisplay(
@@ -250,12 +269,10 @@ final class Session: Sendable {
     try? total?.startByHand()
     governor?.start()
     control?.start()
-    return display
   }
 
-  private func end(_ display: ProgressDisplay, _ summary: RunSummary) {
-    display.end(isComplete: summary.stopped == nil)
-    progress.withLock { $0 = nil }
+  func ends(_ summary: RunSummary) {
+    progress.withLock { $0.take() }?.end(isComplete: summary.stopped == nil)
     if summary.stopped == nil, summary.counts.missing == 0 { reportUnmatchedRules() }
   }
 
@@ -274,11 +291,6 @@ final class Session: Sendable {
   /// Reports a remark about the input, without effect on the exit status; not with `--quiet` and `--json`.
   func warn(_ error: BatchError, as severity: Diagnostics.Severity = .warning) {
     if !common.quiet, !common.json { diagnostics.report(error, as: severity) }
-  }
-
-  /// This program as a reader for archives of further formats; nil if these are not read.
-  func foreignReader(_ isWanted: Bool) -> ForeignReaderProgram? {
-    isWanted ? ForeignReaderProgram("/proc/self/exe", memory: context.options.memory) : nil
   }
 
   /// The folder for temporary directories of the user.
@@ -322,6 +334,41 @@ final class Session: Sendable {
     return "interrupted: \(done ?? ByteCount.files(counts.done)) done"
       + others.filter { $0.0 > 0 }.map { ", \(ByteCount.grouped($0.0)) \($0.1)" }.joined()
       + (resumes && summary.leavesItems ? "; run again to continue" : "")
+  }
+
+  /// How a command ends after its call: reports why its outputs are incomplete, or the summary.
+  ///
+  /// - Parameters:
+  ///   - writesOutput: whether standard output received results that are not complete yet.
+  ///   - done: text for the results of a run that was stopped, if these are not only files.
+  ///   - conclude: reports the result and returns the summary; called for a run that reached its end.
+  ///   - advise: gives advice after the summary.
+  func ending<Result>(
+    _ outcome: CallOutcome<Result>, writesOutput: Bool = true, done: String? = nil,
+    conclude: (Result) throws(BatchError) -> SummaryText, advise: (Result) -> Void = { _ in }
+  ) -> Ending {
+    if let ending = endingOfStopped(outcome.summary, done: done) { return ending }
+    do throws(BatchError) {
+      if let failure = outcome.failure { throw failure }
+      guard let result = outcome.result else { return .exit(.fatal) }
+      if writesOutput, !outcome.verdict.contains(.nothing) { try output.finish() }
+      reporter.summary(outcome.summary, text: try conclude(result))
+      advise(result)
+      return .exit(ExitStatus(outcome.verdict))
+    } catch {
+      return ending(after: error)
+    }
+  }
+
+  /// The paths of the command line and of its lists.
+  func operands(_ given: [PathBytes], areAbsolute: Bool = false) -> Operands {
+    Operands(
+      given,
+      lists: common.fileLists.map {
+        PathList(
+          areAbsolute ? WorkingFolder.absolute($0.path) : $0.path, isNULEnded: $0.isNULEnded,
+          cancellation: cancellation, calls: context.calls)
+      })
   }
 
   /// The ending of a command that reached this one by itself: a signal at any time comes first, then whatever else stopped the

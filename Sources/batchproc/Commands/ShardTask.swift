@@ -6,23 +6,13 @@ import Synchronization
 ///
 /// It observes the run: problems are passed on to the reporter, and written into the result too.
 final class ShardTask: RunObserver {
-  /// The means with which the command processes the shard.
-  struct Work {
-    let player: PlanPlayer
-    let devices: PlannedDevices
-    let result: ShardResultWriter
-    let lock: ShardLock
-  }
-
-  struct Processed {
-    let summary: RunSummary
-    let ending: Ending
-    /// Other counts of the command.
-    var findings: [String: Int] = [:]
-  }
+  /// How many files are open during the run: the plan, its entries, the lock and the result.
+  static let descriptors = 4
 
   let plan: ShardPlan
   let shard: ShardPlan.Shard
+  /// The command as it is stored in the plan.
+  let planned: ParsedCommand
   private let folder: PlanFolder
   private let node: String
   private let isForced: Bool
@@ -32,11 +22,12 @@ final class ShardTask: RunObserver {
   private let failure = Mutex<BatchError?>(nil)
 
   init(
-    _ plan: ShardPlan, _ shard: ShardPlan.Shard, in folder: PlanFolder, isForced: Bool,
-    environment: Environment
+    _ plan: ShardPlan, _ shard: ShardPlan.Shard, of planned: ParsedCommand, in folder: PlanFolder,
+    isForced: Bool, environment: Environment
   ) {
     self.plan = plan
     self.shard = shard
+    self.planned = planned
     self.folder = folder
     self.isForced = isForced
     node = environment("SLURMD_NODENAME").flatMap(\.text) ?? HostName.current
@@ -59,18 +50,18 @@ final class ShardTask: RunObserver {
 
   func changed(_ change: ConcurrencyChange) { reporter.withLock { $0 }?.changed(change) }
 
-  var count: ResultOperation<Counters.Snapshot> {
-    CountingWalk.known(shard.entries, bytes: UInt64(clamping: shard.bytes))
-  }
+  /// The verb of the summary: `shard 3: hashed`.
+  func verb(_ verb: String) -> String { "shard \(shard.index): \(verb)" }
 
-  /// Processes the shard, unless it has a result.
+  /// Runs the call over the shard, unless it has a result.
   ///
   /// - Parameters:
-  ///   - checksFolders: whether folders are checked for added or removed entries.
-  ///   - process: runs the job; returns the result of the run and how the command ends.
-  func run(
-    _ session: Session, checksFolders: Bool,
-    _ process: (sending Work) throws(BatchError) -> Processed
+  ///   - record: writes the rows of a report into the result.
+  ///   - finish: reports the outcome, and returns how the command ends.
+  func run<C: Call>(
+    _ call: C, in session: Session,
+    record: @escaping @Sendable (C.Report, ShardResultWriter) throws(BatchError) -> Void,
+    finish: (CallOutcome<C.Result>) -> Ending
   ) throws(BatchError) -> Ending {
     var isReplacing = isForced
     if !isForced {
@@ -92,17 +83,22 @@ final class ShardTask: RunObserver {
       }
       try WorkingFolder.enter(plan.workingFolder)
       let devices = PlannedDevices()
-      let player = try PlanPlayer(shard, in: folder, checksFolders: checksFolders, devices, context)
+      let player = try PlanPlayer(
+        shard, in: folder, checksFolders: call.division?.checksFolders ?? false, devices, context)
       let result = try ShardResultWriter(
         plan, shard: shard.index, in: folder, isReplacing: isReplacing,
         isSynced: session.common.fsync, context)
       self.result.withLock { $0 = result }
       do throws(BatchError) {
         let watch = Stopwatch()
-        let processed = try process(
-          Work(player: player, devices: devices, result: result, lock: lock))
+        let work = ShardWork(player, devices, result, of: shard, operands: planned.operands)
+        let outcome = try session.run(call, .shard(work)) { (report) throws(BatchError) in
+          try record(report, result)
+          lock.note(context.counters.snapshot, error: nil)
+        }
+        let ending = finish(outcome)
         if let failure = failure.withLock({ $0 }) { throw failure }
-        return try finish(session, result, lock, processed, seconds: watch.seconds)
+        return try complete(session, result, lock, outcome, ending, seconds: watch.seconds)
       } catch {
         result.discard()
         throw error
@@ -114,31 +110,32 @@ final class ShardTask: RunObserver {
   }
 
   /// Renames the result to its final name, if the run reached its end.
-  private func finish(
-    _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ processed: Processed,
-    seconds: Double
+  private func complete<Result>(
+    _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ outcome: CallOutcome<Result>,
+    _ given: Ending, seconds: Double
   ) throws(BatchError) -> Ending {
     let counts = session.context.counters.snapshot
-    var outcome = ShardOutcome(counts)
-    let summary = processed.summary
-    var ending = processed.ending
+    var ending = given
     // Unreadable files are named in the result; only the merge knows whether there were others.
-    if case .exit(.fatal) = ending, ExitStatus(counts) == .fatal { ending = .exit(.someFailed) }
-    guard summary.stopped == nil, case .exit(let status) = ending,
+    if outcome.verdict.contains(.nothing), !outcome.verdict.contains(.incomplete) {
+      ending = .exit(ExitStatus(outcome.verdict.subtracting(.nothing).union(.someFailed)))
+    }
+    guard let findings = outcome.result?.findings, case .exit(let status) = ending,
       [.success, .someFailed, .differences].contains(status)
     else {
       result.discard()
       lock.note(
-        counts, error: summary.stopped?.message ?? "an output is incomplete", isForced: true)
+        counts, error: outcome.summary.stopped?.message ?? "an output is incomplete", isForced: true)
       return ending
     }
-    outcome.needless = counts.needless
-    outcome.findings = processed.findings
-    outcome.milliseconds = Int64(seconds * 1000)
-    outcome.node = node
-    outcome.status = status.rawValue
+    var stored = ShardOutcome(counts)
+    stored.needless = counts.needless
+    stored.findings = findings
+    stored.milliseconds = Int64(seconds * 1000)
+    stored.node = node
+    stored.status = status.rawValue
     do throws(BatchError) {
-      try result.finish(outcome)
+      try result.finish(stored)
     } catch {
       // If locks do not work, another task may have been faster; then its result is used.
       guard error.code == .invalid, try isDone(session) else { throw error }

@@ -15,6 +15,7 @@ extension Remedy {
     case .allowHoles: "--max-hole allows more"
     case .raiseLevels: "--max-levels allows more"
     case .replaceOutput: "--force replaces it"
+    case .writeToTerminal: "give --force"
     case .replaceUnmarked: "--replace replaces it"
     case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
     case .overwriteFiles: "--force replaces it, --overwrite newer only replaces older files"

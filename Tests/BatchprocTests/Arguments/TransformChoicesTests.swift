@@ -7,12 +7,12 @@ import Testing
 
 @Suite struct TransformChoicesTests {
   private func choices(_ arguments: String...) throws -> TransformChoices {
-    try TransformChoices(parsed(paths(["compress", "x"] + arguments)))
+    try TransformChoices(parsed(paths(["compress", "x"] + arguments)), compresses: true)
   }
 
   private func refusal(_ arguments: String...) -> String? {
     do {
-      _ = try TransformChoices(parsed(paths(["compress", "x"] + arguments)))
+      _ = try TransformChoices(parsed(paths(["compress", "x"] + arguments)), compresses: true)
       return nil
     } catch {
       return (error as? UsageError)?.message
@@ -30,7 +30,8 @@ import Testing
   @Test("--replace takes older outputs without the mark too, --no-replace takes none, and --force takes all")
   func replacing() throws {
     func replaces(_ arguments: String...) throws -> String {
-      let outputs = try TransformChoices(parsed(paths(["compress", "x"] + arguments))).outputs
+      let outputs = try TransformChoices(parsed(paths(["compress", "x"] + arguments)), compresses: true)
+        .outputs
       return "\(outputs.replacing) \(outputs.replacesUnmarked)"
     }
     #expect(try replaces() == "older false")
@@ -90,7 +91,8 @@ import Testing
     #expect(try choices("-f").outputs.replacing == .always)
     #expect(try choices("--no-replace").outputs.replacing == .never)
     func decompressing(_ arguments: String...) throws -> Replacing {
-      try TransformChoices(parsed(paths(["decompress", "x"] + arguments))).outputs.replacing
+      try TransformChoices(parsed(paths(["decompress", "x"] + arguments)), compresses: false).outputs
+        .replacing
     }
     #expect(try decompressing() == .never)
     #expect(try decompressing("--update") == .older)

@@ -24,18 +24,17 @@ package struct AuditPreparation: Sendable {
   /// - Throws: the errors of opening both; `invalid` if they have digests of different algorithms.
   package init(
     _ first: Comparand, _ second: Comparand, parts: [PathBytes]? = nil, aligns: Bool = true,
-    walk: WalkOptions,
-    observer: any RunObserver, in run: RunContext
+    walk: WalkOptions, in run: RunContext
   ) throws(BatchError) {
     let context = SourceContext(run)
     var failed = 0
     var other: RecordedTree?
-    if !second.isFolder { other = try Self.tree(of: second, .sha256, walk, observer, run, &failed) }
+    if !second.isFolder { other = try Self.tree(of: second, .sha256, walk, run, &failed) }
     let algorithms = other?.algorithms ?? []
     var reference: RecordedTree?
     if !first.isRecord || first.path == "-" {
       let algorithm = algorithms.contains(.sha256) ? .sha256 : algorithms.first ?? .sha256
-      reference = try Self.tree(of: first, algorithm, walk, observer, run, &failed)
+      reference = try Self.tree(of: first, algorithm, walk, run, &failed)
     }
     let survey: NameSurvey
     let known: Set<DigestAlgorithm>
@@ -113,9 +112,9 @@ package struct AuditPreparation: Sendable {
   /// Reads all records of one side, or records the content of a folder.
   private static func tree(
     of comparand: Comparand, _ algorithm: DigestAlgorithm, _ walk: WalkOptions,
-    _ observer: any RunObserver, _ run: RunContext, _ failed: inout Int
+    _ run: RunContext, _ failed: inout Int
   ) throws(BatchError) -> RecordedTree {
-    let part = RunContext(sharing: run, stride: .automatic, observer: observer)
+    let part = RunContext(sharing: run, stride: .automatic, observer: run.observer)
     let context = SourceContext(part)
     let outcome: RunOutcome<RecordedTree>
     switch comparand {
@@ -127,7 +126,7 @@ package struct AuditPreparation: Sendable {
         switch item {
         case .record(let record, _): found.append(record)
         case .problem(let problem):
-          observer.met(problem, severity: .failure)
+          run.report(problem, severity: .failure)
           failed += 1
         }
       }

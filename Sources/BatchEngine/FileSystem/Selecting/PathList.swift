@@ -23,6 +23,8 @@ package struct PathList: Sequence, Sendable {
     self.calls = calls
   }
 
+  package var isStandardInput: Bool { path == "-" }
+
   package func makeIterator() -> AnyIterator<PathBytes> {
     var lines: PathLines?
     return AnyIterator {

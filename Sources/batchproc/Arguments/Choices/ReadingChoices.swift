@@ -13,6 +13,13 @@ struct ReadingChoices: Sendable {
   let usesIndex: Bool
   let readsAllFormats: Bool
   var descriptorsOfReader: Int { readsAllFormats ? ForeignReaderProgram.descriptors : 0 }
+  /// How the archive is read.
+  var readArchive: ReadArchive {
+    var read = ReadArchive(archive)
+    if readsAllFormats { read.foreignReader = "/proc/self/exe" }
+    read.keys = keys
+    return read
+  }
   let endsRowsInNUL: Bool
   let directory: PathBytes
   let strip: Int

@@ -33,18 +33,22 @@ struct TransformChoices: Sendable {
   /// In bytes; nil for no limit.
   let maximumOutput: Int64?
 
-  init(_ parsed: ParsedCommand) throws(UsageError) {
+  /// - Parameters:
+  ///   - compresses: whether the outputs are compressed.
+  ///   - writesToStdout: whether all outputs go to standard output; nil if an option decides.
+  init(
+    _ parsed: ParsedCommand, compresses: Bool, writesToStdout: Bool? = nil
+  ) throws(UsageError) {
     format = parsed.choices(.format).last.flatMap(CompressionFormat.init(rawValue:)) ?? .gz
     level = Self.level(parsed, of: format)
     let suffix = parsed.bytes(.suffix) ?? PathBytes(format.suffix)
     let directory = parsed.bytes(.outputDirectory)
-    let compresses = parsed.command.id == .compress
     outputs = OutputOptions(
       naming: OutputNaming(compresses ? .adding(suffix: suffix) : .decompressing, directory: directory))
     // The last one of --keep and --remove-source wins.
     let last = parsed.given.last { $0.id == .keep || $0.id == .removeSource }
     outputs.removesSource = last?.id == .removeSource
-    outputs.writesToStream = parsed.command.id == .cat || parsed.flag(.toStdout)
+    outputs.writesToStream = writesToStdout ?? parsed.flag(.toStdout)
     outputs.copiesOthers = parsed.flag(.copyOthers)
     let updates = compresses ? parsed.flag(.replace, initially: true) : parsed.flag(.update)
     outputs.replacesUnmarked = compresses && parsed.flag(.replace)
@@ -57,7 +61,7 @@ struct TransformChoices: Sendable {
         "'\(format.rawValue)' has no level \(level): it has \(range.lowerBound) to \(range.upperBound).",
         in: parsed.command)
     }
-    if writesToStdout, outputs.removesSource || directory != nil {
+    if outputs.writesToStream, outputs.removesSource || directory != nil {
       let other = outputs.removesSource ? "--remove-source" : "--output-dir"
       throw UsageError("--stdout cannot be used with \(other): no file is written.", in: parsed.command)
     }

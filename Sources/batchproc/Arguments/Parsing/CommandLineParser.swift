@@ -95,7 +95,7 @@ struct CommandLineParser {
     let isPlanned = given.contains { $0.id == .plan }
     // Options that a plan fixes are not taken from elsewhere.
     let named = Set(given.map(\.id)).union(
-      isPlanned ? OptionID.allCases.filter { !PlannedCommand.free.contains($0) } : [])
+      isPlanned ? command.options.filter { !$0.planUse.contains(.chosenByShard) }.map(\.id) : [])
     // Read only now: help is shown even if the files are invalid.
     let settings = try (readsFiles ? configuration() : .empty)
       .settings(for: command, profile: profile, environment: environment) { named.contains($0) }

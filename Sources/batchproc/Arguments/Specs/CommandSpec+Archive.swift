@@ -57,8 +57,9 @@ extension CommandSpec {
           Read the archive back before it gets its name, and compare it with what was archived: every frame and its \
           checksum, names, sizes, the SHA-256 of each file, counts, the end. When something differs no archive is \
           written.
-          """),
-      OptionSpec(.force, "force", help: "Replace an output that exists."),
+          """
+      ).inPlans(.refused),
+      OptionSpec(.force, "force", help: "Replace an output that exists.").inPlans(.chosenByShard),
       OptionSpec(
         .excludeVCS, "exclude-vcs", help: "Leave out the directories and files of version control systems."),
       OptionSpec(

@@ -75,7 +75,8 @@ extension CommandSpec {
         .verify, "verify", kind: .invertible(initially: true), default: "--verify",
         help: """
           Read the archive back before it gets its final name, and compare it with the archived data.
-          """),
+          """
+      ).inPlans(.refused),
       OptionSpec(
         .allowEmpty, "allow-empty",
         help: "Accept sources and mount points that are empty, or not what they were before."
@@ -255,7 +256,8 @@ extension CommandSpec {
     ] + OptionSpec.seriesChoice + [
       .lockWait,
       .overwrite,
-      OptionSpec(.force, "force", help: "The same as --overwrite always. A report is replaced too."),
+      OptionSpec(.force, "force", help: "The same as --overwrite always. A report is replaced too.").inPlans(
+        .chosenByShard),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
         help: "Restore the owners of files."),
@@ -295,7 +297,8 @@ extension CommandSpec {
       .lockWait,
       OptionSpec(
         .dryRun, "dry-run", short: "n",
-        help: "Print which snapshots would stay and why, and which would be removed. Remove nothing."),
+        help: "Print which snapshots would stay and why, and which would be removed. Remove nothing."
+      ).inPlans(.refused),
     ] + OptionSpec.opening,
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [

@@ -30,7 +30,8 @@ extension CommandSpec {
       OptionSpec(.zero, "zero", short: "z", help: "Rows of the manifest end in NUL."),
       OptionSpec(
         .quiet, "quiet", short: "q",
-        help: "Print only rows of files that are not OK, and neither progress nor summary."),
+        help: "Print only rows of files that are not OK, and neither progress nor summary."
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .status, "status",
         help: "Print nothing but errors; only the exit code says whether the files are OK."),

@@ -55,7 +55,7 @@ extension CommandSpec {
         .output, "output", short: "o", kind: .single(.file), value: "file",
         help:
           "Write to this file, not to the one that the plan names; - is standard output."),
-      OptionSpec(.force, "force", help: "Replace an output that exists."),
+      OptionSpec(.force, "force", help: "Replace an output that exists.").inPlans(.chosenByShard),
       OptionSpec(
         .allowMissing, "allow-missing",
         help: "Write the existing results, and end with 3 when one is missing or not valid."),
@@ -113,7 +113,7 @@ extension CommandSpec {
       """
     ],
     operands: [Operand(name: "dir", repeats: false, help: "The directory of the plan.")],
-    own: [OptionSpec(.json, "json", help: "Write results as JSON lines.")],
+    own: [OptionSpec(.json, "json", help: "Write results as JSON lines.").inPlans(.refused)],
     shared: [Group.general],
     examples: [
       Example(
@@ -136,16 +136,19 @@ extension OptionSpec {
     help: """
       Process one shard of the plan in this directory, and write its result there. Options that the plan fixes are \
       refused. A shard that has a result is not processed again without --force.
-      """)
+      """
+  ).inPlans([.chosenByShard, .refused])
 
   /// For commands without another use of it.
   static let forceShard = OptionSpec(
-    .force, "force", help: "With --plan: process a shard again that has a result.")
+    .force, "force", help: "With --plan: process a shard again that has a result."
+  ).inPlans(.chosenByShard)
 
   static let shard = OptionSpec(
     .shard, "shard", kind: .single(.index), value: "i",
     help: """
       The number of the shard, from 0. auto takes it from SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX, PARALLEL_SEQ \
       (less 1) or OMPI_COMM_WORLD_RANK.
-      """)
+      """
+  ).inPlans([.chosenByShard, .refused])
 }

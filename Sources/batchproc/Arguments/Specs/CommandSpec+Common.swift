@@ -12,7 +12,8 @@ extension CommandSpec.Group {
         options: scheduling.options.prefix(1) + [
           OptionSpec(
             .threads, "threads", short: "T", kind: .single(.threads), value: "n",
-            help: "The same as --max-concurrency; 0 is auto.")
+            help: "The same as --max-concurrency; 0 is auto."
+          ).inPlans(.chosenByShard)
         ] + scheduling.options.dropFirst())
     ] + common.dropFirst()
 
@@ -23,39 +24,47 @@ extension CommandSpec.Group {
         .maxConcurrency, "max-concurrency", short: "j", kind: .single(.count(allowsAuto: true)),
         value: "n",
         default: "auto", environment: "BATCHPROC_MAX_CONCURRENCY",
-        help: "How many operations run at once. A number above what the machine allows is lowered."),
+        help: "How many operations run at once. A number above what the machine allows is lowered."
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .stride, "stride", kind: .single(.count(allowsAuto: true)), value: "n", default: "auto",
         help: "Files per operation. auto cuts by count and bytes."),
       OptionSpec(
         .maxOpenFiles, "max-open-files", kind: .single(.count(allowsAuto: false)), value: "n",
-        default: "half of the limit", help: "Limit of the open file descriptors."),
+        default: "half of the limit", help: "Limit of the open file descriptors."
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .maxMemory, "max-memory", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Limit of the memory for buffers, such as 512M. When it is used up, reading waits."),
+        help: "Limit of the memory for buffers, such as 512M. When it is used up, reading waits."
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .maxLoad, "max-load", kind: .single(.load), value: "load",
         help: """
           While the load average is above this, run half as many operations; if it stays, pause. 'pressure:20' compares the \
           percentage of the last 10 s in which processes waited for a processor.
-          """),
+          """
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .stallWarning, "stall-warning", kind: .single(.duration), value: "time", default: "10m",
-        help: "Name the files in progress when nothing was read for this time; 0 means never."),
+        help: "Name the files in progress when nothing was read for this time; 0 means never."
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .stallTimeout, "stall-timeout", kind: .single(.duration), value: "time", default: "0",
-        help: "End the run with 1 when nothing was read for this time, and unlock its set; 0 means never."),
+        help: "End the run with 1 when nothing was read for this time, and unlock its set; 0 means never."
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .control, "control", kind: .single(.file), value: "file",
         help: """
           Read commands from this file during the run, one a line: 'concurrency N', 'concurrency auto', 'pause' or \
           'resume'.
-          """),
+          """
+      ).inPlans([.chosenByShard, .refused]),
       OptionSpec(
         .qos, "qos", kind: .single(.choice(ProcessPriority.allCases.map(\.rawValue))),
         value: "class",
         default: ProcessPriority.standard.rawValue,
-        help: "Quality of service: sets CPU and I/O priority."),
+        help: "Quality of service: sets CPU and I/O priority."
+      ).inPlans(.chosenByShard),
     ])
 
   static let selection = CommandSpec.Group(
@@ -122,11 +131,14 @@ extension CommandSpec.Group {
         help: """
           What to do about vanished, changed, unreadable or special files: ok, warn, fail or retry:N \
           with N from 1 to \(EventPolicy.Action.retryLimit).
-          """),
-      OptionSpec(.dryRun, "dry-run", short: "n", help: "Print what would be done, and do nothing."),
+          """
+      ).inPlans(.chosenByShard),
+      OptionSpec(.dryRun, "dry-run", short: "n", help: "Print what would be done, and do nothing.").inPlans(
+        .refused),
       OptionSpec(
         .fsync, "fsync", kind: .invertible(initially: true), default: "--fsync",
-        help: "Bring outputs to stable storage before they get their final name."),
+        help: "Bring outputs to stable storage before they get their final name."
+      ).inPlans(.chosenByShard),
     ])
 
   static let reporting = CommandSpec.Group(
@@ -138,13 +150,17 @@ extension CommandSpec.Group {
         default: ProgressMode.auto.rawValue,
         help: """
           How to show progress on standard error. auto draws a bar on a terminal, and nothing elsewhere.
-          """),
-      OptionSpec(.quiet, "quiet", short: "q", help: "Print neither progress nor summary."),
-      OptionSpec(.verbose, "verbose", short: "v", help: "Also name the files that were left out."),
+          """
+      ).inPlans(.chosenByShard),
+      OptionSpec(.quiet, "quiet", short: "q", help: "Print neither progress nor summary.").inPlans(
+        .chosenByShard),
+      OptionSpec(.verbose, "verbose", short: "v", help: "Also name the files that were left out.").inPlans(
+        .chosenByShard),
       OptionSpec(
         .color, "color", kind: .single(.choice(ColorMode.allCases.map(\.rawValue))), value: "when",
-        default: ColorMode.auto.rawValue, help: "Colour in messages."),
-      OptionSpec(.json, "json", help: "Write results as JSON lines."),
+        default: ColorMode.auto.rawValue, help: "Colour in messages."
+      ).inPlans(.chosenByShard),
+      OptionSpec(.json, "json", help: "Write results as JSON lines.").inPlans(.refused),
     ])
 
   /// Options of commands that process files.
@@ -156,8 +172,10 @@ extension CommandSpec.Group {
         help: """
           Write an HTML page about the run to a file that appears at its end. A page that batchproc made is replaced; any other \
           file is kept without --force.
-          """),
-      OptionSpec(.force, "force", help: "Replace the file of --report, whatever it is."),
+          """
+      ).inPlans([.chosenByShard, .refused]),
+      OptionSpec(.force, "force", help: "Replace the file of --report, whatever it is.").inPlans(
+        .chosenByShard),
     ])
 
   static let general = CommandSpec.Group(

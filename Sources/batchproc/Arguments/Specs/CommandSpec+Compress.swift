@@ -49,7 +49,7 @@ extension CommandSpec {
         .force, "force", short: "f",
         help:
           "Write every output again, also one that is up to date or newer than its source, and whatever its mark says."
-      ),
+      ).inPlans(.chosenByShard),
       OptionSpec(
         .replace, "replace", kind: .invertible(initially: false),
         help:
@@ -103,7 +103,7 @@ extension CommandSpec {
     operands: [.inputs],
     own: [
       .outputDirectory, .toStdout, .keep, .removeSource, .plan, .shard,
-      OptionSpec(.force, "force", short: "f", help: "Replace files that exist."),
+      OptionSpec(.force, "force", short: "f", help: "Replace files that exist.").inPlans(.chosenByShard),
       OptionSpec(.update, "update", help: "Replace files that are older than their sources."),
       .maxOutput,
       .followSymlinks,
@@ -163,7 +163,8 @@ extension OptionSpec {
 
   fileprivate static let toStdout = OptionSpec(
     .toStdout, "stdout", "to-stdout", short: "c",
-    help: "Write all contents to standard output, one after the other, and change no file.")
+    help: "Write all contents to standard output, one after the other, and change no file."
+  ).inPlans(.refused)
 
   fileprivate static let keep = OptionSpec(
     .keep, "keep", short: "k", help: "Keep the sources. This is the default.")

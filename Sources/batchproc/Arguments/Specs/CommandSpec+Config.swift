@@ -32,7 +32,7 @@ extension CommandSpec {
     ],
     own: [
       .profile,
-      OptionSpec(.json, "json", help: "Write results as JSON lines."),
+      OptionSpec(.json, "json", help: "Write results as JSON lines.").inPlans(.refused),
     ],
     shared: [Group.general],
     examples: [

@@ -15,7 +15,7 @@ extension CommandSpec {
         help: "A directory that runs read or write; the working directory by default.",
         isOptional: true)
     ],
-    own: [OptionSpec(.json, "json", help: "Write JSON lines.")],
+    own: [OptionSpec(.json, "json", help: "Write JSON lines.").inPlans(.refused)],
     shared: [Group.general],
     examples: [
       Example(command: "batchproc doctor /srv", meaning: "Show the limits of runs over /srv."),

@@ -41,7 +41,7 @@ extension CommandSpec {
       OptionSpec(
         .cache, "cache",
         help: "Take digests from the cache of 'batchproc hash --cache', and add those of files that are read."
-      ),
+      ).inPlans(.refused),
     ],
     shared: Group.withThreads,
     examples: [

@@ -33,13 +33,15 @@ extension CommandSpec {
           changed. A file whose bytes changed, but not its size and time, is named as ROT (4). A file that changed \
           within the last minute, and that a program may still write to, is synced first. On tmpfs, writes through a \
           mapping may change no time: see --cache-verify.
-          """),
+          """
+      ).inPlans(.refused),
       OptionSpec(
         .cacheVerify, "cache-verify", kind: .single(.number(1...100)), value: "percent",
         help: """
           The same as --cache, but read this percentage of the known files again and compare their digests.
-          """),
-      OptionSpec(.force, "force", help: "Replace an output that exists."),
+          """
+      ).inPlans(.refused),
+      OptionSpec(.force, "force", help: "Replace an output that exists.").inPlans(.chosenByShard),
       OptionSpec(.followSymlinks, "follow-symlinks", short: "L", help: "Follow symbolic links."),
       .plan, .shard,
     ],

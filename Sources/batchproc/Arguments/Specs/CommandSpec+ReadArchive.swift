@@ -112,11 +112,12 @@ extension CommandSpec {
         help: "Unpack below this directory; the last folder of the path is created."),
       .escaped, .stripComponents,
       .overwrite,
-      OptionSpec(.force, "force", help: "The same as --overwrite always."),
+      OptionSpec(.force, "force", help: "The same as --overwrite always.").inPlans(.chosenByShard),
       OptionSpec(
         .keep, "keep-old-files", short: "k",
         help: "The same as --overwrite never: files that exist are kept and named."),
-      OptionSpec(.toStdout, "to-stdout", short: "O", help: "Write the contents to standard output."),
+      OptionSpec(.toStdout, "to-stdout", short: "O", help: "Write the contents to standard output.").inPlans(
+        .refused),
       OptionSpec(
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
         help: "Restore the owners that the archive names."),

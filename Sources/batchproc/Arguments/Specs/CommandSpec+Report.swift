@@ -15,7 +15,7 @@ extension CommandSpec {
       OptionSpec(
         .output, "output", short: "o", kind: .single(.file), value: "file", default: "-",
         help: "Write the page to a file that appears when it is complete; - is standard output."),
-      OptionSpec(.force, "force", help: "Replace the output if it exists."),
+      OptionSpec(.force, "force", help: "Replace the output if it exists.").inPlans(.chosenByShard),
       .setName(help: "The set. The default is all sets."),
     ],
     shared: [Group.syncing, Group.messages, Group.general],

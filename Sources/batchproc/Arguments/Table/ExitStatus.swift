@@ -1,3 +1,4 @@
+import BatchCore
 import BatchEngine
 
 /// The exit status of the process, with the same meanings for every command.
@@ -33,20 +34,13 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
     }
   }
 
-  /// The status of a run that reached its end: fatal when paths were given and each of them is missing or could not be read.
-  init(_ counts: Counters.Snapshot) {
-    self =
-      counts.failed == 0
-      ? .success : counts.isNothing && counts.unavailable == counts.failed ? .fatal : .someFailed
-  }
-
-  /// The status of a run over members that reached the end of its archive.
-  ///
-  /// - Parameter isIncomplete: whether something of the members is lost, although none failed.
-  init(_ counts: Counters.Snapshot, hasUnmatched: Bool, isIncomplete: Bool = false) {
-    self =
-      counts.isNothing && hasUnmatched
-      ? .fatal : counts.failed > 0 || hasUnmatched || isIncomplete ? .someFailed : .success
+  /// The status of a run that reached its end: the first that applies in this order.
+  init(_ verdict: CallVerdict) {
+    let order: [(CallVerdict, ExitStatus)] = [
+      (.nothing, .fatal), (.incomplete, .outputIncomplete), (.differences, .differences),
+      (.someFailed, .someFailed), (.budgetReached, .budgetReached),
+    ]
+    self = order.first { verdict.contains($0.0) }?.1 ?? .success
   }
 
   /// The status of a run that an error ends.
@@ -58,16 +52,5 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
       case .ambiguous, .untrusted: .usage
       default: .fatal
       }
-  }
-}
-
-extension Counters.Snapshot {
-  /// Whether no path was processed or found to need no work.
-  var isNothing: Bool { done == 0 && needless == 0 }
-
-  /// Skipped paths that need no work.
-  var needless: Int {
-    let processed: [SkipReason] = [.upToDate, .compressedAlready, .notSmaller, .kept, .repeated]
-    return processed.reduce(0) { $0 + (reasons[$1] ?? 0) }
   }
 }

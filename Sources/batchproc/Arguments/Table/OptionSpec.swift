@@ -11,6 +11,16 @@ struct OptionSpec: Sendable {
     case repeatable(ValueSyntax)
   }
 
+  /// What a plan, and a shard of it, may do with an option. Without these the plan fixes its value.
+  struct PlanUse: OptionSet, Sendable {
+    let rawValue: Int
+
+    /// Each run of a shard may choose it: it changes no result.
+    static let chosenByShard = PlanUse(rawValue: 1)
+    /// No plan can be made with it.
+    static let refused = PlanUse(rawValue: 2)
+  }
+
   let id: OptionID
   /// Long names without dashes; messages prefer the first.
   let long: [String]
@@ -40,6 +50,15 @@ struct OptionSpec: Sendable {
     self.defaultText = defaultText
     self.environment = environment
     self.help = help
+  }
+
+  private(set) var planUse: PlanUse = []
+
+  /// The same option with this use in plans.
+  func inPlans(_ use: PlanUse) -> OptionSpec {
+    var option = self
+    option.planUse = use
+    return option
   }
 
   /// How values are written; nil for flags.

@@ -9,96 +9,71 @@ struct ExtractCommand: Command {
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try ReadingChoices(parsed, common: common, isRoot: StandardStreams.isRoot)
-    let inputs = ExtractJob.descriptorsOfCollector + choices.descriptorsOfReader
     tally = TransformTally(namesEach: common.verbose || common.json)
-    session = try Session(common, environment: environment, inputs: inputs, observing: tally.observing)
+    var call = Self.makeCall(choices, common)
+    session = try Session(common, environment: environment, for: &call, observing: tally.observing)
+  }
+
+  private static func makeCall(
+    _ choices: ReadingChoices, _ common: CommonOptions, filter: PathFilter? = nil
+  ) -> ExtractCall {
+    var options = choices.extraction
+    options.isDryRun = common.dryRun
+    return ExtractCall(
+      .archive(
+        choices.readArchive, choices.names.selection(strip: choices.strip, filter: filter),
+        globs: choices.names.texts), into: choices.directory, options, inputs: choices.descriptorsOfReader)
   }
 
   func run() throws(BatchError) -> Ending {
-    let archive = try ArchiveFile(
-      choices.archive, foreignReader: session.foreignReader(choices.readsAllFormats),
-      keys: session.keys(choices.keys),
-      in: SourceContext(session.context))
-    if choices.writesToStdout { return try writeContents(of: archive) }
-    var options = choices.extraction
-    options.memory = session.context.options.memory
-    let selection = choices.names.selection(strip: choices.strip, filter: try session.filter())
-    options.isDryRun = common.dryRun
-    if common.dryRun {
-      try FolderMaker(calls: session.context.calls).checkLast(choices.directory)
-    } else {
-      try FolderMaker(calls: session.context.calls).makeLast(choices.directory)
-    }
+    if choices.writesToStdout { return try writeContents() }
+    let filter = try session.filter()
+    let selection = choices.names.selection(strip: choices.strip, filter: filter)
     let rows =
       common.dryRun ? PreviewRows(directory: choices.directory, selection: selection, session: session) : nil
-    let job = try ExtractJob(
-      into: choices.directory, selection: selection, options: options, in: session.context
-    ) {
-      (report) throws(BatchError) in
+    let outcome = try session.run(Self.makeCall(choices, common, filter: filter), .items([])) {
+      [session, tally, made] (report) throws(BatchError) in
       try session.report(report, tally, made, rows)
     }
-    let reader = try ExtractReader(
-      archive, selection: selection, globs: choices.names.texts, options: options, by: session.context.reading
-    )
-    let total = reader.total
-    return finish(session.run(job, reading: reader, total: total), of: archive.path)
+    let refusal = tally.refusal(of: choices.directory)
+    if outcome.summary.stopped != nil { tally.passOn() }
+    return session.ending(outcome, writesOutput: common.dryRun, done: common.dryRun ? nil : made.text) {
+      (result) throws(BatchError) in
+      let extraction = result.extraction
+      if let failure = extraction.failure { session.reporter.fatal(failure) }
+      if let refusal { session.reporter.fatal(refusal) }
+      session.warn(of: choices.archive, extraction.archive.remarks)
+      if extraction.strippedSlash {
+        session.warn(
+          BatchError(.invalid, "absolute names were made relative", path: choices.archive), as: .note)
+      }
+      report(unmatched: result.unmatched)
+      let counts = outcome.summary.counts
+      return SummaryText(
+        verb: common.dryRun ? "would extract" : "extracted", files: made.files, bytes: made.bytes,
+        kinds: made.kinds,
+        others: [
+          (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
+          (extraction.madeSafe, "without privileges"),
+        ], tallies: [(extraction.madeSafe, "made_safe")])
+    }
   }
 
   private func report(unmatched globs: [UnmatchedGlob]) {
     for glob in globs { tally.met(glob.problem("no member of the archive matches"), severity: .failure) }
   }
 
-  private func finish(_ outcome: RunOutcome<Extraction>, of archive: PathBytes) -> Ending {
-    let summary = outcome.summary
-    let refusal = tally.refusal(of: choices.directory)
-    if summary.stopped != nil { tally.passOn() }
-    if let ending = common.dryRun
-      ? session.endingBeforeSummary(summary) : session.endingOfStopped(summary, done: made.text)
-    {
-      return ending
-    }
-    guard let extraction = outcome.result else { return .exit(.fatal) }
-    if let failure = extraction.failure { session.reporter.fatal(failure) }
-    if let refusal { session.reporter.fatal(refusal) }
-    session.warn(of: archive, extraction.archive.remarks)
-    if extraction.strippedSlash {
-      session.warn(BatchError(.invalid, "absolute names were made relative", path: archive), as: .note)
-    }
-    report(unmatched: extraction.archive.unmatched)
-    let counts = summary.counts
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: common.dryRun ? "would extract" : "extracted", files: made.files, bytes: made.bytes,
-        kinds: made.kinds,
-        others: [
-          (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
-          (extraction.madeSafe, "without privileges"),
-        ], tallies: [(extraction.madeSafe, "made_safe")]))
-    let hasBadOutput = refusal != nil || extraction.failure != nil || tally.current.spoilt > 0
-    if hasBadOutput || extraction.archive.isDamaged { return .exit(.outputIncomplete) }
-    if counts.done == 0, counts.failed > 0 { return .exit(.fatal) }
-    let status = ExitStatus(
-      counts, hasUnmatched: !extraction.archive.unmatched.isEmpty,
-      isIncomplete: extraction.madeSafe > 0 || extraction.misdescribed > 0)
-    return .exit(extraction.archive.isCutShort && status != .fatal ? .outputIncomplete : status)
-  }
-
-  private func writeContents(of archive: ArchiveFile) throws(BatchError) -> Ending {
-    let reader = PrintReader(
-      archive, selection: choices.names.selection(filter: try session.filter()), globs: choices.names.texts,
-      limits: choices.extraction.limits, memory: session.context.options.memory)
-    let end = reader.end
-    let summary = session.run(PrintJob(to: session.output), reading: reader).summary
-    if let reason = summary.stopped { throw reason }
-    try session.output.finish()
-    let findings = end.findings
-    session.warn(of: archive.path, findings.remarks)
+  private func writeContents() throws(BatchError) -> Ending {
+    var call = PrintCall(
+      choices.readArchive, choices.names.selection(filter: try session.filter()), globs: choices.names.texts,
+      choices.extraction.limits, to: session.output)
+    call.inputs = choices.descriptorsOfReader
+    let outcome = try session.run(call, .items([])) { _ in }
+    if let reason = outcome.summary.stopped ?? outcome.failure { throw reason }
+    guard let findings = outcome.result else { return .exit(.fatal) }
+    session.warn(of: choices.archive, findings.remarks)
     report(unmatched: findings.unmatched)
-    if findings.isCutShort {
-      return .exit(summary.counts.done == 0 && !findings.isDamaged ? .fatal : .outputIncomplete)
-    }
-    return .exit(ExitStatus(summary.counts, hasUnmatched: !findings.unmatched.isEmpty))
+    return .exit(ExitStatus(outcome.verdict))
   }
 }
 

@@ -130,12 +130,14 @@ extension VerifyCommand {
     let share = share?.beginning(at: path.lastComponent)
     let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
     session.follow(part)
-    let archive = try ArchiveFile(path, keys: keys, isOfSet: true, in: SourceContext(part))
-    let reader = try VerifyReader(
-      archive, memory: session.context.options.memory, share: share, by: part.reading)
+    var archive = ReadArchive(path)
+    (archive.keys, archive.isOfSet) = (keys, true)
+    var call = VerifyCall(archive)
+    call.share = share
     let damaged = Mutex(0)
     let rows = VerifyRows(showsWhole: false)
-    let job = VerifyJob { [session] (findings) throws(BatchError) in
+    let outcome = try call.perform(.items([]), in: part, watchedBy: Unwatched()) {
+      [session] (findings) throws(BatchError) in
       session.advanced(findings.count)
       let bad = findings.filter { $0.damage != nil }
       damaged.withLock { $0 += bad.count }
@@ -147,7 +149,6 @@ extension VerifyCommand {
         rows.append(finding, to: &bytes)
       }
     }
-    let outcome = BatchRunner(part).run(job, reading: reader)
     if let stopped = outcome.summary.stopped { throw stopped }
     let count = damaged.withLock { $0 }
     tally.archives += 1

@@ -4,7 +4,7 @@ import BatchEngine
 struct VerifyCommand: Command {
   let path: PathBytes
   private let directory: PathBytes?
-  private let readsAllFormats: Bool
+  private var call: VerifyCall
   let keys: AgeKeys?
   let name: PathBytes?
   let patience: SetLock.Patience
@@ -19,7 +19,6 @@ struct VerifyCommand: Command {
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     path = parsed.operands.first ?? "-"
     directory = parsed.bytes(.against)
-    readsAllFormats = parsed.flag(.allFormats)
     let keys = try EncryptionChoices.keys(parsed)
     name = parsed.bytes(.setName)
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
@@ -29,8 +28,13 @@ struct VerifyCommand: Command {
     if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)
     }
-    session = try Session(
-      common, environment: environment, inputs: readsAllFormats ? ForeignReaderProgram.descriptors : 0)
+    var read = ReadArchive(path)
+    if parsed.flag(.allFormats) { read.foreignReader = "/proc/self/exe" }
+    read.keys = keys
+    call = VerifyCall(read)
+    call.marksMembers = common.verbose || common.json
+    call.inputs = read.foreignReader == nil ? 0 : ForeignReaderProgram.descriptors
+    session = try Session(common, environment: environment, for: &call)
     self.keys = session.keys(keys)
   }
 
@@ -59,40 +63,24 @@ struct VerifyCommand: Command {
       throw BatchError(.invalid, "--share and --name are for a directory of snapshots", path: path)
     }
     if keys == nil, let ending = try verifyByCompanion() { return ending }
-    let memory = session.context.options.memory
-    let archive: ArchiveFile
+    var call = call
+    if let directory { call.folder = (directory, try session.walkOptions(forAllBut: [])) }
     do throws(BatchError) {
-      archive = try ArchiveFile(
-        path, foreignReader: session.foreignReader(readsAllFormats), keys: keys,
-        in: SourceContext(session.context))
+      let outcome = try session.run(call, .items([])) { (findings) throws(BatchError) in
+        try show(findings)
+        session.advanced(findings.count)
+      }
+      return session.ending(outcome) { (verification) throws(BatchError) in
+        try summarize(outcome.summary.counts, verification)
+      }
     } catch {
-      // A damaged header looks like a file for another recipient.
-      guard error.code == .unsupported, keys != nil else { return try session.ending(ofDamaged: error) }
+      // A damaged header looks like a file for another recipient, and a wrong folder like missing members.
+      let isDifference =
+        error.code == .malformed || error.code == .unsupported && keys != nil
+        || error.code == .invalid && directory != nil
+      guard isDifference else { throw error }
       return session.difference(error)
     }
-    let live = try liveTree(excluding: archive)
-    if let directory,
-      let error = try archive.wrongFolder(directory, memory: memory, by: session.context.reading)
-    {
-      return session.difference(error)
-    }
-    let reader: VerifyReader
-    do throws(BatchError) {
-      reader = try VerifyReader(
-        archive, live: live, memory: memory, marks: common.verbose || common.json, by: session.context.reading
-      )
-    } catch {
-      return try session.ending(ofDamaged: error)
-    }
-    let job = VerifyJob(live: live) { (findings) throws(BatchError) in
-      try show(findings)
-      session.advanced(findings.count)
-    }
-    let total = reader.total
-    let outcome = session.run(job, reading: reader, total: total)
-    if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
-    guard let verification = outcome.result else { return .exit(.fatal) }
-    return finish(outcome.summary, verification)
   }
 
   /// Compares a file of an encrypted snapshot with the digest in its companion.
@@ -119,13 +107,6 @@ struct VerifyCommand: Command {
         as: .note)
     }
     return .exit(.success)
-  }
-
-  private func liveTree(excluding archive: ArchiveFile) throws(BatchError) -> LiveTree? {
-    guard let directory else { return nil }
-    return try LiveTree(
-      directory, options: session.walkOptions(forAllBut: [archive.identity]),
-      in: SourceContext(session.context))
   }
 
   private func show(_ findings: [VerifyJob.Finding]) throws(BatchError) {
@@ -158,17 +139,15 @@ struct VerifyCommand: Command {
     if !bytes.isEmpty { try session.output.write(bytes) }
   }
 
-  private func finish(_ summary: RunSummary, _ verification: Verification) -> Ending {
+  private func summarize(
+    _ counts: Counters.Snapshot, _ verification: Verification
+  ) throws(BatchError) -> SummaryText {
     for text in verification.damage { session.fail(BatchError(.malformed, text, path: path)) }
     session.warn(of: path, verification.warnings)
     if let events = session.events {
-      do throws(BatchError) {
-        for fact in verification.facts { try events.write("note") { $0.add("message", fact) } }
-        if let digest = verification.indexDigest {
-          try events.write("index") { $0.add("sha256", digest.hex) }
-        }
-      } catch {
-        return session.ending(after: error)
+      for fact in verification.facts { try events.write("note") { $0.add("message", fact) } }
+      if let digest = verification.indexDigest {
+        try events.write("index") { $0.add("sha256", digest.hex) }
       }
     } else if common.verbose || (!common.quiet && verification.indexDigest == nil) {
       // In an archive with an index everything is checked.
@@ -177,20 +156,14 @@ struct VerifyCommand: Command {
         session.diagnostics.report("the SHA-256 of the index is \(digest.hex)", as: .note)
       }
     }
-    let counts = summary.counts
     let differences =
       directory == nil
       ? [] : Self.classes.map { (verification.count(of: $0), $0.rawValue) }
     let (damaged, changed) = (verification.damagedMembers, verification.changedMembers)
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: "verified", files: max(0, counts.done - damaged), noun: "member", bytes: counts.byteCount,
-        others: [(damaged, "damaged"), (changed, "changed while read")] + differences
-          + [(counts.failed, "failed")],
-        tallies: [(damaged, "damaged"), (changed, "changed_while_read")] + differences))
-    if verification.isDifferent { return .exit(.differences) }
-    if counts.failed > 0, counts.done == 0 { return .exit(.fatal) }
-    return .exit(counts.failed > 0 || verification.incompleteMembers > 0 ? .someFailed : .success)
+    return SummaryText(
+      verb: "verified", files: max(0, counts.done - damaged), noun: "member", bytes: counts.byteCount,
+      others: [(damaged, "damaged"), (changed, "changed while read")] + differences
+        + [(counts.failed, "failed")],
+      tallies: [(damaged, "damaged"), (changed, "changed_while_read")] + differences)
   }
 }

@@ -15,22 +15,20 @@ struct AuditRun {
       nil
     }
   ) throws(BatchError) -> Ending {
-    let preparation: AuditPreparation
+    let rows = AuditRows(session: session)
+    let call = AuditCall(
+      .pair(first, second, parts: parts, aligns: aligns, walk: try walkOptions(first, second)))
+    let outcome: CallOutcome<AuditCall.Result>
     do throws(BatchError) {
-      preparation = try AuditPreparation(
-        first, second, parts: parts, aligns: aligns, walk: walkOptions(first, second),
-        observer: session.reporter,
-        in: session.context)
+      outcome = try session.run(call, .items([])) { (findings) throws(BatchError) in try rows.write(findings)
+      }
     } catch {
       return try session.ending(ofDamaged: error)
     }
-    let rows = AuditRows(session: session)
-    let job = AuditJob(preparation.target) { (findings) throws(BatchError) in try rows.write(findings) }
-    let outcome = session.run(job, over: try preparation.source(in: session.context))
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
-    guard let tally = outcome.result else { return .exit(.fatal) }
-    let counts = outcome.summary.counts
-    let failed = counts.failed + preparation.failed
+    guard let result = outcome.result, let preparation = result.preparation else { return .exit(.fatal) }
+    let (tally, counts) = (result.tally, outcome.summary.counts)
+    let failed = counts.failed + result.unread
     let completed = try complete(preparation, tally, failed)
     if tally.same == 0, tally.recorded > 0, tally.counts[.missing] == tally.recorded {
       adviseOnNames(first, second, preparation)
@@ -46,10 +44,7 @@ struct AuditRun {
         tallies: tally.words + [
           (tally.same, "same"), (tally.recorded, "recorded"), (tally.other, "compared"),
         ]))
-    if let completed { return completed }
-    if tally.isDifferent { return .exit(.differences) }
-    if tally.same == 0, failed > 0 { return .exit(.fatal) }
-    return .exit(failed > 0 ? .someFailed : .success)
+    return completed ?? .exit(ExitStatus(outcome.verdict))
   }
 
   /// Which entries count as new: only files if one of the two sides has no others.

@@ -52,10 +52,11 @@ struct BackupCommand: Command {
     hooks = try BackupHooks(
       parsed, set: name, directory: target, successes: StateFile.path("successes", environment: environment))
     manager = environment("NOTIFY_SOCKET")
-    let format = options.archive.format
+    let stride = options.archive.format.stride(count: common.stride)
+    var call = BackupCall(to: try BackupSet(in: target, named: name), options)
     session = try Session(
-      common, environment: environment, stride: format.stride(count: common.stride),
-      laneMemory: try format.memoryOfLane(level: options.archive.level), rate: parsed.size(.rate))
+      common, environment: environment, for: &call, rate: parsed.size(.rate), setApart: { $0.stride = stride }
+    )
   }
 
   func run() throws(BatchError) -> Ending {
@@ -82,28 +83,22 @@ struct BackupCommand: Command {
   /// Lists the files that would be archived; runs no hook, takes no lock, and writes nothing.
   private func list() throws(BatchError) -> Ending {
     let set = try self.set()
-    _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: session.context)
-    let preparation = try BackupPreparation(try sources(), to: set, options: options, in: session.context)
-    tell(preparation.remarks)
-    tellSeries(preparation, isPlanned: true)
-    try tellRemovals(preparation, of: set)
-    let source = try preparation.source(try self.walk(), in: session.context)
     let results = ResultWriter(session)
-    let job = BackupListJob(isFull: preparation.header.isFull) { (path, bytes) in
-      results.append(name: path, to: &bytes)
-    } output: { (rows) throws(BatchError) in
-      try results.write(rows)
+    var call = BackupPreviewCall(to: set, options) { (path, bytes) in results.append(name: path, to: &bytes) }
+    call.announce = { (preparation) throws(BatchError) in
+      tell(preparation.remarks)
+      tellSeries(preparation, isPlanned: true)
+      try tellRemovals(preparation, of: set)
     }
-    let summary = session.run(job, over: source).summary
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    let counts = summary.counts
-    let kind = preparation.header.isFull ? "full" : "increment \(preparation.header.increment)"
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
+    let input = CallInput.paths(Operands(try sources()), try session.walkOptions(forAllBut: []))
+    let outcome = try session.run(call, input) { (rows) throws(BatchError) in try results.write(rows) }
+    return session.ending(outcome) { result in
+      let (counts, header) = (outcome.summary.counts, result.preparation.header)
+      let kind = header.isFull ? "full" : "increment \(header.increment)"
+      return SummaryText(
         verb: "would take a snapshot, \(kind), and archive", files: counts.done, bytes: counts.byteCount,
-        others: counts.unprocessed))
-    return .exit(counts.failed > 0 ? .someFailed : .success)
+        others: counts.unprocessed)
+    }
   }
 
   /// Reports remarks about the set, even with `--quiet`: it is damaged, or other keys open its next snapshots.
@@ -151,81 +146,44 @@ struct BackupCommand: Command {
 
   /// The source paths of the command line and of the lists.
   private func sources() throws(BatchError) -> [PathBytes] {
-    let paths = Array(Operands(operands, lists: common.fileLists, run: session.context).uncounted)
+    let paths = Array(session.operands(operands).uncounted)
     try session.cancellation.check()
     guard !paths.isEmpty else { throw BatchError(.missing, "there is no path in the lists: no snapshot") }
     return paths
   }
 
-  private func walk() throws(BatchError) -> WalkOptions {
-    var walk = try session.walkOptions(forAllBut: [])
-    walk.followsOperands = true
-    return walk
-  }
-
   private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
-    let set = try self.set()
     let sources = try sources()
     report.sources = sources
-    let backup = try BackupRun(sources, to: set, options: options, in: session.context) {
-      (members) throws(BatchError) in
+    var call = BackupCall(to: try set(), options)
+    call.announce = { backup in
+      for warning in backup.warnings { session.fail(warning, severity: .warning) }
+      if let note = backup.note { session.warn(note, as: .note) }
+      tell(backup.preparation.remarks)
+      tellSeries(backup.preparation, isPlanned: false)
+      StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
+    }
+    call.completing = { backup in
+      StandardStreams.notify(manager, status: "completing \(backup.header.name.archive)")
+    }
+    let input = CallInput.paths(Operands(sources), try session.walkOptions(forAllBut: []))
+    let outcome = try session.run(call, input) { [session, tally] (members) throws(BatchError) in
       tally.add(members)
       try session.tell(members)
     }
-    for warning in backup.warnings { session.fail(warning, severity: .warning) }
-    if let note = backup.note { session.warn(note, as: .note) }
-    tell(backup.preparation.remarks)
-    tellSeries(backup.preparation, isPlanned: false)
-    let walk = try self.walk()
-    let source: BackupSource
-    do throws(BatchError) {
-      source = try backup.preparation.source(walk, in: session.context)
-    } catch {
-      backup.discard()
-      throw error
-    }
-    let total = Operands(backup.preparation.paths, lists: [], run: session.context).total(walk)
-    StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
-    let outcome = session.run(backup.job, over: source, total: total)
-    guard let content = outcome.result else {
-      backup.discard()
-      return session.endingOfStopped(outcome.summary) ?? .exit(.fatal)
-    }
-    StandardStreams.notify(manager, status: "completing \(backup.header.name.archive)")
-    return finish(backup, content, outcome.summary, &report)
-  }
-
-  /// Reads the archive back, and renames both files to their final names if that succeeded.
-  ///
-  /// - Returns: how many members were compared; nil if none had to be compared.
-  private func complete(_ backup: BackupRun, _ content: BackupContent) throws(BatchError) -> Int? {
-    do throws(BatchError) {
-      let verified = try content.written.map { (written) throws(BatchError) in
-        try ArchiveReadBack(session: session).compare(backup.archive, backup.encryption, with: written)
-      }
-      try backup.complete(content)
-      return verified
-    } catch {
-      backup.discard()
-      throw error
-    }
-  }
-
-  private func finish(
-    _ backup: BackupRun, _ content: BackupContent, _ summary: RunSummary, _ report: inout BackupHooks.Report
-  ) -> Ending {
-    let before = session.context.counters.snapshot
-    guard content.footer.rows > 0 || before.failed == 0 else {
-      backup.discard()
+    if let ending = session.endingOfStopped(outcome.summary) { return ending }
+    if let failure = outcome.failure { return session.ending(after: failure) }
+    guard let result = outcome.result, !outcome.verdict.contains(.nothing) else {
       session.reporter.fatal(BatchError(.unreadable, "no file could be read: no snapshot was made"))
       return .exit(.fatal)
     }
-    let verified: Int?
-    do throws(BatchError) {
-      verified = try complete(backup, content)
-    } catch {
-      return session.ending(after: error)
-    }
+    return finish(result, outcome, &report)
+  }
+
+  private func finish(
+    _ result: BackupCall.Result, _ outcome: CallOutcome<BackupCall.Result>, _ report: inout BackupHooks.Report
+  ) -> Ending {
+    let (backup, content, verified) = (result.backup, result.content, result.verified)
     if content.leftOut > 0 {
       session.warn(
         BatchError(
@@ -284,13 +242,12 @@ struct BackupCommand: Command {
         (Int(clamping: content.footer.bytes), "snapshot_bytes"),
       ] + (verified.map { [($0, "verified")] } ?? []) + (prune.map { [($0.removed.count, "removed")] } ?? []))
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: summary.elapsed), text: text)
-    let pruning: ExitStatus? = failure.map {
-      $0.code == .locked ? .locked : $0.code == .unwritable ? .outputIncomplete : .someFailed
-    }
-    let status: ExitStatus =
-      pruning
-      ?? (content.rotten > 0 ? .differences : counts.failed > 0 || isUncopied ? .someFailed : .success)
+      RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: outcome.summary.elapsed),
+      text: text)
+    let verdict = outcome.verdict
+      .adding(.incomplete, if: failure?.code == .unwritable)
+      .adding(.someFailed, if: failure != nil || isUncopied)
+    let status = failure?.code == .locked ? .locked : ExitStatus(verdict)
     // The mail of cron should still contain the summary.
     if status != .success, common.quiet, !common.json {
       session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))

@@ -128,17 +128,15 @@ struct DrillCommand: Command {
     let extraction = RunContext(
       sharing: session.context, stride: .automatic, observer: refusals, fileTimes: session.fileTimes)
     session.follow(extraction)
-    let job = try ExtractJob(
-      into: folder, selection: MemberSelection(), options: options, in: session.context
-    ) { _ in }
-    let restored = BatchRunner(extraction).run(job, reading: try drill.reader(of: portion, options: options))
+    let call = ExtractCall(.portion(try drill.reader(of: portion, options: options)), into: folder, options)
+    let restored = try call.perform(.items([]), in: extraction, watchedBy: Unwatched()) { _ in }
     if let stopped = restored.summary.stopped {
       guard stopped.isOutOfSpace else { throw stopped }
       tally.isWithoutRoom = true
       tell(stopped, "\(ByteCount.files(portion.entries.count)) could not be drilled", session.temporary)
       return Set(portion.entries.map(\.path))
     }
-    if let failure = restored.result?.failure { throw failure }
+    if let failure = restored.result?.extraction.failure { throw failure }
     let refused = refusals.errors
     let entries = portion.entries.filter { entry in
       refused[entry.path] != nil || entry.firstName.map { refused[$0] != nil } ?? false
@@ -171,7 +169,9 @@ struct DrillCommand: Command {
     let rows = AuditRows(session: session, showsRotAlone: isLive, areRestored: !isLive)
     let found = Mutex<Set<PathBytes>>([])
     let seen = Mutex<Set<PathBytes>>([])
-    let job = AuditJob(.live(live)) { (all) throws(BatchError) in
+    let call = AuditCall(.files(drill.audit(of: portion, live: live, isRestored: !isLive), live))
+    let outcome = try call.perform(.items([]), in: context, watchedBy: Unwatched()) {
+      (all) throws(BatchError) in
       seen.withLock { $0.formUnion(all.map(\.path)) }
       let findings = all.filter { !unknown.contains($0.path) }
       let different = findings.filter { finding in
@@ -180,8 +180,6 @@ struct DrillCommand: Command {
       found.withLock { $0.formUnion(different.map(\.path)) }
       try rows.write(isLive ? different : findings)
     }
-    let outcome = BatchRunner(context).run(
-      job, over: drill.audit(of: portion, live: live, isRestored: !isLive))
     if let stopped = outcome.summary.stopped { throw stopped }
     // There is no finding about a file that cannot be read.
     let unreadable =

@@ -55,7 +55,6 @@ struct RestoreCommand: Command {
     let reader = try RestoreReader(
       snapshot, of: set, globs: names.texts, areNames: names.areNames, strip: strip, options: options,
       in: SourceContext(context))
-    let unmatched = reader.unmatched
     if reader.doubtfulLinks > 0 {
       session.warn(
         BatchError(
@@ -63,18 +62,13 @@ struct RestoreCommand: Command {
           "the manifest of an earlier version does not tell whether \(reader.doubtfulLinks) files are further names of others: they are restored as files of their own",
           path: set.path(snapshot.name.manifest)))
     }
-    // A dry run shows what would be created below a folder that need not exist.
-    if common.dryRun {
-      try FolderMaker(calls: context.calls).checkLast(target)
-    } else {
-      try RestoreReader.makeTarget(target, in: context)
-    }
     let selection = MemberSelection(strip: strip)
     let rows = common.dryRun ? PreviewRows(directory: target, selection: selection, session: session) : nil
-    let job = try ExtractJob(into: target, selection: selection, options: options, in: session.context) {
-      (report) throws(BatchError) in try session.report(report, tally, made, rows)
+    let call = ExtractCall(.snapshot(reader, selection), into: target, options)
+    let outcome = try session.run(call, .items([])) { [session, tally, made] (report) throws(BatchError) in
+      try session.report(report, tally, made, rows)
     }
-    return finish(session.run(job, reading: reader), snapshot, unmatched)
+    return finish(outcome, snapshot)
   }
 
   /// - Throws: if a snapshot id was given instead of the directory, as in `restic restore latest`, with what to type.
@@ -90,35 +84,19 @@ struct RestoreCommand: Command {
     }
   }
 
-  private func finish(_ outcome: RunOutcome<Extraction>, _ snapshot: Snapshot, _ unmatched: [UnmatchedGlob])
-    -> Ending
-  {
-    let summary = outcome.summary
+  private func finish(_ outcome: CallOutcome<ExtractCall.Result>, _ snapshot: Snapshot) -> Ending {
     let refusal = tally.refusal(of: target)
-    if summary.stopped != nil { tally.passOn() }
-    if let ending = common.dryRun
-      ? session.endingBeforeSummary(summary) : session.endingOfStopped(summary)
-    {
-      return ending
-    }
-    guard let extraction = outcome.result else { return .exit(.fatal) }
-    if let failure = extraction.failure { session.reporter.fatal(failure) }
-    if let refusal { session.reporter.fatal(refusal) }
-    for remark in extraction.archive.remarks { session.warn(BatchError(.malformed, remark)) }
-    for glob in unmatched { tally.met(glob.problem("nothing in the snapshot matches"), severity: .failure) }
-    let counts = session.context.counters.snapshot
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
+    if outcome.summary.stopped != nil { tally.passOn() }
+    return session.ending(outcome, writesOutput: common.dryRun) { result in
+      if let failure = result.extraction.failure { session.reporter.fatal(failure) }
+      if let refusal { session.reporter.fatal(refusal) }
+      for remark in result.extraction.archive.remarks { session.warn(BatchError(.malformed, remark)) }
+      for glob in result.unmatched {
+        tally.met(glob.problem("nothing in the snapshot matches"), severity: .failure)
+      }
+      return SummaryText(
         verb: "\(common.dryRun ? "would restore" : "restored") \(snapshot.name.stamp):", files: made.files,
-        bytes: made.bytes, kinds: made.kinds,
-        others: counts.unprocessed))
-    let hasBadOutput = refusal != nil || extraction.failure != nil || tally.current.spoilt > 0
-    if hasBadOutput || extraction.archive.isDamaged || extraction.archive.isCutShort {
-      return .exit(.outputIncomplete)
+        bytes: made.bytes, kinds: made.kinds, others: outcome.summary.counts.unprocessed)
     }
-    if counts.done + counts.skipped == 0, counts.failed > 0 { return .exit(.fatal) }
-    return .exit(
-      ExitStatus(counts, hasUnmatched: !unmatched.isEmpty, isIncomplete: extraction.misdescribed > 0))
   }
 }

@@ -41,7 +41,7 @@ struct SnapshotsCommand: Command {
     state = StateFile.path("manifests", environment: environment)
     question = try Self.question(parsed, choices)
     // Each manifest is a separate chunk.
-    session = try Session(common, environment: environment, stride: .fixed(1))
+    session = try Session(common, environment: environment, setApart: { $0.stride = .fixed(1) })
   }
 
   private static func question(
@@ -162,17 +162,11 @@ struct SnapshotsCommand: Command {
     let reader = try SnapshotListReader(
       set.manifest(of: opened.name), selection: names.selection(), globs: names.texts,
       in: SourceContext(session.context))
-    let end = reader.end
-    let summary = session.list(
-      reader, as: showsDigests ? .digests : showsLongRows ? .long : .names, isNULEnded: endsRowsInNUL)
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    let unmatched = end.findings.unmatched
-    session.report(unmatched: unmatched, "nothing in the snapshot matches")
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: "listed", files: summary.counts.done, noun: "path", bytes: nil,
-        others: [(summary.counts.failed, "failed")]))
-    return .exit(ExitStatus(summary.counts, hasUnmatched: !unmatched.isEmpty))
+    let form: MemberRows.Form = showsDigests ? .digests : showsLongRows ? .long : .names
+    let rows = MemberRows(form: common.json ? .members : form, isNULEnded: endsRowsInNUL)
+    let call = ListCall(.snapshot(reader)) { (member, bytes) in rows.append(member, to: &bytes) }
+    return try session.list(call, noun: "path") { findings in
+      session.report(unmatched: findings.unmatched, "nothing in the snapshot matches")
+    }
   }
 }

@@ -5,7 +5,10 @@ import BatchOutputs
 struct MergeCommand: Command {
   private let folder: PlanFolder
   private let plan: ShardPlan
-  private let planned: ParsedCommand
+  private let planned: PlannedCommand
+  /// The planned job, to judge the results and to join them.
+  private let call: any Call
+  private let division: Division
   /// Nil for standard output.
   private let output: PathBytes?
   /// Whether there are rows to write; for commands that print nothing, only if requested.
@@ -16,23 +19,29 @@ struct MergeCommand: Command {
   private let tally = MemberTally()
   let session: Session
 
-  init(_ parsed: ParsedCommand, environment: Environment) throws {
+  init(_ parsed: ParsedCommand, kinds: CommandKinds, environment: Environment) throws {
     folder = try PlanFolder(
       WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
     plan = try ShardPlan(in: folder)
     try plan.require(version: Version.number, in: folder)
-    planned = try PlannedCommand(plan, in: parsed.command).parsed
+    planned = try PlannedCommand(plan, kinds, in: parsed.command)
     // Root's plan does not decide which file of another user is replaced.
     let isOwn = try folder.isOwn()
-    guard isOwn || parsed.bytes(.output) != nil || planned.bytes(.output) == nil else {
+    guard isOwn || parsed.bytes(.output) != nil || planned.parsed.bytes(.output) == nil else {
       throw UsageError(
         "The plan belongs to another user: name the output with '--output <file>', and add --force to replace it.",
         in: parsed.command)
     }
-    let target = parsed.bytes(.output) ?? planned.bytes(.output)
-    writesRows = ![.compress, .decompress, .test].contains(planned.command.id) || target != nil
+    let target = parsed.bytes(.output) ?? planned.parsed.bytes(.output)
+    call = try planned.command.makeCall(
+      planned.parsed, common: CommonOptions(planned.parsed), environment: { _ in nil })
+    guard let division = call.division else {
+      throw UsageError("The command of the plan cannot be divided.", in: parsed.command)
+    }
+    self.division = division
+    if case .receipts = division.join { writesRows = target != nil } else { writesRows = true }
     output = target == "-" ? nil : target
-    replacesOutput = parsed.flag(.force) || isOwn && planned.flag(.force)
+    replacesOutput = parsed.flag(.force) || isOwn && planned.parsed.flag(.force)
     allowsMissing = parsed.flag(.allowMissing)
     removesParts = parsed.flag(.removeParts)
     let common = try CommonOptions(parsed)
@@ -52,12 +61,24 @@ struct MergeCommand: Command {
       return .exit(.outputIncomplete)
     }
     var outcome = results.outcome
-    guard status(of: outcome) != .fatal || planned.command.id == .check else {
-      try results.forEachRow { _ in
+    try write(results, &outcome)
+    let verdict = call.verdict(tally(of: outcome)).adding(.someFailed, if: !results.faults.isEmpty)
+    if removesParts, !verdict.contains(.nothing), results.faults.isEmpty, output != nil || !writesRows {
+      for error in results.removeParts(by: session.context.commits) {
+        session.diagnostics.report(error, as: .warning)
+      }
+    }
+    summarize(results, outcome)
+    return .exit(ExitStatus(verdict))
+  }
+
+  /// Writes the joined rows, or the archive; not if nothing came of the job, as on one machine.
+  private func write(_ results: ShardResults, _ outcome: inout ShardOutcome) throws(BatchError) {
+    guard !call.verdict(tally(of: outcome)).contains(.nothing) else {
+      return try results.forEachRow { _ in
       } problem: { (problem, severity) in
         session.reporter.met(problem, severity: severity)
       }
-      return .exit(.fatal)
     }
     let file = try output.map { (path) throws(BatchError) in
       try FolderMaker(calls: session.context.calls, isSynced: common.fsync).makeLast(path.parent)
@@ -74,14 +95,6 @@ struct MergeCommand: Command {
       file?.discard()
       throw error
     }
-    if removesParts, results.faults.isEmpty, file != nil || !writesRows {
-      for error in results.removeParts(by: session.context.commits) {
-        session.diagnostics.report(error, as: .warning)
-      }
-    }
-    summarize(results, outcome)
-    let status = status(of: outcome)
-    return .exit(status == .success && !results.faults.isEmpty ? .someFailed : status)
   }
 
   /// - Throws: `unwritable` if there is not enough space: the output takes about as much as the results.
@@ -95,22 +108,9 @@ struct MergeCommand: Command {
       path: path, remedy: "make room, or name another place with --output")
   }
 
-  /// The exit status that the command would have on one machine.
-  private func status(of outcome: ShardOutcome) -> ExitStatus {
-    switch planned.command.id {
-    case .check: return verdict(outcome).status
-    case .test where TestCounts(outcome.findings).damaged > 0: return .differences
-    case .archive:
-      let counts = outcome.counts
-      let isFatal = counts.done == 0 && counts.missing > 0 && counts.missing == plan.operandCount
-      return isFatal ? .fatal : counts.failed > 0 ? .someFailed : .success
-    default: return ExitStatus(counts(of: outcome))
-    }
-  }
-
-  private func verdict(_ outcome: ShardOutcome) -> CheckVerdict {
-    CheckVerdict(
-      CheckTally(outcome.findings), manifestCount: plan.operandCount, options: CheckOptions(planned))
+  /// The sums of all shards, as one run would have them.
+  private func tally(of outcome: ShardOutcome) -> CallTally {
+    CallTally(counts(of: outcome), paths: plan.operandCount, findings: outcome.findings)
   }
 
   private func counts(of outcome: ShardOutcome) -> Counters.Snapshot {
@@ -124,35 +124,25 @@ struct MergeCommand: Command {
   private func write(
     _ results: ShardResults, _ outcome: inout ShardOutcome, to stream: any ResultStream
   ) throws(BatchError) {
-    if planned.command.id == .archive {
-      try join(results, &outcome, to: stream)
-    } else {
-      var header: [UInt8] = []
-      if planned.command.id == .hash {
-        let options = HashOptions(planned)
-        try options.writer().appendHeader(to: &header)
-      }
-      if !header.isEmpty { try stream.write(header) }
-      try results.forEachRow { (rows) throws(BatchError) in
-        try session.cancellation.check()
-        if writesRows { try stream.write(rows) }
-      } problem: { (problem, severity) in
-        session.reporter.met(problem, severity: severity)
-      }
+    switch division.join {
+    case .archive(let options): return try join(results, as: options, &outcome, to: stream)
+    case .rows(let header): if !header.isEmpty { try stream.write(header) }
+    case .receipts: break
+    }
+    try results.forEachRow { (rows) throws(BatchError) in
+      try session.cancellation.check()
+      if writesRows { try stream.write(rows) }
+    } problem: { (problem, severity) in
+      session.reporter.met(problem, severity: severity)
     }
   }
 
   private func join(
-    _ results: ShardResults, _ outcome: inout ShardOutcome, to stream: any ResultStream
+    _ results: ShardResults, as options: ArchiveOptions, _ outcome: inout ShardOutcome,
+    to stream: any ResultStream
   ) throws(BatchError) {
     var refused = 0
-    let choices: ArchiveChoices
-    do {
-      choices = try ArchiveChoices(planned) { _ in nil }
-    } catch {
-      throw BatchError(.unwritable, "the plan has a command that is not valid", path: folder.path)
-    }
-    let joiner = try ArchiveJoiner(choices.options, output: stream, session.context) {
+    let joiner = try ArchiveJoiner(options, output: stream, session.context) {
       [tally] members in
       tally.add(members)
     } refused: { [session] problem in
@@ -171,25 +161,19 @@ struct MergeCommand: Command {
 
   private func summarize(_ results: ShardResults, _ outcome: ShardOutcome) {
     let counts = counts(of: outcome)
-    var (files, found) = (outcome.counts.done, [(count: Int, word: String)]())
-    switch planned.command.id {
-    case .archive: files = tally.files
-    case .check:
-      let tally = CheckTally(outcome.findings)
-      (files, found) = (tally.matches + tally.differs, tally.words)
-      if !planned.flag(.status) {
-        verdict(outcome).warnings.forEach { session.diagnostics.report($0, as: .warning) }
-      }
-    case .test: found = TestCounts(outcome.findings).words
-    default: break
+    var merged = planned.command.merged(tally(of: outcome))
+    if case .archive = division.join { merged.files = tally.files }
+    if !planned.parsed.flag(.status) {
+      merged.warnings.forEach { session.diagnostics.report($0, as: .warning) }
     }
     let outcomes = results.outcomes
     let count = outcomes.count { $0 != nil }
     session.reporter.summary(
       RunSummary(counts: counts, stopped: nil, elapsed: .zero),
       text: SummaryText(
-        verb: "merged", files: files, bytes: outcome.counts.byteCount, kinds: tally.kinds,
-        others: [(count, count == 1 ? "shard" : "shards")] + found + [
+        verb: "merged", files: merged.files, bytes: outcome.counts.byteCount,
+        kinds: tally.kinds,
+        others: [(count, count == 1 ? "shard" : "shards")] + merged.words + [
           (outcome.counts.changed, "changed meanwhile"), (counts.skipped, "skipped"),
           (outcome.counts.failed, "failed"),
         ], showsRate: false))

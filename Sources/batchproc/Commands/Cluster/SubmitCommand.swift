@@ -8,7 +8,7 @@ struct SubmitCommand {
   private let runs: Bool
   private let environmentPath: PathBytes
 
-  init(_ parsed: ParsedCommand, environment: @escaping Environment) throws {
+  init(_ parsed: ParsedCommand, kinds: CommandKinds, environment: @escaping Environment) throws {
     guard parsed.flag(.slurm) else {
       throw UsageError(
         "Missing expected option '--slurm': there is no other scheduler.", in: parsed.command)
@@ -17,7 +17,7 @@ struct SubmitCommand {
       throw UsageError("Missing expected option '--shards <n>'", in: parsed.command)
     }
     // Checked here, so that it is not refused by a job that runs much later.
-    _ = try PlannedCommand(parsed.operands, in: parsed.command, environment: environment)
+    _ = try PlannedCommand(parsed.operands, kinds, in: parsed.command, environment: environment)
     guard let name = parsed.operands.first else {
       throw UsageError("Missing the command.", in: parsed.command)
     }

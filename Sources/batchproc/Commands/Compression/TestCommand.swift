@@ -1,137 +1,84 @@
 import BatchCore
 import BatchEngine
-import Synchronization
 
-struct TestCommand: Command {
+struct TestCommand: DividedCommand {
   private let operands: [PathBytes]
+  private var call: TestCall
+  private let shard: ShardTask?
   let session: Session
-  /// The shard of a plan that is processed; nil without one.
-  private let task: ShardTask?
+
+  static func makeCall(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment
+  ) -> TestCall { TestCall() }
 
   init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: Environment,
-    task: ShardTask? = nil
-  ) throws(BatchError) {
-    self.task = task
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment, shard: ShardTask?
+  ) throws {
+    self.shard = shard
     operands = parsed.operands
-    session = try Session(common, environment: environment, inputs: task == nil ? 0 : 4) {
-      task?.recording($0) ?? $0
-    }
+    call = TestCall()
+    session = try Session(common, environment: environment, for: &call, shard: shard)
   }
 
   func run() throws(BatchError) -> Ending {
-    if let task {
-      return try task.run(session, checksFolders: true) { (work) throws(BatchError) in
-        test(work, task)
+    if let shard {
+      return try shard.run(call, in: session) { (findings, result) throws(BatchError) in
+        try tell(findings)
+        for finding in findings {
+          try result.write(rows: finding.row)
+          if let error = finding.error {
+            try result.write(Problem(.unreadable, error), severity: .failure)
+          }
+        }
+      } finish: {
+        finish($0)
       }
     }
+    let operands = session.operands(operands)
     var walk = try session.walkOptions()
-    walk.skipsTemporaries = true
-    let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let tree = session.context.tree(operands.counted, options: walk)
-    let total = operands.total(walk)
     if common.dryRun {
-      return DryRun(session: session, verb: "would test").run(
-        over: tree, total: total)
+      walk.skipsTemporaries = true
+      return try DryRun(session: session, verb: "would test").run(operands, walk)
     }
-    let (summary, counts) = test(tree, total: total) { _ in }
-    return finish(summary, counts)
+    return finish(try session.run(call, .paths(operands, walk), report: tell))
   }
 
-  private func test(
-    _ work: sending ShardTask.Work, _ task: ShardTask
-  ) -> ShardTask.Processed {
-    let (result, lock, player) = (work.result, work.lock, work.player)
-    let counters = session.context.counters
-    let tree = session.context.tree { player.next() }
-    let (summary, counts) = test(tree, total: task.count) { (finding) throws(BatchError) in
-      try result.write(rows: finding.row)
-      if let error = finding.error {
-        try result.write(Problem(.unreadable, error), severity: .failure)
-      }
-      lock.note(counters.snapshot, error: nil)
-    }
-    return ShardTask.Processed(
-      summary: summary, ending: finish(summary, counts), findings: counts.findings)
-  }
-
-  /// - Parameter record: receives each finding, in tree order.
-  private func test(
-    _ tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?,
-    record: @escaping @Sendable (TestJob.Finding) throws(BatchError) -> Void
-  ) -> (RunSummary, TestCounts) {
-    let counts = Mutex(TestCounts())
-    let job = TestJob(DecoderOptions(memory: session.context.options.memory)) {
-      (findings) throws(BatchError) in
-      for finding in findings {
-        try tell(finding)
-        try record(finding)
-        if let damage = finding.damage { session.found(finding.path, damage.message) }
-        counts.withLock { $0.add(finding) }
-      }
-      session.advanced(findings.count)
-    }
-    let summary = session.run(job, over: tree, total: total).summary
-    return (summary, counts.withLock { $0 })
-  }
-
-  private func finish(_ summary: RunSummary, _ found: TestCounts) -> Ending {
-    if let ending = session.endingOfStopped(summary) { return ending }
-    let counts = summary.counts
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: "tested", files: counts.done, bytes: found.size,
+  private func finish(_ outcome: CallOutcome<TestCounts>) -> Ending {
+    session.ending(outcome) { found in
+      let counts = outcome.summary.counts
+      return SummaryText(
+        verb: shard?.verb("tested") ?? "tested", files: counts.done, bytes: found.size,
         others: found.words + counts.unprocessed,
-        tallies: [(found.damaged, "damaged")] + found.gaps.tallies))
-    return .exit(found.damaged > 0 ? .differences : ExitStatus(counts))
-  }
-
-  private func tell(_ finding: TestJob.Finding) throws(BatchError) {
-    if let events = session.events {
-      try events.write("file") { line in
-        finding.addOutcome(to: &line)
-        if let gap = finding.checkGap { line.add(gap) }
-      }
-    } else if let error = finding.error {
-      session.diagnostics.report(error)
-    } else if common.verbose {
-      let gap = finding.checkGap.map { ", \($0.message)" } ?? ""
-      session.diagnostics.print("\(TerminalText.string(finding.path.bytes)): OK\(gap)")
+        tallies: [(found.damaged, "damaged")] + found.gaps.tallies)
     }
   }
-}
 
-/// The counts of a test, in addition to those of every run.
-struct TestCounts: Sendable {
-  private(set) var damaged = 0
-  /// The size of the compressed files in bytes.
-  private(set) var size: Int64 = 0
-  private(set) var gaps = CheckGapCounts()
-
-  mutating func add(_ finding: TestJob.Finding) {
-    if finding.damage != nil { damaged += 1 }
-    size.addClamped(finding.size)
-    gaps.add(finding.checkGap)
+  static func merged(_ tally: CallTally) -> MergedCounts {
+    MergedCounts(files: tally.counts.done, words: TestCounts(tally.findings).words)
   }
 
-  /// For the summary line.
-  var words: [(count: Int, word: String)] { [(damaged, "damaged")] + gaps.words }
+  private func tell(_ findings: [TestJob.Finding]) throws(BatchError) {
+    for finding in findings {
+      if let events = session.events {
+        try events.write("file") { line in
+          finding.addOutcome(to: &line)
+          if let gap = finding.checkGap { line.add(gap) }
+        }
+      } else if let error = finding.error {
+        session.diagnostics.report(error)
+      } else if common.verbose {
+        let gap = finding.checkGap.map { ", \($0.message)" } ?? ""
+        session.diagnostics.print("\(TerminalText.string(finding.path.bytes)): OK\(gap)")
+      }
+      if let damage = finding.damage { session.found(finding.path, damage.message) }
+    }
+    session.advanced(findings.count)
+  }
 }
 
 extension TestCounts {
-  /// - Parameter findings: the counts from another value's ``findings``.
-  init(_ findings: [String: Int]) {
-    damaged = findings["damaged"] ?? 0
-    size = Int64(findings["size"] ?? 0)
-    gaps = CheckGapCounts(findings)
-  }
-
-  var findings: [String: Int] {
-    var findings = ["damaged": damaged, "size": Int(clamping: size)]
-    for (count, key) in gaps.tallies { findings[key] = count }
-    return findings
-  }
+  /// For the summary line.
+  var words: [(count: Int, word: String)] { [(damaged, "damaged")] + gaps.words }
 }
 
 extension TestJob.Finding {

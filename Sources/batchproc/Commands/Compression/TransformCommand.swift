@@ -2,236 +2,134 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// `batchproc compress` and `batchproc decompress`.
-struct TransformCommand: Command {
-  private let choices: TransformChoices
-  private let compresses: Bool
-  private let operands: [PathBytes]
-  private let options: OutputOptions
-  let session: Session
-  private var naming: OutputNaming { options.naming }
-  private let tally: TransformTally
-  /// The shard of a plan that is processed; nil without one.
-  private let task: ShardTask?
+typealias CompressCommand = TransformCommand<CompressCall>
+typealias DecompressCommand = TransformCommand<DecompressCall>
 
-  init(
-    _ parsed: ParsedCommand, common: CommonOptions, environment: Environment, task: ShardTask? = nil
-  ) throws {
-    let choices = try TransformChoices(parsed)
-    self.choices = choices
-    self.task = task
-    if common.json, !common.dryRun, choices.writesToStdout || parsed.operands.contains("-") {
-      let option = choices.writesToStdout ? "--stdout" : "-"
-      throw UsageError(
-        "--json cannot be used with \(option): standard output carries the data.",
-        in: parsed.command)
-    }
-    let compresses = parsed.command.id == .compress
-    self.compresses = compresses
-    operands = parsed.operands
+/// A call that writes one output for each source.
+protocol TransformCall: Call<TransformReport, TransformCounts> {
+  /// "compress" or "decompress".
+  static var verb: String { get }
+  static var compresses: Bool { get }
+  /// Receives the output of standard input, and all outputs if no files are written.
+  var stream: any ResultStream { get set }
+
+  init(_ choices: TransformChoices, _ options: OutputOptions)
+}
+
+extension CompressCall: TransformCall {
+  static var verb: String { "compress" }
+  static var compresses: Bool { true }
+
+  init(_ choices: TransformChoices, _ options: OutputOptions) {
+    self.init(choices.format, level: choices.level, options)
+  }
+}
+
+extension DecompressCall: TransformCall {
+  static var verb: String { "decompress" }
+  static var compresses: Bool { false }
+
+  init(_ choices: TransformChoices, _ options: OutputOptions) {
+    self.init(options, mostOutput: choices.maximumOutput.map { UInt64(clamping: $0) })
+  }
+}
+
+/// `batchproc compress` and `batchproc decompress`.
+struct TransformCommand<Job: TransformCall>: DividedCommand {
+  private let choices: TransformChoices
+  private let operands: [PathBytes]
+  private var call: Job
+  let session: Session
+  private var naming: OutputNaming { choices.outputs.naming }
+  private let tally: TransformTally
+  private var rows: TransformRows { TransformRows(session: session, tally: tally) }
+  private let shard: ShardTask?
+
+  static func makeCall(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment
+  ) throws -> Job {
+    let choices = try TransformChoices(parsed, compresses: Job.compresses)
     var options = choices.outputs
     options.isSynced = common.fsync
     options.isDryRun = common.dryRun
-    let laneMemory = compresses ? try choices.format.memoryOfLane(level: choices.level) : 0
+    return Job(choices, options)
+  }
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment, shard: ShardTask?
+  ) throws {
+    choices = try TransformChoices(parsed, compresses: Job.compresses)
+    try StreamCheck.refuseEvents(parsed, common, isStream: choices.writesToStdout)
+    operands = parsed.operands
+    self.shard = shard
+    call = try Self.makeCall(parsed, common: common, environment: environment)
     let tally = TransformTally(namesEach: common.verbose || common.json)
     self.tally = tally
     session = try Session(
-      common, environment: environment, outputs: choices.writesToStdout ? nil : options,
-      laneMemory: laneMemory, isOrdered: !compresses && choices.writesToStdout,
-      resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun,
-      inputs: task == nil ? 0 : 4
-    ) { tally.observing(task?.recording($0) ?? $0) }
-    self.options = session.outputs ?? options
+      common, environment: environment, for: &call,
+      resumes: !choices.writesToStdout && !parsed.operands.contains("-") && !common.dryRun, shard: shard,
+      observing: tally.observing)
+    call.stream = session.output
   }
 
   func run() throws(BatchError) -> Ending {
-    if let task {
-      // Outputs beside their sources change the times of folders, so folders are not checked.
-      return try task.run(session, checksFolders: false) { (work) throws(BatchError) in
-        try process(work, task)
+    if let shard {
+      return try shard.run(call, in: session) { [rows] (report, result) throws(BatchError) in
+        try rows.tell(report)
+        try result.write(rows: report.receipt)
+      } finish: {
+        finish($0, of: self.operands.count)
       }
     }
     try checkStreams()
-    var walk = try session.walkOptions()
-    walk.skipsTemporaries = true
-    // A dry run creates no folder, and excludes an existing one.
-    let directory =
-      common.dryRun
-      ? naming.directory.flatMap(StandardStreams.identity)
-      : try naming.makeDirectory(by: session.context.calls)
-    if let directory { walk.excluded.insert(directory) }
-    let known = common.fileLists.isEmpty ? self.operands : nil
-    let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let total = operands.total(walk)
-    let tree = session.context.tree(operands.counted, options: walk)
-    if !compresses, choices.writesToStdout {
-      guard common.dryRun else { return writeContents(of: tree, total: total, operands) }
-      return DryRun(session: session, verb: "would decompress").run(
-        over: tree, total: total
-      ) { [naming] record in
-        naming.target(of: record.path) == nil && !record.isOperand ? nil : record.path
-      }
-    }
-    let outcome =
-      try compresses
-      ? compress(
-        CompressSource(
-          tree, operandCount: known?.count, format: choices.format, level: choices.level, options: options,
-          cancellation: session.cancellation), total: total, report: tell)
-      : decompress(DecompressSource(tree, operands: known, naming: naming), total: total, report: tell)
-    return finish(outcome)
-  }
-
-  private func compress(
-    _ source: sending CompressSource, total: ResultOperation<Counters.Snapshot>?,
-    report: @escaping TransformCollector.Report
-  ) throws(BatchError) -> RunOutcome<TransformCounts> {
-    let job = CompressJob(of: source, output: session.output, report: report)
-    return session.run(job, over: source, total: total)
-  }
-
-  private func decompress(
-    _ source: sending DecompressSource, total: ResultOperation<Counters.Snapshot>?,
-    report: @escaping TransformCollector.Report
-  ) -> RunOutcome<TransformCounts> {
-    let job = DecompressJob(
-      options, decoding: decoding, asked: source.asked, output: session.output, report: report)
-    return session.run(job, over: source, total: total)
-  }
-
-  private func process(
-    _ work: sending ShardTask.Work, _ task: ShardTask
-  ) throws(BatchError) -> ShardTask.Processed {
-    _ = try naming.makeDirectory(by: session.context.calls)
-    let (session, counters) = (session, session.context.counters)
-    let (result, lock, player) = (work.result, work.lock, work.player)
-    let tree = session.context.tree { player.next() }
-    let record: TransformCollector.Report = { (report) throws(BatchError) in
-      try tell(report)
-      try result.write(rows: report.receipt)
-      lock.note(counters.snapshot, error: nil)
-    }
-    let outcome: RunOutcome<TransformCounts>
-    if compresses {
-      let source = try CompressSource(
-        tree, operandCount: operands.count, format: choices.format, level: choices.level, options: options,
-        planned: { player.mayHaveRival }, cancellation: session.cancellation)
-      outcome = try compress(source, total: task.count, report: record)
-    } else {
-      let source = DecompressSource(tree, operands: operands, naming: naming) { player.mayHaveRival }
-      outcome = decompress(source, total: task.count, report: record)
-    }
-    return ShardTask.Processed(summary: outcome.summary, ending: finish(outcome))
-  }
-
-  private var decoding: DecoderOptions {
-    DecoderOptions(
-      maximumOutput: choices.maximumOutput.map { UInt64(clamping: $0) },
-      memory: session.context.options.memory)
+    let operands = session.operands(operands)
+    let input = CallInput.paths(operands, try session.walkOptions())
+    let outcome = try session.run(call, input) { [rows] (report) throws(BatchError) in try rows.tell(report) }
+    return finish(outcome, of: operands.count)
   }
 
   /// - Throws: `invalid` when compressed data would go to a terminal.
   private func checkStreams() throws(BatchError) {
-    guard operands.contains("-") || choices.writesToStdout, !common.dryRun else { return }
-    guard compresses, options.replacing != .always, StandardStreams.isTerminal(.output) else {
-      return
-    }
+    guard operands.contains("-") || choices.writesToStdout, !common.dryRun, Job.compresses,
+      choices.outputs.replacing != .always, StandardStreams.isTerminal(.output)
+    else { return }
     throw BatchError(
       .invalid, "compressed data is not written to a terminal",
       remedy: "redirect standard output, or give --force")
   }
 
-  private func writeContents(
-    of tree: sending TreeSource, total: ResultOperation<Counters.Snapshot>?, _ operands: Operands
-  ) -> Ending {
-    let job = DecompressToStreamJob(decoding, width: session.width, output: session.output)
-    let outcome = session.run(job, over: tree, total: total)
-    let summary = outcome.summary
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    let counts = summary.counts
-    let sizes = outcome.result ?? DecompressToStreamJob.Sizes()
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: "decompressed", files: counts.done, bytes: sizes.compressed, output: sizes.plain,
-        others: counts.unprocessed))
-    if counts.missing > 0, counts.missing == operands.count, counts.done == 0 {
-      return .exit(.fatal)
-    }
-    return .exit(ExitStatus(counts))
-  }
-
-  private func tell(_ report: TransformReport) throws(BatchError) {
-    tally.add(report)
-    if common.dryRun { return try list(report) }
-    session.advanced(1)
-    if let events = session.events {
-      try events.write("file") { line in
-        line.add(path: report.source)
-        line.add("outcome", report.outcome.word)
-        if case .written(let target, let plain, let compressed) = report.outcome {
-          line.add(path: target, as: "output")
-          line.add("size", plain)
-          line.add("compressed", compressed)
-          line.add("replaced", report.hasReplaced)
-        }
-        if case .copied(let target, let size) = report.outcome {
-          line.add(path: target, as: "output")
-          line.add("size", size)
-        }
-        if let gap = report.checkGap { line.add(gap) }
-      }
-    } else if common.verbose {
-      session.diagnostics.print(report.line)
+  private func finish(_ outcome: CallOutcome<TransformCounts>, of operandCount: Int) -> Ending {
+    let refusal = tally.refusal(of: naming.directory ?? (operandCount == 1 ? operands.first : nil))
+    if outcome.summary.stopped != nil { tally.passOn() }
+    return session.ending(outcome) { outputs in
+      if let refusal { session.reporter.fatal(refusal) }
+      return summary(outcome.summary.counts, outputs)
+    } advise: { outputs in
+      if refusal == nil, !common.dryRun { advise(outputs) }
     }
   }
 
-  /// Lists an output that a dry run would write.
-  private func list(_ report: TransformReport) throws(BatchError) {
-    guard case .planned(let target, _) = report.outcome else { return session.advanced(1) }
-    let results = ResultWriter(session)
-    var row = ResultRows()
-    row.append { results.append(name: target, to: &$0) }
-    try results.write(row)
-  }
-
-  private func finish(_ outcome: RunOutcome<TransformCounts>) -> Ending {
-    let summary = outcome.summary
-    let refusal = tally.refusal(
-      of: naming.directory ?? (operands.count == 1 ? operands.first : nil))
-    if summary.stopped != nil { tally.passOn() }
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    if let refusal { session.reporter.fatal(refusal) }
-    let counts = summary.counts
-    let outputs = outcome.result ?? TransformCounts()
-    let gaps = tally.current.gaps
+  private func summary(_ counts: Counters.Snapshot, _ outputs: TransformCounts) -> SummaryText {
     // The sizes of outputs are known only when they are written: a dry run counts the bytes that would be read.
-    let plan = SummaryText(
-      verb: compresses ? "would compress" : "would decompress", files: counts.done,
-      bytes: counts.byteCount,
-      others: counts.unprocessed, showsRate: false)
-    session.reporter.summary(
-      summary,
-      text: common.dryRun
-        ? plan
-        : SummaryText(
-          verb: compresses ? "compressed" : "decompressed", files: counts.done - outputs.copied,
-          bytes: compresses ? outputs.plainBytes : outputs.compressedBytes,
-          output: compresses ? outputs.compressedBytes : outputs.plainBytes,
-          others: [
-            (outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied"),
-          ]
-            + gaps.words + counts.unprocessed,
-          tallies: [
-            (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
-            (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),
-            (outputs.linked, "linked"), (outputs.replaced, "replaced"), (outputs.copied, "copied"),
-            (Int(clamping: outputs.plainBytes), "plain_bytes"),
-            (Int(clamping: outputs.compressedBytes), "compressed_bytes"),
-          ] + (compresses ? [] : gaps.tallies)))
-    if refusal == nil, !common.dryRun { advise(outputs) }
-    if tally.current.spoilt > 0 || refusal != nil { return .exit(.outputIncomplete) }
-    return .exit(ExitStatus(counts))
+    guard !common.dryRun else {
+      return SummaryText(
+        verb: "would \(Job.verb)", files: counts.done, bytes: counts.byteCount, others: counts.unprocessed,
+        showsRate: false)
+    }
+    let gaps = tally.gaps
+    let sizes = (plain: outputs.plainBytes, compressed: outputs.compressedBytes)
+    return SummaryText(
+      verb: shard?.verb("\(Job.verb)ed") ?? "\(Job.verb)ed", files: counts.done - outputs.copied,
+      bytes: Job.compresses ? sizes.plain : sizes.compressed,
+      output: Job.compresses ? sizes.compressed : sizes.plain,
+      others: [(outputs.replaced, "replaced"), (outputs.linked, "linked"), (outputs.copied, "copied")]
+        + gaps.words + counts.unprocessed,
+      tallies: [
+        (outputs.written, "written"), (outputs.upToDate, "up_to_date"),
+        (outputs.compressedAlready, "compressed_already"), (outputs.notSmaller, "not_smaller"),
+        (outputs.linked, "linked"), (outputs.replaced, "replaced"), (outputs.copied, "copied"),
+        (Int(clamping: sizes.plain), "plain_bytes"), (Int(clamping: sizes.compressed), "compressed_bytes"),
+      ] + (Job.compresses ? [] : gaps.tallies))
   }
 }
 
@@ -239,7 +137,7 @@ extension TransformCommand {
   /// Reports files that a run left out but the user may have meant.
   private func advise(_ outputs: TransformCounts) {
     let left = outputs.notSmaller + outputs.compressedAlready
-    if let directory = naming.directory, compresses, left > 0, !options.copiesOthers {
+    if let directory = naming.directory, Job.compresses, left > 0, !choices.outputs.copiesOthers {
       let text =
         "\(ByteCount.files(left)) got no output here; --copy-others copies what does not get smaller"
       session.warn(BatchError(.special, text, path: directory), as: .note)
@@ -250,62 +148,5 @@ extension TransformCommand {
           .special, "outputs that are up to date keep their level; --force compresses again"),
         as: .note)
     }
-  }
-}
-
-extension OutputOutcome {
-  /// The name of the outcome in JSON.
-  fileprivate var word: String {
-    switch self {
-    case .written: "written"
-    case .upToDate: "up_to_date"
-    case .compressedAlready: "compressed_already"
-    case .notSmaller: "not_smaller"
-    case .linked: "linked"
-    case .copied: "copied"
-    case .planned: "planned"
-    }
-  }
-}
-
-extension TransformReport {
-  /// A line of JSON in the result of a shard.
-  fileprivate var receipt: [UInt8] {
-    var receipt = [UInt8]()
-    JSONLine.append(to: &receipt) { line in
-      line.add(path: source)
-      line.add("outcome", outcome.word)
-      switch outcome {
-      case .written(let target, let plain, let compressed):
-        line.add(path: target, as: "output")
-        line.add("size", plain)
-        line.add("compressed", compressed)
-      case .linked(let target), .copied(let target, _), .planned(let target, _):
-        line.add(path: target, as: "output")
-      case .upToDate, .compressedAlready, .notSmaller: break
-      }
-      if let checkGap { line.add("check", checkGap.word) }
-    }
-    return receipt
-  }
-
-  /// A line for the user, with `-v`.
-  fileprivate var line: String {
-    let text: String
-    switch outcome {
-    case .written(let target, let plain, let compressed):
-      let ratio =
-        plain > 0 ? Double(min(plain, compressed)) / Double(max(plain, compressed)) * 100 : 100
-      text =
-        "\(Int(ratio.rounded())) %, \(TerminalText.string(target.bytes))" + (hasReplaced ? ", replaced" : "")
-        + (checkGap.map { ", \($0.message)" } ?? "")
-    case .upToDate: text = "up to date"
-    case .compressedAlready: text = "compressed already"
-    case .notSmaller: text = "would not be smaller"
-    case .linked(let target): text = "linked to \(TerminalText.string(target.bytes))"
-    case .copied(let target, _): text = "copied to \(TerminalText.string(target.bytes))"
-    case .planned(let target, _): text = TerminalText.string(target.bytes)
-    }
-    return "\(TerminalText.string(source.bytes)): \(text)"
   }
 }

@@ -3,11 +3,9 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// Counts the problems of outputs, and holds back messages that one message about the target may replace.
+/// Holds back messages about outputs that one message about the target may replace.
 final class TransformTally: RunObserver {
-  struct Counts: Sendable {
-    /// Outputs that could not be written because of missing space or a device error.
-    var spoilt = 0
+  private struct Counts {
     /// Outputs that could not be created in their folders.
     var refused = 0
     var gaps = CheckGapCounts()
@@ -40,7 +38,8 @@ final class TransformTally: RunObserver {
     return self
   }
 
-  var current: Counts { counts.withLock { $0 } }
+  /// What the reports about decompressed files say about their checks.
+  var gaps: CheckGapCounts { counts.withLock { $0.gaps } }
 
   func changed(_ change: ConcurrencyChange) { reporter.withLock { $0 }?.changed(change) }
 
@@ -75,7 +74,7 @@ final class TransformTally: RunObserver {
 
   /// Why no output could be made, if the target is the reason; nil if one was made.
   func refusal(of target: PathBytes?) -> BatchError? {
-    let counts = current
+    let counts = counts.withLock { $0 }
     guard counts.refused > 0, !counts.hasOutput, let first = refusals.withLock({ $0.first }) else {
       return nil
     }
@@ -99,7 +98,6 @@ final class TransformTally: RunObserver {
 
   private func count(_ problem: Problem) {
     if problem.error.isOfTarget { counts.withLock { $0.refused += 1 } }
-    if problem.error.code == .unwritable, problem.error.isOfOutput { counts.withLock { $0.spoilt += 1 } }
   }
 
   func add(_ report: TransformReport) {

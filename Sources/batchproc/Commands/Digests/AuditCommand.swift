@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import BatchOutputs
 
 struct AuditCommand: Command {
   private let first: PathBytes
@@ -99,29 +98,17 @@ struct AuditCommand: Command {
           remedy: "mount it; or, if this is meant, write a new manifest with 'hash -o'"))
       return .exit(.differences)
     }
-    let writer = try ManifestWriter(form.format, algorithms: form.algorithms, zero: false)
-    let file = try OutputFile(manifest, isReplacing: true, isSynced: common.fsync, in: context)
-    var walk = try AuditRun(session: session).walkOptions(pair[0], pair[1])
-    if let identity = file.identity { walk.excluded.insert(identity) }
-    var header = [UInt8]()
-    writer.appendHeader(to: &header)
-    if !header.isEmpty { try file.write(header) }
-    let start = directory.appending([]).bytes.count
-    let dropped = preparation.dropped
-    let job = HashJob(algorithms: writer.algorithms) { (row, bytes) throws(BatchError) in
-      let name = dropped + row.path.bytes.dropFirst(start)
-      try writer.append(
-        ManifestRow(path: PathBytes(name), digests: row.digests, size: row.size, modified: row.modified),
-        to: &bytes)
-    } output: { (rows) throws(BatchError) in
-      try file.write(rows.bytes)
+    var call = HashCall(try ManifestWriter(form.format, algorithms: form.algorithms, zero: false))
+    call.output = .file(.init(manifest, isReplacing: true, isSynced: common.fsync))
+    call.isWhole = true
+    let (start, dropped) = (directory.appending([]).bytes.count, preparation.dropped)
+    call.renames = { PathBytes(dropped + $0.bytes.dropFirst(start)) }
+    let walk = try AuditRun(session: session).walkOptions(pair[0], pair[1])
+    let outcome = try call.perform(.paths(Operands(roots), walk), in: context, watchedBy: Unwatched()) { _ in
     }
-    let outcome = BatchRunner(context).run(job, over: context.tree(roots, options: walk))
-    guard outcome.summary.stopped == nil, outcome.summary.counts.failed == 0 else {
-      file.discard()
-      return session.endingOfStopped(outcome.summary) ?? .exit(.someFailed)
-    }
-    try file.finish()
+    if let ending = session.endingOfStopped(outcome.summary) { return ending }
+    guard outcome.summary.counts.failed == 0 else { return .exit(.someFailed) }
+    if let failure = outcome.failure { throw failure }
     session.warn(BatchError(.changed, "updated", path: manifest), as: .note)
     return .exit(.differences)
   }

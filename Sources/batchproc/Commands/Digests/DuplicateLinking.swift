@@ -7,22 +7,25 @@ struct DuplicateLinking: Sendable {
   let common: CommonOptions
   let endsNamesInNUL: Bool
 
-  /// - Parameter search: the result of the search for groups.
-  func run(_ groups: [DuplicateGroup], after search: RunSummary, in session: Session) -> Ending {
+  /// - Parameter search: the search for groups.
+  func run(
+    _ groups: [DuplicateGroup], after search: CallOutcome<DuplicatesCall.Result>, in session: Session
+  ) throws(BatchError) -> Ending {
     // Problems of the search count here too.
     let part = RunContext(
       options: session.context.options, cancellation: session.cancellation, observer: session.reporter)
-    let job = LinkJob(mode, isDryRun: common.dryRun, isSynced: common.fsync) { outcome throws(BatchError) in
+    let call = LinkCall(groups, mode, isDryRun: common.dryRun, isSynced: common.fsync)
+    let outcome = try call.perform(.items([]), in: part, watchedBy: Unwatched()) {
+      outcome throws(BatchError) in
       try tell(outcome, in: session)
     }
-    let outcome = BatchRunner(part).run(job, over: LinkSource(groups))
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     let tally = outcome.result ?? LinkCollector.Tally()
-    let counts = search.counts
+    let counts = search.summary.counts
     let failed = counts.failed + outcome.summary.counts.failed
     let verb = mode == .hard ? "linked" : "shared the blocks of"
     session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: search.elapsed + outcome.summary.elapsed),
+      RunSummary(counts: counts, stopped: nil, elapsed: search.summary.elapsed + outcome.summary.elapsed),
       text: SummaryText(
         verb: common.dryRun ? mode == .hard ? "would link" : "would share the blocks of" : verb,
         files: tally.linked, bytes: tally.bytes,
@@ -34,8 +37,7 @@ struct DuplicateLinking: Sendable {
           (groups.count, "groups"), (tally.linked, "linked"), (tally.left, "left"),
           (outcome.summary.counts.failed, "unlinked"),
         ]))
-    let status = ExitStatus(counts)
-    return .exit(status == .success && failed > 0 ? .someFailed : status)
+    return .exit(ExitStatus(search.verdict.union(outcome.verdict)))
   }
 
   private func tell(_ outcome: LinkOutcome, in session: Session) throws(BatchError) {

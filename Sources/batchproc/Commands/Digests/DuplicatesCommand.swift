@@ -26,26 +26,23 @@ struct DuplicatesCommand: Command {
     var walk = try session.walkOptions()
     walk.skipsTemporaries = true
     walk.excluded.formUnion([StandardStreams.outputFile].compactMap { $0 })
-    let mayRepeat = operands.count > 1 || !common.fileLists.isEmpty
-    let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let tree = session.context.tree(operands.counted, options: walk)
-    let total = operands.total(walk)
+    let operands = session.operands(operands)
     if common.dryRun, linking == nil {
-      return DryRun(session: session, verb: "would compare", isNULEnded: endsNamesInNUL)
-        .run(over: tree, total: total)
+      return try DryRun(session: session, verb: "would compare", isNULEnded: endsNamesInNUL).run(
+        operands, walk)
     }
-    let cache = usesCache ? session.cache(verifiedShare: 0) : nil
-    let source = DuplicateSource(tree, mayRepeat: mayRepeat)
+    var call = DuplicatesCall()
+    call.cache = usesCache ? session.cache(verifiedShare: 0) : nil
+    call.givesSHA256 = session.events != nil
+    call.keepsNames = linking != nil
     let surplus = Surplus()
-    let job = DuplicateJob(
-      of: source, cache: cache, givesSHA256: session.events != nil, keepsNames: linking != nil
-    ) { (groups) throws(BatchError) in
+    let outcome = try session.run(call, .paths(operands, walk)) {
+      [self, linking] (groups) throws(BatchError) in
       if linking == nil { try write(groups) }
       surplus.set(groups, keeping: linking != nil)
     }
-    let summary = session.run(job, over: source, total: total).summary
-    if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
-    return finish(summary, cache, surplus)
+    if let failure = outcome.result?.cacheFailure { session.diagnostics.report(failure, as: .warning) }
+    return try finish(outcome, surplus)
   }
 
   private func write(_ groups: [DuplicateGroup]) throws(BatchError) {
@@ -74,24 +71,24 @@ struct DuplicatesCommand: Command {
     if form == .fdupes { bytes.append(UInt8(ascii: "\n")) }
   }
 
-  private func finish(_ summary: RunSummary, _ cache: DigestCache?, _ surplus: Surplus) -> Ending {
+  private func finish(
+    _ outcome: CallOutcome<DuplicatesCall.Result>, _ surplus: Surplus
+  ) throws(BatchError) -> Ending {
     if let linking {
-      if let ending = session.endingOfStopped(summary) { return ending }
-      return linking.run(surplus.groups, after: summary, in: session)
+      if let ending = session.endingOfStopped(outcome.summary) { return ending }
+      return try linking.run(surplus.groups, after: outcome, in: session)
     }
-    if let ending = session.endingBeforeSummary(summary) { return ending }
-    let counts = summary.counts
-    let found = surplus.value
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
+    return session.ending(outcome) { result in
+      let counts = outcome.summary.counts
+      let found = surplus.value
+      return SummaryText(
         verb: "compared", files: counts.done, bytes: counts.byteCount,
         others: [
           ByteCount.tally(found.groups, "group"), ByteCount.tally(found.files, "surplus file"),
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-          (counts.failed, "failed"), (cache?.knownCount ?? 0, "known"),
-        ], tallies: [(found.groups, "groups"), (found.files, "surplus")]))
-    return .exit(ExitStatus(counts))
+          (counts.failed, "failed"), (result.known, "known"),
+        ], tallies: [(found.groups, "groups"), (found.files, "surplus")])
+    }
   }
 }
 

@@ -1,94 +1,78 @@
 import BatchCore
 import BatchEngine
-import BatchOutputs
 
-struct HashCommand: Command {
+struct HashCommand: DividedCommand {
   private let options: HashOptions
   private let operands: [PathBytes]
+  private var call: HashCall
+  private let shard: ShardTask?
   let session: Session
 
-  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
+  static func makeCall(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment
+  ) throws -> HashCall {
+    let options = HashOptions(parsed)
+    var call = HashCall(try options.writer())
+    if let path = options.output {
+      var file = CallOutput.File(path, isReplacing: options.replacesOutput, isSynced: common.fsync)
+      file.terminalFilter = TerminalText.escapeControls
+      call.output = .file(file)
+    }
+    return call
+  }
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment, shard: ShardTask?
+  ) throws {
     options = HashOptions(parsed)
     operands = parsed.operands
-    session = try Session(common, environment: environment)
+    self.shard = shard
+    call = try Self.makeCall(parsed, common: common, environment: environment)
+    if shard != nil { call.output = .none }
+    session = try Session(common, environment: environment, for: &call, shard: shard)
+    if shard == nil, options.output == nil {
+      if session.events == nil {
+        call.output = .stream(session.output)
+      } else {
+        call = HashCall(try ManifestWriter(.json, algorithms: options.algorithms))
+      }
+    }
+    if options.usesCache, !common.dryRun { call.cache = session.cache(verifiedShare: options.verifiedShare) }
   }
 
   func run() throws(BatchError) -> Ending {
-    let writer = try options.writer()
+    if let shard {
+      return try shard.run(call, in: session) { [session] (rows, result) throws(BatchError) in
+        try result.write(rows: rows.bytes)
+        session.advanced(rows.count)
+      } finish: {
+        finish($0)
+      }
+    }
     var walk = try session.walkOptions()
-    // With cached digests the walk is most of the work.
-    if options.usesCache { walk.readAheadThreshold = .zero }
-    let file = try openFile()
-    walk.excluded.formUnion(
-      [file?.identity, options.output.flatMap(StandardStreams.identity), StandardStreams.outputFile]
-        .compactMap { $0 })
-    let operands = Operands(operands, lists: common.fileLists, run: session.context)
-    let results = ResultWriter(session, to: file)
-    if !results.writesEvents {
-      var header = [UInt8]()
-      writer.appendHeader(to: &header)
-      if !header.isEmpty, !common.dryRun { try results.stream.write(header) }
-    }
-    let source = session.context.tree(operands.counted, options: walk)
-    let total = operands.total(walk)
+    if let identity = StandardStreams.outputFile { walk.excluded.insert(identity) }
+    let operands = session.operands(operands)
     if common.dryRun {
-      let listing = DryRun(session: session, verb: "would hash", isNULEnded: options.endsRowsInNUL)
-      return listing.run(over: source, total: total)
+      return try DryRun(session: session, verb: "would hash", isNULEnded: options.endsRowsInNUL).run(
+        operands, walk)
     }
-    let rows = try results.writesEvents ? ManifestWriter(.json, algorithms: writer.algorithms) : writer
-    let cache = options.usesCache ? session.cache(verifiedShare: options.verifiedShare) : nil
-    let job = HashJob(algorithms: writer.algorithms, cache: cache) { (row, bytes) throws(BatchError) in
-      try rows.append(row, to: &bytes)
-    } output: { (rows) throws(BatchError) in
-      try results.write(rows)
+    let results = ResultWriter(session)
+    let outcome = try session.run(call, .paths(operands, walk)) { [call, session] (rows) throws(BatchError) in
+      if case .none = call.output { try results.write(rows) } else { session.advanced(rows.count) }
     }
-    let summary = session.run(job, over: source, total: total).summary
-    if let failure = cache?.finish() { session.diagnostics.report(failure, as: .warning) }
-    return finish(summary, file, cache)
+    return finish(outcome)
   }
 
-  private func openFile() throws(BatchError) -> OutputFile? {
-    guard let path = options.output, !common.dryRun else { return nil }
-    return try OutputFile(
-      path, isReplacing: options.replacesOutput, isSynced: common.fsync, in: session.context,
-      terminalFilter: TerminalText.escapeControls)
-  }
-
-  private static func hasRows(_ manifest: PathBytes) -> Bool {
-    guard let status = try? manifest.status(followingLinks: true) else { return false }
-    return status.kind == .regular && status.size > 0
-  }
-
-  private func finish(_ summary: RunSummary, _ file: OutputFile?, _ cache: DigestCache?) -> Ending {
-    if let ending = session.endingOfStopped(summary) {
-      file?.discard()
-      return ending
-    }
-    let counts = summary.counts
-    let status = ExitStatus(counts)
-    let isFatal = status == .fatal
-    if let file, counts.done == 0, !isFatal, let path = options.output, Self.hasRows(path) {
-      file.discard()
-      session.reporter.fatal(
-        BatchError(
-          .missing, "not replaced: no file was found, and the manifest has rows", path: path,
-          remedy: "mount the directory; or, if this is meant, remove the manifest first"))
-      return .exit(.fatal)
-    }
-    do throws(BatchError) {
-      if isFatal { file?.discard() } else { try (file ?? session.output).finish() }
-    } catch {
-      return session.ending(after: error)
-    }
-    session.reporter.summary(
-      summary,
-      text: SummaryText(
-        verb: "hashed", files: counts.done, bytes: counts.byteCount,
+  private func finish(_ outcome: CallOutcome<HashCall.Result>) -> Ending {
+    session.ending(outcome, writesOutput: options.output == nil) { result in
+      if let failure = result.cacheFailure { session.diagnostics.report(failure, as: .warning) }
+      let counts = outcome.summary.counts
+      return SummaryText(
+        verb: shard?.verb("hashed") ?? "hashed", files: counts.done, bytes: counts.byteCount,
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-          (counts.failed, "failed"), (cache?.knownCount ?? 0, "known"), (cache?.rottenCount ?? 0, "rotten"),
-        ], tallies: cache.map { [($0.knownCount, "known"), ($0.rottenCount, "rot")] } ?? []))
-    if let cache, cache.rottenCount > 0, !isFatal { return .exit(.differences) }
-    return .exit(status)
+          (counts.failed, "failed"), (result.known, "known"), (result.rotten, "rotten"),
+        ], tallies: call.cache == nil ? [] : [(result.known, "known"), (result.rotten, "rot")])
+    }
   }
 }

@@ -21,7 +21,7 @@ struct DecryptCommand: Command {
 
   func run() throws(BatchError) -> Ending {
     let start = ContinuousClock.now
-    let operands = Operands(operands, lists: common.fileLists, run: session.context)
+    let operands = session.operands(operands)
     var counts = Counters.Snapshot()
     var size: Int64 = 0
     for path in operands.counted {

@@ -147,48 +147,34 @@ struct TuneMeasurement: Sendable {
     options.concurrency = setting.concurrency
     options.mostConcurrency = nil
     options.runsOnCaller = setting.concurrency == 1
+    options.stride = setting.stride.map { .fixed($0) } ?? .automatic
     switch job {
-    case .hash:
-      options.stride = setting.stride.map { .fixed($0) } ?? .automatic
-      let run = RunContext(options: options, cancellation: session.cancellation)
-      let writer = try ManifestWriter(.gnu, algorithms: [.sha256])
-      let job = HashJob(algorithms: [.sha256]) { (row, bytes) throws(BatchError) in
-        try writer.append(row, to: &bytes)
-      } output: { _ in
-      }
-      return try seconds(of: BatchRunner(run).run(job, over: run.tree(of: items)).summary)
+    case .hash: return try seconds(of: HashCall(ManifestWriter(.gnu, algorithms: [.sha256])), items, options)
     case .archive:
-      options.stride = format.stride(count: setting.stride)
-      let run = RunContext(options: options, cancellation: session.cancellation)
-      let archive = ArchiveOptions(format: format)
-      let job = ArchiveJob(archive, output: Discarded()) { (_) throws(BatchError) in }
-      let source = try ArchiveSource(run.tree(of: items), options: archive)
-      return try seconds(of: BatchRunner(run).run(job, over: source).summary)
+      var call = ArchiveCall(ArchiveOptions(format: format), stride: setting.stride)
+      call.output = .stream(Discarded())
+      return try seconds(of: call, items, options)
     case .compress:
-      options.stride = setting.stride.map { .fixed($0) } ?? .automatic
-      return try compress(items, options)
+      let place = TemporaryFolder.place(ProcessArguments.environment)
+      let folder = try TemporaryFolder(in: place, for: "tune", calls: session.context.calls)
+      defer { withExtendedLifetime(folder) {} }
+      var transform = OutputOptions(
+        naming: OutputNaming(
+          .adding(suffix: PathBytes(CompressionFormat.gz.suffix)), directory: folder.path))
+      transform.isSynced = false
+      return try seconds(of: CompressCall(.gz, level: nil, transform), items, options)
     }
   }
 
-  private func compress(_ items: [WalkItem], _ given: BatchOptions) throws(BatchError) -> Double {
-    let place = TemporaryFolder.place(ProcessArguments.environment)
-    let folder = try TemporaryFolder(in: place, for: "tune", calls: session.context.calls)
-    defer { withExtendedLifetime(folder) {} }
-    var transform = OutputOptions(
-      naming: OutputNaming(
-        .adding(suffix: PathBytes(CompressionFormat.gz.suffix)), directory: folder.path))
-    transform.isSynced = false
-    var options = given
-    try options.shareDescriptors(with: &transform)
-    _ = try transform.naming.makeDirectory(by: session.context.calls)
+  /// How long a call takes, in seconds.
+  private func seconds<C: Call>(
+    of call: C, _ items: [WalkItem], _ options: BatchOptions
+  ) throws(BatchError) -> Double {
+    var (call, options) = (call, options)
+    try options.setApart(for: &call)
     let run = RunContext(options: options, cancellation: session.cancellation)
-    let source = try CompressSource(
-      run.tree(of: items), operandCount: nil, format: .gz, level: nil, options: transform,
-      cancellation: session.cancellation)
-    let job = CompressJob(of: source, output: Discarded()) {
-      (_) throws(BatchError) in
-    }
-    return try seconds(of: BatchRunner(run).run(job, over: source).summary)
+    let outcome = try call.perform(.items(items), in: run, watchedBy: Unwatched()) { _ in }
+    return try seconds(of: outcome.summary)
   }
 
   private func seconds(of summary: RunSummary) throws(BatchError) -> Double {

@@ -3,70 +3,72 @@ import BatchEngine
 
 /// The command that a plan divides, as stored in the plan and as run by a shard.
 struct PlannedCommand {
-  /// Options that each run of a shard may set itself.
-  static let free: Set<OptionID> = [
-    .maxConcurrency, .threads, .maxOpenFiles, .maxMemory, .maxLoad, .stallWarning, .stallTimeout,
-    .control,
-    .qos,
-    .on, .fsync, .progress, .quiet, .verbose, .color, .report, .force, .plan, .shard,
-  ]
-  private static let commands: [CommandID] = [.hash, .check, .archive, .compress, .decompress, .test]
-  /// Options that are not allowed in a plan.
-  private static let refused: Set<OptionID> = [
-    .dryRun, .cache, .cacheVerify, .verify, .json, .report, .control, .toStdout, .plan, .shard,
-  ]
-
   let parsed: ParsedCommand
+  let kind: CommandKind
+  let command: any DividedCommand.Type
 
   /// Reads a command to be planned, with the options from configuration and environment.
   ///
   /// - Parameter words: the name of the command, then its arguments.
   init(
-    _ words: [PathBytes], in outer: CommandSpec, environment: @escaping Environment
+    _ words: [PathBytes], _ kinds: CommandKinds, in outer: CommandSpec, environment: @escaping Environment
   ) throws(UsageError) {
-    let alone = try Self.parse(words, outer, CommandLineParser { _ in nil })
-    let full = try Self.parse(
-      words, outer,
+    let alone = try Self.parse(words, kinds, outer, CommandLineParser { _ in nil }).parsed
+    let full: ParsedCommand
+    (full, kind, command) = try Self.parse(
+      words, kinds, outer,
       CommandLineParser(
         configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
         environment: environment))
     // Options about this machine do not apply to others.
     let named = Set(alone.given.map(\.id))
-    let given = full.given.filter { named.contains($0.id) || !Self.free.contains($0.id) }
-    for option in alone.given where Self.refused.contains(option.id) {
+    let given = full.given.filter {
+      named.contains($0.id) || !Self.use(of: $0.id, full.command).contains(.chosenByShard)
+    }
+    for option in alone.given where Self.use(of: option.id, full.command).contains(.refused) {
       throw UsageError(
         "A plan cannot be made with \(Self.spelling(option.id, full.command)).", in: outer)
     }
     guard !full.operands.contains("-") else {
       throw UsageError("Standard input cannot be divided.", in: outer)
     }
-    if [.compress, .decompress].contains(full.command.id) {
-      // Sources of several operands may have one output, which a single shard cannot detect.
-      guard full.operands.count == 1,
-        !given.contains(where: { [.filesFrom, .files0From].contains($0.id) })
-      else {
-        throw UsageError("A plan of '\(full.command.name)' takes one path.", in: outer)
-      }
-    }
     parsed = ParsedCommand(command: full.command, given: given, operands: full.operands)
   }
 
-  init(_ plan: ShardPlan, in outer: CommandSpec) throws(UsageError) {
+  init(_ plan: ShardPlan, _ kinds: CommandKinds, in outer: CommandSpec) throws(UsageError) {
     let words = [PathBytes(plan.command)] + plan.arguments
-    parsed = try Self.parse(words, outer, CommandLineParser { _ in nil })
+    (parsed, kind, command) = try Self.parse(words, kinds, outer, CommandLineParser { _ in nil })
   }
 
   private static func parse(
-    _ words: [PathBytes], _ outer: CommandSpec, _ parser: CommandLineParser
-  ) throws(UsageError) -> ParsedCommand {
+    _ words: [PathBytes], _ kinds: CommandKinds, _ outer: CommandSpec, _ parser: CommandLineParser
+  ) throws(UsageError) -> (parsed: ParsedCommand, kind: CommandKind, command: any DividedCommand.Type) {
     guard case .run(let parsed) = try parser.parse(words) else {
       throw UsageError("Missing the command that is to be divided.", in: outer)
     }
-    guard commands.contains(parsed.command.id) else {
-      let names = commands.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+    let kind = kinds(parsed.command.id)
+    guard let command = kind.divided else {
+      let names = CommandID.allCases.filter { kinds($0).divided != nil }
+        .map { "'\($0.rawValue)'" }.joined(separator: ", ")
       throw UsageError("'\(parsed.command.name)' cannot be divided: only \(names) can.", in: outer)
     }
-    return parsed
+    return (parsed, kind, command)
+  }
+
+  /// Refuses several paths: sources of several operands may have one output, which a single shard cannot detect.
+  func requireOnePath(in outer: CommandSpec) throws(UsageError) {
+    guard parsed.operands.count == 1,
+      !parsed.given.contains(where: { [.filesFrom, .files0From].contains($0.id) })
+    else {
+      throw UsageError("A plan of '\(parsed.command.name)' takes one path.", in: outer)
+    }
+  }
+
+  /// Whether each run of a shard may choose an option.
+  func mayChoose(_ id: OptionID) -> Bool { Self.use(of: id, parsed.command).contains(.chosenByShard) }
+
+  private static func use(of id: OptionID, _ command: CommandSpec) -> OptionSpec.PlanUse {
+    command.options.first { $0.id == id }?.planUse ?? []
   }
 
   /// The arguments that a plan stores.
@@ -84,12 +86,12 @@ struct PlannedCommand {
 
   /// The command of a shard: the planned one, with the allowed options of its own command line.
   func shard(_ own: ParsedCommand) throws(UsageError) -> ParsedCommand {
-    guard own.command.id == parsed.command.id else {
+    guard own.command.name == parsed.command.name else {
       throw UsageError(
         "The plan is one of '\(parsed.command.name)', not of '\(own.command.name)'.",
         in: own.command)
     }
-    for option in own.given where !Self.free.contains(option.id) {
+    for option in own.given where !mayChoose(option.id) {
       let planned = parsed.given.filter { $0.id == option.id }.map(\.value)
       if planned == own.given.filter({ $0.id == option.id }).map(\.value) { continue }
       let name = Self.spelling(option.id, own.command)
@@ -102,7 +104,7 @@ struct PlannedCommand {
       command: parsed.command,
       given: parsed.given
         + own.given.filter {
-          ![.plan, .shard, .force].contains($0.id) && Self.free.contains($0.id)
+          ![.plan, .shard, .force].contains($0.id) && mayChoose($0.id)
         },
       operands: parsed.operands)
   }

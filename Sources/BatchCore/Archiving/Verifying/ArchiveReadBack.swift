@@ -1,34 +1,39 @@
-import BatchCore
 import BatchEngine
 import BatchOutputs
 
 /// Reads an unfinished archive back, and compares it with the data that was written.
-struct ArchiveReadBack {
-  let session: Session
+package struct ArchiveReadBack {
+  private let isSynced: Bool
+  private let run: RunContext
+
+  /// - Parameter run: reports each difference.
+  package init(isSynced: Bool, run: RunContext) {
+    (self.isSynced, self.run) = (isSynced, run)
+  }
 
   /// - Parameter encryption: the encryption of the archive; nil if it is not encrypted.
   /// - Returns: how many members were compared.
   /// - Throws: `unwritable` when the archive differs; each difference was reported; the reason when the run was stopped.
-  func compare(
+  package func compare(
     _ output: OutputFile, _ encryption: EncryptedOutput?, with written: WrittenArchive
   ) throws(BatchError) -> Int {
     let archive: ArchiveFile
     do throws(BatchError) {
       archive = try ArchiveFile(
-        output, isSynced: session.common.fsync, encryption: encryption, in: SourceContext(session.context))
+        output, isSynced: isSynced, encryption: encryption, in: SourceContext(run))
     } catch {
       guard error.code == .malformed else { throw error }
       throw Self.failure(output.path, error)
     }
     let reader: VerifyReader
     do throws(BatchError) {
-      reader = try VerifyReader(archive, madeOf: written, by: session.context.reading)
+      reader = try VerifyReader(archive, madeOf: written, by: run.reading)
     } catch {
       throw Self.failure(archive.path, error)
     }
-    let context = RunContext(sharing: session.context, stride: .automatic, observer: nil)
+    let context = RunContext(sharing: run, stride: .automatic, observer: nil)
     let job = VerifyJob { (findings) throws(BatchError) in
-      for finding in findings { if let damage = finding.damage { session.fail(damage.at(finding.path)) } }
+      for finding in findings { if let damage = finding.damage { report(damage.at(finding.path)) } }
     }
     let outcome = BatchRunner(context).run(job, reading: reader)
     guard let verification = outcome.result else {
@@ -37,9 +42,13 @@ struct ArchiveReadBack {
       }
       throw reason
     }
-    for text in verification.damage { session.fail(BatchError(.malformed, text, path: archive.path)) }
+    for text in verification.damage { report(BatchError(.malformed, text, path: archive.path)) }
     guard !verification.isDifferent else { throw Self.failure(archive.path, nil) }
     return outcome.summary.counts.done
+  }
+
+  private func report(_ damage: BatchError) {
+    run.report(Problem(.unreadable, damage), severity: .failure)
   }
 
   private static func failure(_ path: PathBytes, _ reason: BatchError?) -> BatchError {

@@ -1,0 +1,71 @@
+import BatchEngine
+import BatchOutputs
+
+/// How a plan divides a job among shards, and how their results become the result of the job.
+package struct Division: Sendable {
+  package enum Unit: Sendable {
+    case files
+    /// Files that get one output each. All names of a file belong to the shard of the first one.
+    ///
+    /// - Parameter naming: the naming of the outputs, if several files can have one output.
+    case sources(naming: OutputNaming?)
+    case members(ArchiveOptions)
+    /// The lines of manifests.
+    case lines(CheckCall)
+  }
+
+  package enum Join: Sendable {
+    /// Rows, after a header.
+    case rows(header: [UInt8])
+    /// Rows about what the shards did, written only on request.
+    case receipts
+    case archive(ArchiveOptions)
+  }
+
+  package let unit: Unit
+  package let join: Join
+  /// The output file or folder, which the walk leaves out.
+  package var outputs: [PathBytes] = []
+  /// The folder in which the paths begin, which the plan enters; nil for the current one.
+  package var folder: PathBytes?
+  /// Whether a shard reports folders to which entries were added, or from which entries were removed. Outputs beside their
+  /// sources change the times of folders.
+  package var checksFolders = true
+  /// Whether a plan takes one path only: a shard cannot see that sources of several paths have one output.
+  package var takesOnePath = false
+
+  /// The walk of a run on one machine.
+  package func walk(_ given: WalkOptions) -> WalkOptions {
+    var walk = given
+    switch unit {
+    case .files, .lines: break
+    case .sources: walk.skipsTemporaries = true
+    case .members:
+      walk.takesEverything = true
+      walk.skipsTemporaries = true
+    }
+    walk.excluded.formUnion(outputs.compactMap(StandardStreams.identity))
+    return walk
+  }
+
+  /// Adds everything that the job processes to a plan.
+  ///
+  /// - Throws: the reason when the run was stopped, or the error of writing.
+  package func walk(
+    _ operands: Operands, _ walk: WalkOptions, into maker: PlanMaker, in run: RunContext
+  ) throws(BatchError) -> PlanTally {
+    switch unit {
+    case .files:
+      try maker.walk(run.tree(operands.counted, options: walk), joinsNames: false, run.cancellation)
+    case .sources(let naming):
+      try maker.walk(
+        run.tree(operands.counted, options: walk), joinsNames: true, naming: naming, run.cancellation)
+    case .members(let options):
+      try maker.walk(
+        try ArchiveSource(run.tree(operands.counted, options: walk), options: options), run.cancellation)
+    case .lines(let check):
+      try maker.walk(
+        check.lines(operands.counted, in: run), check.source(walk, in: run) { nil }, run.cancellation)
+    }
+  }
+}
