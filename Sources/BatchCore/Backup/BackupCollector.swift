@@ -59,7 +59,7 @@ package final class BackupCollector: BatchCollector {
             .changed,
             BatchError(
               .changed,
-              "ROT: its bytes are others, while size and times are those of the snapshot before"
+              "ROT: the content changed, but size and times did not"
                 + (plan.acceptsRot ? "" : "; the snapshot keeps the bytes from before"), path: path,
               remedy: plan.acceptsRot ? nil : .restoreOrAcceptRot)),
           severity: .warning)

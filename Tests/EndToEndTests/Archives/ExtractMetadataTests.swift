@@ -44,7 +44,7 @@ import Testing
       #expect(run.status == 3, "\(run.errorText)")
       for (name, _) in bad {
         #expect(
-          run.errorText.contains("\(name): the archive has no possible number for its owner"),
+          run.errorText.contains("\(name): the archive has no valid number for its owner"),
           "\(run.errorText)")
         #expect(try t.shell("stat -c '%u:%g %a' out/\(name)").text == "0:0 755\n")
       }
@@ -97,7 +97,7 @@ import Testing
     #expect(run.status == 3, "\(run.errorText)")
     for (name, _) in owners {
       #expect(
-        run.errorText.contains("\(name): the archive has no possible number for its owner"),
+        run.errorText.contains("\(name): the archive has no valid number for its owner"),
         "\(run.errorText)")
       #expect(try t.shell("stat -c '%u:%g %a' out/\(name)").text == "0:0 755\n")
     }
