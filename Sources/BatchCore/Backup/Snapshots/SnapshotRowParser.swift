@@ -5,7 +5,7 @@ import func Glibc.memcmp
 /// Reads rows of a backup manifest in the form in which they are written: the same members in the same order, and no escapes.
 /// ``SnapshotLine`` reads other rows and takes ten times as long.
 struct SnapshotRowParser {
-  /// The archive of the previous row, which usually is that of the next one too.
+  /// The archive of the previous row. Usually the next row has the same one.
   private var stamp: [UInt8] = []
   private var archive = ""
 
