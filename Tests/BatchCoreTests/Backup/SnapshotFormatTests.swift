@@ -28,7 +28,7 @@ import Testing
     #expect(SnapshotName(file: name.manifest.bytes, set: "a-b", suffix: SnapshotName.manifestSuffix) == name)
     #expect(SnapshotName(file: name.manifest.bytes, set: "a", suffix: SnapshotName.manifestSuffix) == nil)
     for bad: PathBytes in ["", ".a", "a/b", PathBytes([0xff])] {
-      #expect(throws: BatchError.self) { try SnapshotName.check(bad) }
+      expectError(.invalid) { try SnapshotName.check(bad) }
     }
   }
 
@@ -189,7 +189,7 @@ import Testing
     entry.appendLine(to: &line)
     line.removeLast()
     for cut in 0..<line.count {
-      #expect(throws: BatchError.self) { try SnapshotEntry(SnapshotLine(Array(line[..<cut]))) }
+      expectError(.malformed) { try SnapshotEntry(SnapshotLine(Array(line[..<cut]))) }
     }
     for _ in 0..<2000 {
       var damaged = line
@@ -229,7 +229,7 @@ import Testing
     var options = BatchOptions()
     options.memory = 1 << 20
     let small = RunContext(options: options)
-    #expect(throws: BatchError.self) { try SnapshotReader.facts(manifest, in: SourceContext(small)) }
+    expectError(.exhausted) { try SnapshotReader.facts(manifest, in: SourceContext(small)) }
   }
 
   @Test(
@@ -254,7 +254,7 @@ import Testing
     ] {
       let bad =
         #"{"type":"snapshot","schema":1,"set":"s","id":"20261122T164917Z","sequence":1,"started":"1.000000000","increment":0,\#(member)}"#
-      #expect(throws: BatchError.self, "\(member)") { try SnapshotHeader(SnapshotLine(Array(bad.utf8))) }
+      expectError(.malformed, about: "\(member)") { try SnapshotHeader(SnapshotLine(Array(bad.utf8))) }
     }
   }
 
