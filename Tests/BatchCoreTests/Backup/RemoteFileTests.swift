@@ -60,7 +60,7 @@ import Testing
     for size in [UInt64(Int64.max) + 1, .max] {
       expectError(.malformed, at: "set/a.tar.zst") { try open(remote, size: size) }
     }
-    expectError(.malformed) {
+    expectError(.unreadable) {
       try open(remote, size: UInt64(Int64.max)).fetch(at: UInt64(Int64.max) - 1, count: 9)
     }
   }
