@@ -142,7 +142,7 @@ import Testing
     }
     let bad = try t.batchproc("extract", "-p", "--overwrite", "always", "-C", "out", "z.tar")
     #expect(bad.status == 3)
-    #expect(bad.messages.count { $0.contains("no possible number") } == 2, "\(bad.errorText)")
+    #expect(bad.messages.count { $0.contains("no valid number") } == 2, "\(bad.errorText)")
     #expect(bad.messages.count { $0.contains("no possible time") } == 2, "\(bad.errorText)")
   }
 

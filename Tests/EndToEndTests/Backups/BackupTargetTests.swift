@@ -154,7 +154,7 @@ import Testing
       """)
     #expect(run.text == "0\n0\n0\n1\n0\n", "\(run.text)\(run.errorText)")
     #expect(
-      run.errorText.contains("is not used because other users could have written it")
+      run.errorText.contains("is not used, since other users could have written it")
         && run.errorText.contains("an unmounted disk would not be noticed"), "\(run.errorText)")
   }
 }

@@ -57,7 +57,7 @@ struct EncryptedSetTests {
       back_up; back_up; rm -r "$XDG_STATE_HOME"/batchproc/manifests; reasons 'no matching copy'; back_up
       mv "$XDG_STATE_HOME"/batchproc/manifests kept; back_up --full 2>/dev/null; rm -r "$XDG_STATE_HOME"/batchproc/manifests; mv kept "$XDG_STATE_HOME"/batchproc/manifests
       reasons 'no matching copy'; back_up
-      "$BP" backup --to set --encrypt-to "$(cat recipient)" --encrypt-to "$(cat recipient2)" src 2>&1 | grep -c 'for others'
+      "$BP" backup --to set --encrypt-to "$(cat recipient)" --encrypt-to "$(cat recipient2)" src 2>&1 | grep -c 'for other recipients'
       check key2; kinds
       "$BP" backup --to set --plain src 2>&1 | grep -c 'this snapshot is not, so it is full'; "$BP" snapshots -i key set | tail -1 | grep -c full
       """)
