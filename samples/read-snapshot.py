@@ -29,7 +29,7 @@ def read(manifest):
     head, *lines, end = (check(json.loads(line), type="[a-z_]+") for line in data.splitlines())
     expect(head["type"] == "snapshot" and head["schema"] == 1 and end["type"] == "end", "it is not a manifest")
     check(head, set="[^/\0]+", id=STAMP)
-    expect(os.path.basename(manifest) == f"{head['set']}-{head['id']}.manifest", "its name is that of another snapshot")
+    expect(os.path.basename(manifest) == f"{head['set']}-{head['id']}.manifest", "its name belongs to another snapshot")
     check(end, "rows", "files", "bytes", "archive_size", "footer", manifest_sha256=DIGEST)
     expect(hashlib.sha256(data[:last]).hexdigest() == end["manifest_sha256"], "the SHA-256 is wrong")
     expect(data[end["footer"] - 1:end["footer"]] == b"\n", "the place of the footer is wrong")

@@ -9,7 +9,7 @@ script runs backups, audits, archives, extractions, compress, verify, prune and 
 two at a time, with 64 descriptors and, if possible, in a memory control group of 256 MB. A fifth of the
 commands is ended by SIGKILL, SIGTERM or SIGINT at a random moment.
 
-Each file contains its name and a checksum, so that a restored file can be recognised as completely written.
+Each file contains its name and a checksum, so that a restored file can be recognized as completely written.
 Files that are written in place may be read in between; then the run must have named them. Each run must end
 in time with a status of the table, and leave no process and no file in TMPDIR. At the end the tree no
 longer changes. A backup of it must restore it byte for byte, each listed snapshot must restore files that

@@ -210,7 +210,7 @@ struct OutputLinker: Sendable {
   /// Opens the output of a first name with `O_PATH`.
   ///
   /// - Returns: nil if it does not exist any more.
-  /// - Throws: `changed` when it is another file.
+  /// - Throws: `changed` when the file was replaced.
   private func open(
     _ target: PathBytes, in folder: OpenFolder, _ output: FileIdentity
   ) throws(BatchError) -> Descriptor? {
@@ -222,7 +222,7 @@ struct OutputLinker: Sendable {
       throw .syscall("link the output", errno: error.errno, path: target)
     }
     guard (try? folder.calls.status(of: file))?.identity == output else {
-      throw BatchError(.changed, "is another file than the output that was written", path: target)
+      throw BatchError(.changed, "is not the output that was written", path: target)
     }
     return file
   }
@@ -243,7 +243,7 @@ struct OutputLinker: Sendable {
       case .refused(let error): throw error
       case .compare:
         throw BatchError(
-          .invalid, "is another file than the output of the source's first name, and both stay",
+          .invalid, "differs from the output of the source's first name; both are kept",
           path: further.target, remedy: .replaceOutput)
       case .write, .upToDate: break
       }

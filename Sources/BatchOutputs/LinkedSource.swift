@@ -30,7 +30,7 @@ package final class LinkedSource: Sendable {
     return LinkedSource(record, record.status, output: output, isProved: false, isCopy: isCopy)
   }
 
-  /// The same for an output that is staged.
+  /// - Returns: the source of a staged output; nil if it has one name.
   package static func of(_ staged: StagedOutput, isCopy: Bool = false) -> LinkedSource? {
     guard staged.source.status.linkCount > 1 else { return nil }
     return LinkedSource(

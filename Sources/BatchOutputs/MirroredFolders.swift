@@ -218,7 +218,7 @@ final class MirroredFolders: Sendable {
     if failed == 0 { failed = -opener.calls.setMode(of: folder.raw, to: mode) }
     guard failed == 0 else {
       throw BatchError.syscall(
-        "give the folder no more permissions than that of its sources has",
+        "give the folder no more permissions than its source folder has",
         errno: failed, path: folder.path
       ).recoded(.unwritable)
     }

@@ -207,7 +207,7 @@ final class OutputCommitter: Sendable {
     queue.sync { commit() }
   }
 
-  /// As ``flush()``, for a run that was stopped.
+  /// Commits what is waiting after a run was stopped.
   ///
   /// - Parameter late: receives the outputs that are not committed after ``CommitCalls/patience``, in the order in which they
   ///   were finished; the call still waits for them.

@@ -30,7 +30,7 @@ package struct OutputPlan {
       }
   }
 
-  /// The same for a lane, which then reads the source through the opened folder.
+  /// The plan of a lane, which opens the folder of the source first, and reads the source through it.
   ///
   /// - Returns: nil if the folder is gone or replaced, which has been reported.
   package init?(

@@ -17,9 +17,8 @@ package final class BackupCollector: BatchCollector {
   private let collector: ArchiveCollector
   private let writer: SnapshotWriter
   private let reported: Reported
-  /// Results without a manifest row yet, in tree order.
+  /// Rows whose members have not been added yet, and the rows after them, in tree order.
   private var waiting: [BackupRow] = []
-  private var first = 0
   private var rotten = 0
   /// The contents of files with several names, by first name, for the rows of further names.
   private var contents: [PathBytes: (digest: Digest?, size: UInt64, isUnsettled: Bool)] = [:]
@@ -43,13 +42,16 @@ package final class BackupCollector: BatchCollector {
   package func collect(_ rows: [BackupRow]) throws(BatchError) {
     for row in rows {
       switch row {
-      case .source, .kept, .planned, .mount:
-        passOverLarge()
-        waiting.append(row)
+      case .source, .kept, .mount:
+        if waiting.isEmpty { try write(row) } else { waiting.append(row) }
+      case .planned: waiting.append(row)
       case .archived(let row):
         try collector.collect([row])
-        for member in reported.members { try add(member) }
+        let members = reported.members
         reported.members.removeAll()
+        // Links to files that are not in the archive were made, and then left out.
+        let made = if case .segment(_, let made) = row { made } else { members }
+        if let last = made.last { try write(members, upTo: last.number) }
       case .rotten(let path):
         rotten += 1
         context.report(
@@ -57,29 +59,31 @@ package final class BackupCollector: BatchCollector {
             .changed,
             BatchError(
               .changed,
-              "ROT: its bytes are others, while size and times are those of the snapshot before"
+              "ROT: the content changed, but size and times did not"
                 + (plan.acceptsRot ? "" : "; the snapshot keeps the bytes from before"), path: path,
               remedy: plan.acceptsRot ? nil : .restoreOrAcceptRot)),
           severity: .warning)
-      case .end: try passOver()
       }
     }
   }
 
-  /// Writes the rows up to that of a member.
-  private func add(_ member: ArchivedMember) throws(BatchError) {
-    while first < waiting.count {
-      let row = waiting[first]
-      first += 1
-      guard case .planned(var entry, _) = row else {
+  /// Writes the waiting rows up to a number; a planned row without a member is left out, because its path is not in the archive.
+  private func write(_ members: [ArchivedMember], upTo last: UInt64) throws(BatchError) {
+    var members = members[...]
+    var count = 0
+    for row in waiting {
+      if case .planned(var planned) = row {
+        guard planned.number <= last else { break }
+        if let member = members.first, member.number == planned.number {
+          members.removeFirst()
+          if complete(&planned.entry, by: member) { try writer.append(planned.entry) }
+        }
+      } else {
         try write(row)
-        continue
       }
-      // A file that could not be archived has no row.
-      guard entry.path == member.path else { continue }
-      guard complete(&entry, by: member) else { return }
-      return try writer.append(entry)
+      count += 1
     }
+    waiting.removeFirst(count)
   }
 
   /// - Returns: whether the archive has the content of the file.
@@ -102,26 +106,6 @@ package final class BackupCollector: BatchCollector {
     return true
   }
 
-  /// Drops a large file that still waits when another item arrives: it had all its blocks, but is not in the archive.
-  private func passOverLarge() {
-    if first < waiting.count, case .planned(_, isLarge: true) = waiting[first] { first += 1 }
-  }
-
-  /// Writes the rows that need no member, at the end of a chunk.
-  private func passOver() throws(BatchError) {
-    while first < waiting.count {
-      let row = waiting[first]
-      if case .planned(_, let isLarge) = row {
-        if isLarge { return }
-      } else {
-        try write(row)
-      }
-      first += 1
-    }
-    waiting.removeAll(keepingCapacity: true)
-    first = 0
-  }
-
   private func write(_ row: BackupRow) throws(BatchError) {
     switch row {
     case .source(let source): try writer.begin(source)
@@ -129,15 +113,14 @@ package final class BackupCollector: BatchCollector {
     case .kept(let kept):
       context.counters.addSkipped(.upToDate, kept.count)
       try writer.append(kept)
-    case .planned, .archived, .rotten, .end: break
+    case .planned, .archived, .rotten: break
     }
   }
 
   /// Writes the end of the archive and of the manifest; both are renamed later.
   package func finish() throws(BatchError) -> BackupContent {
     let written = try collector.finish()
-    passOverLarge()
-    try passOver()
+    try write([], upTo: .max)
     try writer.finish(
       archiveSize: try outputs.sealArchive(), index: written?.index.digest,
       isVerified: plan.archive.isRemembered,

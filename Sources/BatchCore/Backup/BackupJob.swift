@@ -76,15 +76,13 @@ package struct BackupJob: BatchJob {
 package enum BackupRow: Sendable {
   case source(SnapshotSource)
   case kept(KeptRows)
-  /// A path whose member follows in the rows of the archive, if it can be archived.
-  case planned(SnapshotEntry, isLarge: Bool)
+  /// A path whose member follows in the rows of the archive.
+  case planned(PlannedRow)
   case archived(ArchiveRow)
   /// A file whose content has changed although its status has not. Its row follows.
   case rotten(PathBytes)
   /// A mount point below the source, which has content.
   case mount(PathBytes)
-  /// The end of a chunk: all its members were added, except a large file whose blocks follow.
-  case end
 }
 
 /// Archives on one lane; unchanged rows pass through.
@@ -123,13 +121,8 @@ package final class BackupWorker: BatchWorker {
     case .rotten(let path): output.append(.rotten(path))
     case .mount(let path):
       if MountFinder.mayBeMissing(path, context.calls) { output.append(.mount(path)) }
-    case .archive(let item, let entry):
-      if let entry {
-        let isLarge = if case .header = item { true } else { false }
-        output.append(.planned(entry, isLarge: isLarge))
-      }
-      try worker.process(item, in: context, into: &rows)
-    case .check(let record, let item, let entry, let before, let line):
+    case .archive(let item, let row): try archive(item, row, context, &output)
+    case .check(let record, let item, let row, let before, let line):
       guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
       let isRotten = digest != before.digest
       if isRotten { output.append(.rotten(record.path)) }
@@ -139,15 +132,20 @@ package final class BackupWorker: BatchWorker {
         output.append(.kept(kept))
         return
       }
-      output.append(.planned(entry, isLarge: false))
-      try worker.process(item, in: context, into: &rows)
+      try archive(item, row, context, &output)
     }
+  }
+
+  private func archive(
+    _ item: ArchiveItem, _ row: PlannedRow?, _ context: WorkerContext, _ output: inout [BackupRow]
+  ) throws(BatchError) {
+    let hasMember = try worker.process(item, numbered: row?.number ?? 0, in: context, into: &rows)
+    if hasMember, let row { output.append(.planned(row)) }
   }
 
   package func end(in context: WorkerContext, into output: inout [BackupRow]) throws(BatchError) {
     try worker.end(in: context, into: &rows)
     output += rows.map { .archived($0) }
-    output.append(.end)
     rows.removeAll()
   }
 }

@@ -31,12 +31,16 @@ package struct BackupListJob: RowJob {
       case .source, .archive(.block, _), .rotten, .mount: break
       case .kept(let rows): for _ in 0..<rows.count { context.skip(.upToDate) }
       case .archive(.problem(let problem), _): context.report(problem)
-      case .archive(_, let entry):
-        guard let entry else { return }
-        add(entry, context, &output)
-      case .check(let record, _, let entry, let before, _):
+      case .archive(_, let row):
+        guard let row else { return }
+        add(row.entry, context, &output)
+      case .check(let record, _, let row, let before, _):
         guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
-        if digest == before.digest, !isFull { context.skip(.upToDate) } else { add(entry, context, &output) }
+        if digest == before.digest, !isFull {
+          context.skip(.upToDate)
+        } else {
+          add(row.entry, context, &output)
+        }
       }
     }
   }

@@ -95,7 +95,7 @@ package struct BackupPreparation: Sendable {
         base = nil
         remarks.append(
           BatchError(
-            .malformed, "an archive is missing or has another size: this snapshot is a full one",
+            .malformed, "an archive is missing or has the wrong size, so this snapshot is full",
             path: set.path(fault.archive)))
       } else {
         do throws(BatchError) {
@@ -217,7 +217,7 @@ package struct BackupPreparation: Sendable {
     if set.keys != nil { return (try set.opened(last, in: run), set.manifest(of: last.name)) }
     throw BatchError(
       .missing,
-      "is encrypted, and this machine has no copy of it that fits: this snapshot is a full one",
+      "is encrypted and this machine has no matching copy, so this snapshot is full",
       path: set.path(last.name.manifest))
   }
 
@@ -228,11 +228,11 @@ package struct BackupPreparation: Sendable {
       return BatchError(
         .changed,
         isEncrypted
-          ? "is not encrypted, and this snapshot is: it is a full one"
-          : "is encrypted, and this snapshot is not: it is a full one")
+          ? "is not encrypted but this snapshot is, so it is full"
+          : "is encrypted but this snapshot is not, so it is full")
     }
     guard snapshot.footer.recipients != options.recipients else { return nil }
-    return BatchError(.changed, "is encrypted for others: this snapshot is a full one")
+    return BatchError(.changed, "is encrypted for other recipients, so this snapshot is full")
   }
 
   /// - Throws: `ambiguous` when the newest snapshot of the set is encrypted, or may be.

@@ -10,10 +10,17 @@ package enum BackupItem: Sendable {
   case rotten(PathBytes)
   /// A mount point below the source, which has content.
   case mount(PathBytes)
-  /// An item to archive, with its row as far as the walk knows it; blocks and problems have no row.
-  case archive(ArchiveItem, SnapshotEntry?)
+  /// An item to archive; blocks and problems have no row.
+  case archive(ArchiveItem, PlannedRow?)
   /// A seemingly unchanged file: it is read, and archived if its content has changed.
-  case check(FileRecord, ArchiveItem, SnapshotEntry, before: SnapshotEntry, line: [UInt8])
+  case check(FileRecord, ArchiveItem, PlannedRow, before: SnapshotEntry, line: [UInt8])
+}
+
+/// The row of a path that is archived, as far as the walk knows it.
+package struct PlannedRow: Sendable {
+  /// The number of the row, which its member in the archive has too; it increases in the order of the tree, from 1.
+  let number: UInt64
+  var entry: SnapshotEntry
 }
 
 /// Compares the sources with the manifest of the previous snapshot, which has the same order. Yields new and changed files to
@@ -39,6 +46,7 @@ package struct BackupSource: BatchSource {
   private var mounts = MountFinder()
   /// Numbers for files with several names, in the order of their first names.
   private var linkGroups: [FileIdentity: UInt64] = [:]
+  private var plannedRows: UInt64 = 0
 
   /// - Parameters:
   ///   - tree: the tree of a walk over the sources that takes everything.
@@ -178,10 +186,12 @@ package struct BackupSource: BatchSource {
     // For a file with content, a lane determines this just before it reads the file.
     entry.isUnsettled = record.status.kind != .regular && !plan.settling.isSettled(record.status)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
+    plannedRows += 1
+    let row = PlannedRow(number: plannedRows, entry: entry)
     if let before {
-      held.append(.check(record, item, entry, before: before.entry, line: before.line))
+      held.append(.check(record, item, row, before: before.entry, line: before.line))
     } else {
-      held.append(.archive(item, entry))
+      held.append(.archive(item, row))
     }
   }
 

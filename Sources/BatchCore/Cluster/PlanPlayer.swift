@@ -85,7 +85,7 @@ package final class PlanPlayer {
       guard try digest.finish() == expected else {
         throw BatchError(
           .unwritable,
-          "the entries of shard \(shard.index) are not those of the plan: edited or damaged",
+          "the entries of shard \(shard.index) do not match the plan: edited or damaged",
           path: path)
       }
     }

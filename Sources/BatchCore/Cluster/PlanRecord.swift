@@ -38,7 +38,7 @@ enum PlanRecord {
   struct PlannedEntry: Equatable {
     /// Without its device.
     let status: FileStatus
-    /// The device; nil if it is that of the folder.
+    /// The device; nil if the folder has the same one.
     let home: UInt64?
     let followsLinks: Bool
   }

@@ -216,7 +216,7 @@ extension ShardPlan {
   package func require(version: String, in folder: PlanFolder) throws(BatchError) {
     guard self.version != version else { return }
     throw BatchError(
-      .unwritable, "the plan is one of version \(self.version), and this is version \(version)",
+      .unwritable, "the plan was made by version \(self.version), and this is version \(version)",
       path: folder.path(of: Self.fileName), remedy: "use that version, or make a new plan")
   }
 

@@ -118,7 +118,7 @@ package final class ShardResultReader {
     }
     guard try digest.finish().bytes == read(content..<size) else {
       throw BatchError(
-        .malformed, "was cut, edited or damaged: its digest is another one", path: path)
+        .malformed, "was cut, edited or damaged: wrong digest", path: path)
     }
   }
 

@@ -19,13 +19,13 @@ package struct CompressSource: BatchSource {
   private var stream: StreamBlocks?
   private var claims: OutputClaims?
   private let folders: OutputFolders
-  /// Whether the copy of the last file of the tree may have the name of another output, from a plan.
+  /// Asks the plan whether a copy of the last file could collide with another output.
   private let planned: (() -> Bool)?
 
   /// - Parameters:
   ///   - operandCount: the number of operands; nil if unknown. Several operands can lead to one output.
   ///   - limit: files from this size on are refused, and no file is cut into blocks; nil cuts large files into blocks.
-  ///   - planned: whether the copy of the last file may have the name of another output; for a tree from a plan.
+  ///   - planned: asks the plan of the tree whether a copy of the last file could collide with another output; nil without a plan.
   /// - Throws: `invalid` for a level that the format does not have.
   package init(
     _ tree: TreeSource, operandCount: Int?, format: CompressionFormat, level: Int?, options: OutputOptions,

@@ -46,7 +46,7 @@ package struct AgeKeys: Sendable {
         .unsupported,
         passphrases.isEmpty
           ? "is encrypted with a passphrase, and none was given"
-          : "is encrypted with another passphrase than was given", remedy: .givePassphrase)
+          : "is encrypted with a different passphrase", remedy: .givePassphrase)
     }
     for stanza in header.stanzas {
       for identity in identities {

@@ -141,7 +141,7 @@ package struct HashJob: RowJob {
             .changed,
             BatchError(
               .changed,
-              "ROT: its bytes are others than when it was read before, and its size and time are the same",
+              "ROT: the content changed since it was last read, but size and time did not",
               path: record.path)))
         return
       }

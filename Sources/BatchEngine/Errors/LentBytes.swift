@@ -8,7 +8,7 @@ package func withBytes<Result>(
   }
 }
 
-/// As ``withBytes(of:_:)``, for a closure that changes the bytes.
+/// Lends the bytes of an array to a closure that changes them.
 @inlinable
 package func withMutableBytes<Result>(
   of bytes: inout [UInt8], _ body: (UnsafeMutableRawBufferPointer) throws(BatchError) -> Result
@@ -44,6 +44,6 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeMutableRawBufferPointer {
-  /// As for a buffer that is only read.
+  /// The address, in the type that C libraries use for bytes that they change.
   package var bytes: UnsafeMutablePointer<UInt8>? { baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }

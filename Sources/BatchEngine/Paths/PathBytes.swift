@@ -1,7 +1,7 @@
 /// A path as the kernel uses it: any bytes except NUL, with `/` between names.
 ///
 /// A path is never converted to `String` for a system call, so names that are not UTF-8, and names that differ only in Unicode
-/// normalisation, are preserved.
+/// normalization, are preserved.
 public struct PathBytes: Hashable, Sendable, Comparable {
   /// The bytes, without a terminating NUL.
   public let bytes: [UInt8]

@@ -76,7 +76,7 @@ package final class AtomicFile: Sendable {
     try bytes.bytes.withUnsafeBytes { buffer throws(BatchError) in try write(buffer) }
   }
 
-  /// As ``TemporaryFile/append(_:of:)``; the caller writes the rest.
+  /// Copies the beginning of a range by ``TemporaryFile/append(_:of:)``; the caller writes the rest.
   package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
     try use { file throws(BatchError) in try file.append(range, of: source) }
   }
@@ -105,7 +105,7 @@ package final class AtomicFile: Sendable {
     try use { file throws(BatchError) in try file.readBack(body) }
   }
 
-  /// As ``TemporaryFile/openForReading(syncing:)``, for the content so far.
+  /// Opens the content that was written so far, by ``TemporaryFile/openForReading(syncing:)``.
   package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     try use { file throws(BatchError) in try file.openForReading(syncing: syncing) }
   }

@@ -9,7 +9,7 @@ public final class OutputFile: ResultStream {
     case device(SyncDevice)
   }
 
-  /// As it was given.
+  /// The path as the caller gave it.
   package let path: PathBytes
   private let target: Target
   private let isSynced: Bool
@@ -36,7 +36,7 @@ public final class OutputFile: ResultStream {
       cancellation: context.cancellation, terminalFilter: filter, by: context.commits)
   }
 
-  /// The same for a program that writes a file outside of its runs or beside them.
+  /// Opens an output for a program that writes a file outside of its runs or beside them.
   ///
   /// The cancellation of `run` ends the wait for a slow reader.
   public convenience init(
@@ -118,7 +118,7 @@ public final class OutputFile: ResultStream {
     }
   }
 
-  /// As ``AtomicFile/append(_:of:)``; nothing is appended to a pipe or a device.
+  /// Copies nothing to a pipe or a device; else like ``AtomicFile/append(_:of:)``.
   package func append(_ range: Range<UInt64>, of source: Int32) throws(BatchError) -> UInt64 {
     try file?.append(range, of: source) ?? 0
   }

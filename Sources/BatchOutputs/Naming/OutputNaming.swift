@@ -122,7 +122,7 @@ extension [KnownSuffix] {
     }
   }
 
-  /// As ``first(of:)``, for a name in a folder.
+  /// The first suffix that a name in a folder has.
   func first(ofName name: UnsafeRawBufferPointer) -> KnownSuffix? {
     first {
       let suffix = $0.suffix.utf8

@@ -21,7 +21,7 @@ struct SummaryText: Sendable {
   /// Further counts with their words, such as `(2, "skipped")`; zero counts are omitted.
   var others: [(count: Int, word: String)] = []
 
-  /// Whether the time is that of one pass over the bytes.
+  /// Whether the time is how long one pass over the bytes took.
   var showsRate = true
 
   /// Counts of the command, by their names in JSON.

@@ -123,7 +123,7 @@ extension HTMLWriter {
     markup("\n")
   }
 
-  /// The same with a row for each item, of which `cells` writes the cells.
+  /// Adds a table with one row for each item; `cells` writes the cells of a row.
   mutating func table<Items: Sequence>(
     _ caption: String, _ columns: [(title: String, isNumber: Bool)], of items: Items,
     _ cells: (inout HTMLWriter, Items.Element) -> Void

@@ -101,7 +101,7 @@ struct SetPage: Sendable {
       if !set.isWhole {
         page.verdict(
           broken > 0
-            ? "\(ByteCount.counted(broken, "snapshot")) cannot be restored: an archive is missing or has another size."
+            ? "\(ByteCount.counted(broken, "snapshot")) cannot be restored: an archive is missing or has the wrong size."
             : "Some manifests are not valid.", .bad)
       } else if damaged > 0 {
         page.verdict(

@@ -9,12 +9,12 @@ import Testing
     ("a.tgz", "tar.gz"), ("a.b.txz", "tar.xz"), ("a.tar.lz4", "tar.lz4"), ("a.cpio", "cpio"),
     ("a.zip", "zip"), ("a.7z", "7z"),
   ])
-  func isRecognisedByTheSuffix(path: PathBytes, name: String) {
+  func isRecognizedByTheSuffix(path: PathBytes, name: String) {
     #expect(ArchiveFormat(suffixOf: path)?.name == name)
   }
 
   @Test(arguments: ["tar", ".tar", "a", "a.zst", "a.gz", "atar", "a.tar/b", "a.rar", "-", ""] as [PathBytes])
-  func isNotRecognisedByOtherNames(path: PathBytes) {
+  func isNotRecognizedByOtherNames(path: PathBytes) {
     #expect(ArchiveFormat(suffixOf: path) == nil)
   }
 

@@ -21,7 +21,7 @@ import Testing
   }
 
   private struct Archived: Hashable {
-    /// Compared as memory; an array is compared byte by byte without optimisation.
+    /// Compared as memory; an array is compared byte by byte without optimization.
     let bytes: Data
     let members: [PathBytes]
     let problems: [String]

@@ -37,7 +37,7 @@ struct IndexExtentTests {
         #expect(try extent.bytes(UInt64(start)..<UInt64(end)) == Array(all[start..<end]))
       }
     }
-    #expect(throws: BatchError.self) { try extent.bytes(0..<UInt64(all.count + 1)) }
+    expectError(.malformed) { try extent.bytes(0..<UInt64(all.count + 1)) }
     #expect(try IndexExtent(content[5..<50]).bytes(1..<3) == [6, 7])
   }
 

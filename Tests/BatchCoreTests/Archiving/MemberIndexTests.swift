@@ -58,13 +58,11 @@ struct MemberIndexTests {
     var written = IndexBytes()
     written.members[1].path = PathBytes([UInt8](repeating: 0x61, count: 100_000))
     #expect(try written.index(size: size, memory: 1 << 20).count == 3)
-    let error = #expect(throws: BatchError.self) { try written.index(size: size, memory: 200_000) }
-    #expect(error?.code == .exhausted)
+    expectError(.exhausted) { try written.index(size: size, memory: 200_000) }
     // The sizes that a page claims are checked before it is decoded.
     var claiming = IndexBytes()
     claiming.pageRows = [(claiming.ownRows[0].0, 1 << 60, 3, 3)]
-    let other = #expect(throws: BatchError.self) { try claiming.index(size: size) }
-    #expect(other?.code == .exhausted)
+    expectError(.exhausted) { try claiming.index(size: size) }
   }
 
   @Test("puts the frames of a large member in one group")
@@ -142,7 +140,7 @@ struct MemberIndexTests {
   func refused(number: Int) {
     var written = IndexBytes()
     Self.lies[number](&written)
-    #expect(throws: BatchError.self) { try written.index(size: size) }
+    expectError(.malformed) { try written.index(size: size) }
   }
 
   @Test("of random numbers with a right digest is refused or read, without a trap")

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -33,8 +34,7 @@ struct StoredIndexTests {
     for place in bytes.indices {
       var damaged = bytes
       damaged[place] ^= 4
-      let error = #expect(throws: BatchError.self) { try read(damaged) }
-      #expect(error?.code == .malformed)
+      expectError(.malformed) { try read(damaged) }
     }
   }
 
@@ -42,8 +42,8 @@ struct StoredIndexTests {
   func cut() throws {
     let bytes = try IndexBytes().stored()
     for count in bytes.indices {
-      #expect(throws: BatchError.self) { try read(Array(bytes.prefix(count))) }
-      #expect(throws: BatchError.self) { try read(Array(bytes.suffix(count))) }
+      expectError(.malformed) { try read(Array(bytes.prefix(count))) }
+      expectError(.malformed) { try read(Array(bytes.suffix(count))) }
     }
   }
 
@@ -52,13 +52,13 @@ struct StoredIndexTests {
     var twice = IndexBytes()
     twice.members[1].offset = 0
     let bytes = try twice.stored()
-    #expect(throws: BatchError.self) { try read(bytes) }
+    expectError(.malformed) { try read(bytes) }
     // One extra byte between the head and the checks.
     let whole = try IndexBytes().stored()
     let checks = IndexBytes().checks.count + MemberIndex.trailerSize
     let longer = whole.dropLast(checks) + [0] + whole.suffix(checks)
-    #expect(throws: BatchError.self) { try read(Array(longer)) }
-    #expect(throws: BatchError.self) { try read(Array(longer), checks: false) }
+    expectError(.malformed) { try read(Array(longer)) }
+    expectError(.malformed) { try read(Array(longer), checks: false) }
   }
 
   @Test("does not allocate the memory that a small frame claims to need", arguments: [3, 4])
@@ -74,7 +74,6 @@ struct StoredIndexTests {
     lengths.appendLittleEndian(UInt64(page.count))
     lengths.appendLittleEndian(UInt64(head.count))
     let digest = try MemberIndexBuilder.digest(of: [page + head, lengths])
-    let error = #expect(throws: BatchError.self) { try read(page + head + lengths + digest.bytes) }
-    #expect(error?.code == .exhausted)
+    expectError(.exhausted) { try read(page + head + lengths + digest.bytes) }
   }
 }

@@ -17,7 +17,8 @@ import Testing
   }
 
   private func backUp(
-    _ t: TreeFixture, day: Int, concurrency: Int, calls: any FileSystemCalls = LinuxCalls()
+    _ t: TreeFixture, day: Int, concurrency: Int, calls: any FileSystemCalls = LinuxCalls(),
+    renaming: [NameTransform] = []
   ) throws -> Report {
     let set = try BackupSet(in: t.path("set"), named: "s")
     var batch = BatchOptions()
@@ -27,6 +28,7 @@ import Testing
     let run = RunContext(options: batch, observer: recorder, calls: calls)
     var options = BackupOptions()
     options.isSynced = false
+    options.archive.changes.names = renaming
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
     // One day after the times of the files.
     options.fileClock = {
@@ -75,6 +77,14 @@ import Testing
       first = first ?? report
       if concurrency == 2 { try check(report, t) }
     }
+  }
+
+  @Test("a row gets the digest of its own member, whatever name that has", arguments: [1, 7])
+  func otherNames(concurrency: Int) throws {
+    let plain = try backUp(try tree(), day: 0, concurrency: concurrency)
+    let rules = try ["s,/f[0-9]$,/member,", "s,/large$,/f9,"].map { try NameTransform($0) }
+    let renamed = try backUp(try tree(), day: 0, concurrency: concurrency, renaming: rules)
+    #expect(plain.rows.count == 10 && renamed == plain, "\(renamed)")
   }
 
   @Test("a file that vanishes has no line, and the other files have theirs")

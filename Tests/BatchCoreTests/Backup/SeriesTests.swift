@@ -129,6 +129,6 @@ import Testing
     let first = content.snapshots[0].header
     let choice = SeriesChoice(host: first.host, source: first.sources?.paths?.first)
     #expect(throws: Never.self) { try content.snapshot(at: .latest, of: choice) }
-    #expect(throws: BatchError.self) { try content.snapshot(at: .latest, of: SeriesChoice(host: "other")) }
+    expectError(.missing) { try content.snapshot(at: .latest, of: SeriesChoice(host: "other")) }
   }
 }

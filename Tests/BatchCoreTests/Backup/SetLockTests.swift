@@ -18,15 +18,14 @@ import Testing
   func modes() throws {
     let (writer, other, reader, second) = (try lock(), try lock(), try lock(), try lock())
     try writer.take(.writing, .none, run.cancellation)
-    #expect(throws: BatchError.self) { try other.take(.writing, .none, run.cancellation) }
+    expectError(.locked) { try other.take(.writing, .none, run.cancellation) }
     try reader.take(.reading, .none, run.cancellation)
     try second.take(.reading, .none, run.cancellation)
-    let refused = #expect(throws: BatchError.self) { try writer.take(.removing, .none, run.cancellation) }
-    #expect(refused?.code == .locked)
+    expectError(.locked) { try writer.take(.removing, .none, run.cancellation) }
     reader.release(.reading)
     second.release(.reading)
     try writer.take(.removing, .none, run.cancellation)
-    #expect(throws: BatchError.self) { try reader.take(.reading, .none, run.cancellation) }
+    expectError(.locked) { try reader.take(.reading, .none, run.cancellation) }
     writer.release(.removing)
     try reader.take(.reading, .none, run.cancellation)
   }
@@ -48,7 +47,7 @@ import Testing
     holder.withLock { $0 = try? lock() }
     try holder.withLock { try $0?.take(.writing, .none, run.cancellation) }
     waited.withLock { $0 = -1000 }
-    #expect(throws: BatchError.self) { try lock().take(.writing, patience, run.cancellation) }
+    expectError(.locked) { try lock().take(.writing, patience, run.cancellation) }
     #expect(abs(waited.withLock { $0 } + 400) < 1)
   }
 
@@ -87,7 +86,7 @@ import Testing
   func holder() throws {
     let (writer, other) = (try lock(), try lock())
     try writer.take(.writing, .none, run.cancellation)
-    let refused = #expect(throws: BatchError.self) { try other.take(.writing, .none, run.cancellation) }
+    let refused = expectError(.locked) { try other.take(.writing, .none, run.cancellation) }
     #expect(
       refused?.message.contains("the lock of the set: process \(getpid()) since 20") == true,
       "\(String(describing: refused))")

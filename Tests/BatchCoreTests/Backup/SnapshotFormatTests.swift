@@ -28,7 +28,7 @@ import Testing
     #expect(SnapshotName(file: name.manifest.bytes, set: "a-b", suffix: SnapshotName.manifestSuffix) == name)
     #expect(SnapshotName(file: name.manifest.bytes, set: "a", suffix: SnapshotName.manifestSuffix) == nil)
     for bad: PathBytes in ["", ".a", "a/b", PathBytes([0xff])] {
-      #expect(throws: BatchError.self) { try SnapshotName.check(bad) }
+      expectError(.invalid) { try SnapshotName.check(bad) }
     }
   }
 
@@ -92,6 +92,95 @@ import Testing
     #expect(found > 200)
   }
 
+  @Test("a row of a file with a plain name is read by the fast parser", arguments: [1, 2] as [UInt64])
+  func fastParser(names: UInt64) throws {
+    var generator = SeededNumbers(seed: 10)
+    var entry = try entry("a/b c.txt", &generator)
+    (entry.inode, entry.modified, entry.linkCount) = (7, .init(seconds: 1, nanoseconds: 2), names)
+    (entry.statusChanged, entry.firstName) = (.init(seconds: 1, nanoseconds: 2), names > 1 ? "a/a" : nil)
+    (entry.linkGroup, entry.isUnsettled) = (names > 1 ? 3 : nil, true)
+    var line = [UInt8]()
+    entry.appendLine(to: &line)
+    line.removeLast()
+    var parser = SnapshotRowParser()
+    #expect(parser.entry(line) == entry)
+    #expect(SnapshotRowParser.isWithoutLinks(line) == (names == 1))
+    let found = line.withUnsafeBufferPointer {
+      SnapshotRowParser.plainPath($0).map { (PathBytes($0.path), $0.isFolder) }
+    }
+    #expect(try #require(found) == (entry.path, false))
+    for cut in line.indices { #expect(parser.entry(Array(line[..<cut])) == nil) }
+  }
+
+  /// The keys of a row, from the list of its columns.
+  private struct ColumnKeys: SnapshotColumnVisitor {
+    typealias Key = String
+    typealias Failure = Never
+
+    /// All keys in order; a name may also have the key with `_b64`.
+    var all: [String] = []
+    var optional: [String] = []
+    var names: Set<String> = []
+
+    mutating func kind(_ key: String, _: inout ArchiveEntry.Kind) { all.append(key) }
+    mutating func path(_ key: String, _: inout PathBytes) {
+      all.append(key)
+      names.insert(key)
+    }
+    mutating func path(_ key: String, _: inout PathBytes?) {
+      all.append(key)
+      optional.append(key)
+      names.insert(key)
+    }
+    mutating func number<Number>(_ key: String, _: inout Number, below: UInt64) { all.append(key) }
+    mutating func number(_ key: String, _: inout UInt64?, below: UInt64) {
+      all.append(key)
+      optional.append(key)
+    }
+    mutating func time(_ key: String, _: inout FileStatus.Time) { all.append(key) }
+    mutating func digest(_ key: String, _: inout Digest?) {
+      all.append(key)
+      optional.append(key)
+    }
+    mutating func stamp(_ key: String, _: inout String) { all.append(key) }
+    mutating func flag(_ key: String, _: inout Bool) { all.append(key) }
+
+    init() {
+      var entry = SnapshotEntry.blank
+      entry.visitColumns(with: &self)
+    }
+  }
+
+  /// The words in backticks that may be keys.
+  private static func keys(in text: Substring) -> [String] {
+    text.matches(of: /`([a-z_0-9]+)`/).map { String($0.output.1) }.filter { $0 != "true" }
+  }
+
+  private static func page(_ name: String) throws -> [Substring] {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    return try String(contentsOf: root.appendingPathComponent(name), encoding: .utf8).split(separator: "\n")
+  }
+
+  @Test("docs/formats.md names the columns in their order, and which ones a row may lack")
+  func columnsInFormats() throws {
+    let columns = ColumnKeys()
+    let row = try #require(try Self.page("docs/formats.md").first { $0.hasPrefix("| for each path |") })
+    #expect(Self.keys(in: row).filter { !$0.hasSuffix("_b64") } == columns.all)
+    let optional = try #require(row.firstMatch(of: /if the path has them, (.*);/)?.output.1)
+    #expect(Self.keys(in: optional) == columns.optional)
+  }
+
+  @Test("docs/backup.md explains each column in a table, in their order")
+  func columnsInBackup() throws {
+    let columns = ColumnKeys()
+    let table = try Self.page("docs/backup.md").drop { $0 != "| member | is |" }.prefix { $0.hasPrefix("|") }
+    let cells = table.dropFirst(2).compactMap { $0.split(separator: "|").first }
+    #expect(
+      cells.flatMap(Self.keys)
+        == columns.all.flatMap { columns.names.contains($0) ? [$0, $0 + "_b64"] : [$0] })
+  }
+
   @Test("an invalid row is refused without a trap")
   func damagedRows() throws {
     var generator = SeededNumbers(seed: 8)
@@ -100,7 +189,7 @@ import Testing
     entry.appendLine(to: &line)
     line.removeLast()
     for cut in 0..<line.count {
-      #expect(throws: BatchError.self) { try SnapshotEntry(SnapshotLine(Array(line[..<cut]))) }
+      expectError(.malformed) { try SnapshotEntry(SnapshotLine(Array(line[..<cut]))) }
     }
     for _ in 0..<2000 {
       var damaged = line
@@ -140,7 +229,7 @@ import Testing
     var options = BatchOptions()
     options.memory = 1 << 20
     let small = RunContext(options: options)
-    #expect(throws: BatchError.self) { try SnapshotReader.facts(manifest, in: SourceContext(small)) }
+    expectError(.exhausted) { try SnapshotReader.facts(manifest, in: SourceContext(small)) }
   }
 
   @Test(
@@ -165,7 +254,7 @@ import Testing
     ] {
       let bad =
         #"{"type":"snapshot","schema":1,"set":"s","id":"20261122T164917Z","sequence":1,"started":"1.000000000","increment":0,\#(member)}"#
-      #expect(throws: BatchError.self, "\(member)") { try SnapshotHeader(SnapshotLine(Array(bad.utf8))) }
+      expectError(.malformed, about: "\(member)") { try SnapshotHeader(SnapshotLine(Array(bad.utf8))) }
     }
   }
 

@@ -221,7 +221,7 @@ import Testing
       "12345678901h", "@", "@x", "@9999999999999", "20261120T020000Z0", "2026112T", "yesterday ", "Latest",
     ])
   func refused(_ text: String) {
-    #expect(throws: BatchError.self) { try SnapshotPlace(PathBytes(text)) }
+    expectError(.invalid) { try SnapshotPlace(PathBytes(text)) }
   }
 
   @Test("an error without a fitting snapshot names the nearest ids")

@@ -101,7 +101,7 @@ struct PlanRecordTests {
       "Eunreadable unreadable 0 - 0 1 mpath", "Eunreadable unreadable 0 - 0 -1 m", "D1 2 0 -2 - - t/",
     ])
   func refused(text: String) {
-    #expect(throws: BatchError.self) { try Self.record(text) }
+    expectError(.malformed) { try Self.record(text) }
   }
 }
 
@@ -143,7 +143,7 @@ struct ShardPlanTests {
       let content = try Self.lines { lines in
         for index in lines.indices { lines[index] = lines[index].replacing(from, with: to) }
       }
-      #expect(throws: BatchError.self, "\(to)") { try ShardPlan(content) }
+      expectError(.malformed, about: "\(to)") { try ShardPlan(content) }
     }
   }
 
@@ -165,7 +165,7 @@ struct ShardPlanTests {
     #expect(plan.shards[0].ranges.map(\.range) == [0..<10, 10..<17] && plan.shards[0].folder == [0xff])
     #expect(plan.bytes == 5)
     for wrong in [9..<17, 11..<17, 10..<(1 << 63 + 1)] as [Range<UInt64>] {
-      #expect(throws: BatchError.self) { try ShardPlan(lines(wrong)) }
+      expectError(.malformed) { try ShardPlan(lines(wrong)) }
     }
   }
 
@@ -203,8 +203,8 @@ struct ShardPlanTests {
     for position in stride(from: 0, to: content.count, by: 7) {
       var flipped = content
       flipped[position] ^= 1
-      #expect(throws: BatchError.self) { try ShardPlan(flipped) }
-      #expect(throws: BatchError.self) { try ShardPlan(Array(content[..<position])) }
+      expectError(.malformed) { try ShardPlan(flipped) }
+      expectError(.malformed) { try ShardPlan(Array(content[..<position])) }
     }
   }
 
@@ -245,13 +245,13 @@ struct PlanMakerTests {
     #expect(size < Int64(count) * 200)
     let read = try ShardPlan(in: try PlanFolder(t.path("p"), calls: LinuxCalls()))
     #expect(read.id == plan.id)
-    #expect(throws: BatchError.self) { try PlanMaker(in: t.path("p"), shards: 2, stride: .automatic, run) }
+    expectError(.invalid) { try PlanMaker(in: t.path("p"), shards: 2, stride: .automatic, run) }
   }
 }
 
 @Suite("Cuts into even ranges")
 struct EvenCutsTests {
-  @Test("minimise the cost of the most expensive range")
+  @Test("minimize the cost of the most expensive range")
   func cuts() {
     #expect(EvenCuts.places([1, 2, 3, 4, 5], count: 4) == [1, 3, 4])
     #expect(EvenCuts.places([5, 6, 7, 12], count: 2) == [1, 3])

@@ -89,7 +89,7 @@ extension StreamDecoder {
 }
 
 extension [UInt8] {
-  /// The same as `+=`, which is slow without optimisation, since it then copies byte by byte.
+  /// The same as `+=`, which is slow without optimization, since it then copies byte by byte.
   fileprivate mutating func append(copyOf piece: UnsafeRawBufferPointer) {
     append(addingCapacity: piece.count) { span in
       span.withUnsafeMutableBufferPointer { room, count in

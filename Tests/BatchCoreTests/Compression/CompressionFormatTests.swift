@@ -27,9 +27,8 @@ struct CompressionFormatTests {
     #expect(try format.checkedLevel(nil) == format.defaultLevel)
     #expect(try format.checkedLevel(format.levels.lowerBound) == format.levels.lowerBound)
     for level in [format.levels.lowerBound - 1, format.levels.upperBound + 1] {
-      let error = #expect(throws: BatchError.self) { try format.makeContext(level: level) }
-      #expect(error?.code == .invalid)
-      #expect(throws: BatchError.self) { try BlockPlan(format, level: level, fileSize: 1) }
+      expectError(.invalid) { try format.makeContext(level: level) }
+      expectError(.invalid) { try BlockPlan(format, level: level, fileSize: 1) }
     }
   }
 
@@ -59,7 +58,7 @@ struct CompressionFormatTests {
   }
 
   @Test(
-    "of other programs are recognised as compressed",
+    "of other programs are recognized as compressed",
     arguments: [
       Array("BZh91AY&SY".utf8), Array("PK\u{3}\u{4}".utf8), [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C],
       Array("Rar!".utf8) + [0x1A, 0x07, 0x01, 0x00], [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A],
@@ -73,7 +72,7 @@ struct CompressionFormatTests {
   }
 
   @Test(
-    "are not recognised in content that can be compressed",
+    "are not recognized in content that can be compressed",
     arguments: [
       Array("%PDF-1.7".utf8), Array("\u{7F}ELF".utf8), Array("RIFF    WAVEfmt ".utf8), Array("BM".utf8),
       [0xFF, 0xFE, 0x61, 0x00], [0xFF, 0xFF, 0xFF, 0xFF], [], [0, 0, 0, 0],

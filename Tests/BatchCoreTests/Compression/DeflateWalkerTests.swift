@@ -18,7 +18,7 @@ struct DeflateWalkerTests {
     }
   }
 
-  @Test("recognises each kind of block that zlib writes", arguments: 0...9)
+  @Test("recognizes each kind of block that zlib writes", arguments: 0...9)
   func zlib(level: Int) throws {
     for (content, size) in [(SampleContent.mixed, 300_000), (.text, 40), (.noise, 200_000), (.zeros, 70_000)]
     {

@@ -43,7 +43,7 @@ import Testing
     #expect(try !pipeline.run { _ in count += 1 })
     #expect(count == 17)
     let other = PartPipeline(parts, width: width, ahead: 6, largest: 1000) { _, _, _ in .init(count: 0) }
-    #expect(throws: BatchError.self) {
+    expectError(.cancelled) {
       try other.run { (_) throws(BatchError) in throw BatchError(.cancelled, "stop") }
     }
   }

@@ -109,7 +109,7 @@ struct ReadOnlyFormatTests {
 
   @Test("are not written", arguments: [CompressionFormat.lz, .lzma, .lzw])
   func writing(format: CompressionFormat) {
-    #expect(throws: BatchError.self) { try format.makeContext() }
-    #expect(throws: BatchError.self) { try BlockPlan(format, fileSize: 1) }
+    expectError(.invalid) { try format.makeContext() }
+    expectError(.invalid) { try BlockPlan(format, fileSize: 1) }
   }
 }

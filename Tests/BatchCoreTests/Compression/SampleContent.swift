@@ -43,7 +43,7 @@ enum SampleContent: String, CaseIterable, Sendable {
     return bytes
   }
 
-  // Whole lines are copied, since tests without optimisation would take minutes to make single bytes.
+  // Whole lines are copied, since tests without optimization would take minutes to make single bytes.
   private static let lines: [[UInt8]] = {
     var chance = SeededNumbers(seed: 42)
     let words = (0..<1000).map { "word\($0 * $0) " }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Formats that are not read")
 struct UnsupportedFormatTests {
   @Test(
-    "are recognised and named",
+    "are recognized and named",
     arguments: [
       ("lzop", 0, [0x89, 0x4C, 0x5A, 0x4F, 0, 0x0D, 0x0A, 0x1A, 0x0A]),
       ("legacy lz4", 0, [2, 0x21, 0x4C, 0x18]),
@@ -28,7 +28,7 @@ struct UnsupportedFormatTests {
     #expect(UnsupportedFormat.detect(try format.compressed([1, 2, 3])) == nil)
   }
 
-  @Test("are recognised by the file name when they have no magic number")
+  @Test("are recognized by the file name when they have no magic number")
   func names() {
     #expect(UnsupportedFormat.claimed(by: "d/x.br")?.name == "Brotli")
     #expect(UnsupportedFormat.claimed(by: "x.brr") == nil && UnsupportedFormat.claimed(by: "x.gz") == nil)

@@ -1,4 +1,5 @@
 import BatchEngine
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -52,7 +53,7 @@ import Testing
     let one = try AgeIdentity().recipient
     let text = "# mine\n\n\(one.text)\r\n"
     #expect(try AgeRecipient.list(Array(text.utf8), "r") == [one])
-    let error = #expect(throws: BatchError.self) {
+    let error = expectError(.malformed) {
       try AgeRecipient.list(Array("\(text)ssh-ed25519 A\n".utf8), "r")
     }
     #expect(error?.message.contains("line 4") == true)
@@ -66,7 +67,7 @@ import Testing
     let key = String(decoding: try AgeIdentity().text(), as: UTF8.self)
     #expect(try list("# created\n\(key)\n\n\(key)") == 2)
     for text in ["", "# nothing\n", "AGE-PLUGIN-X-1QQ\n", "age-encryption.org/v1\n", "\(key)x\n"] {
-      let error = #expect(throws: BatchError.self) { try list(text) }
+      let error = expectError(.malformed, .unsupported) { try list(text) }
       #expect(error.map { !$0.message.contains(key.dropFirst(20)) } == true)
     }
   }

@@ -52,7 +52,7 @@ import Testing
     try folder.file("manifest", input)
     let stock = try Outcome(shell: "sha256sum --warn -c manifest", in: folder)
 
-    // No file exists, so coreutils prints each name that it recognises.
+    // No file exists, so coreutils prints each name that it recognizes.
     let suffix = Array(": FAILED open or read".utf8)
     let lines = stock.output.split(separator: UInt8(ascii: "\n")).map(Array.init)
     let stockNames = lines.map { Array($0.dropLast(suffix.count)) }

@@ -11,7 +11,7 @@ import Testing
       ("CRC32", .crc32), ("BLAKE3", .blake3),
       ("Md5", .md5), ("sha-1", nil), ("", nil), ("sha", nil),
     ] as [(String, DigestAlgorithm?)])
-  func recognisesTheNamesThatUsersType(name: String, algorithm: DigestAlgorithm?) {
+  func recognizesTheNamesThatUsersType(name: String, algorithm: DigestAlgorithm?) {
     #expect(DigestAlgorithm(name: name) == algorithm)
   }
 

@@ -111,7 +111,7 @@ import Testing
     "SHA256 (a) = ",
     "\\WHIRLPOOL (a\\n) = 00", "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=  a",
   ])
-  func recognisesTheShapeOfARow(line: String) throws {
+  func recognizesTheShapeOfARow(line: String) throws {
     let row = line.replacing("63M", with: sha256.dropLast()).replacing("M", with: sha256)
     #expect(try outline("\(row)\n\(sha256)  b\n") == ["!1", "b"])
     #expect(try outline("\(sha256)  b\n\(row)\n") == ["b", "!2"])
@@ -128,7 +128,7 @@ import Testing
     #expect(try outline("\(sha256)  b\n\(line)\n") == ["b", "!2"])
   }
 
-  @Test func recognisesCommentsEmptyLinesAndHeadings() throws {
+  @Test func recognizesCommentsEmptyLinesAndHeadings() throws {
     let lines = "# x\n\nMD5:\n\(md5)  a\n\n#\(md5)  b\nSHA-256 of all files: \n\(sha256)  c\n\(md5)0  d:\n"
     #expect(try outline(lines + " \t\n  # x\n") == ["#3", "a", "#7", "c", "!9", "#10", "#11"])
   }
@@ -144,7 +144,7 @@ import Testing
     """
 
   @Test(arguments: ManifestFormat.allCases)
-  func treatsArmourAsText(format: ManifestFormat) throws {
+  func treatsArmorAsText(format: ManifestFormat) throws {
     let writer = try ManifestWriter(format, algorithms: [.md5])
     var rows = [UInt8]()
     writer.appendHeader(to: &rows)
@@ -340,7 +340,7 @@ import Testing
     #expect(try outline("#mtree\n\(line)\(line)\(line)\nb md5=\(md5)\n") == ["!2", "b"])
   }
 
-  @Test func recognisesMtreeWithoutItsHeader() throws {
+  @Test func recognizesMtreeWithoutItsHeader() throws {
     #expect(try outline("/set type=file\na md5=\(md5)\n") == ["a"])
     #expect(try outline("#  user: x\n\n. type=dir\na md5=\(md5)\n") == ["a"])
     #expect(try outline("./a sha256=\(sha256)\n") == ["a"])

@@ -110,7 +110,7 @@ import Testing
       try MultiBufferDigests(in: ["/var/empty"])
     }
     #expect(try digests(contents, by: absent) == expected(contents))
-    #expect(throws: BatchError.self) { try absent.result().get() }
+    expectError(.unsupported) { try absent.result().get() }
     #expect(try digests([], by: absent).isEmpty)
   }
 
@@ -119,7 +119,7 @@ import Testing
     try Self.bytes.withUnsafeBytes { raw in
       batch.add(UnsafeRawBufferPointer(rebasing: raw[..<10]))
       batch.add(UnsafeRawBufferPointer(rebasing: raw[..<20]))
-      #expect(throws: BatchError.self) {
+      expectError(.cancelled) {
         try batch.finish { (_, _) throws(BatchError) in throw BatchError(.cancelled, "stop") }
       }
       var count = 0
@@ -156,12 +156,12 @@ import Testing
     #expect {
       try check { if $0 == index { $1[31] ^= 1 } }
     } throws: {
-      ($0 as? BatchError)?.message == "failed its self-test: its digests are not those of libcrypto"
+      ($0 as? BatchError)?.message == "failed its self-test: its digests differ from libcrypto"
     }
   }
 
   @Test func aLibraryThatComputesNothingFails() {
-    #expect(throws: BatchError.self) {
+    expectError(.unsupported) {
       try MultiBufferTrial.check(longest: 1000) { _, _ in false }
     }
   }

@@ -60,7 +60,7 @@ import Testing
   @Test func givesTokensBackAfterAnError() throws {
     let budget = TokenBudget(capacity: 2)
     for _ in 0..<3 {
-      #expect(throws: BatchError.self) {
+      expectError(.unreadable) {
         try budget.withTokens(2) { () throws(BatchError) in throw BatchError(.unreadable, "no") }
       }
     }

@@ -19,7 +19,7 @@ import Testing
     #expect(PathBytes("").appending("f".utf8) == "f")
   }
 
-  @Test func keepsNormalisationFormsApart() {
+  @Test func keepsNormalizationFormsApart() {
     #expect(PathBytes("caf\u{e9}") != PathBytes("cafe\u{301}"))
     #expect(Set([PathBytes("caf\u{e9}"), PathBytes("cafe\u{301}")]).count == 2)
   }

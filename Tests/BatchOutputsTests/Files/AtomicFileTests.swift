@@ -41,7 +41,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     try file.write("one")
     #expect(try file.size() == 3)
     calls.on(.status, nil, .fail(EIO))
-    #expect(throws: BatchError.self) { try file.size() }
+    expectError(.unwritable) { try file.size() }
     file.discard()
   }
 
@@ -85,8 +85,8 @@ private func status(_ path: PathBytes) -> FileStatus? {
     let file = try AtomicFile(at: target, replacing: false)
     try file.commit(syncing: false)
     file.discard()
-    #expect(try #require(throws: BatchError.self) { try file.write("late") }.code == .invalid)
-    #expect(try #require(throws: BatchError.self) { try file.commit() }.code == .invalid)
+    expectError(.invalid) { try file.write("late") }
+    expectError(.invalid) { try file.commit() }
     #expect(folder.text("out") == "")
   }
 
@@ -242,7 +242,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     #expect(error.path == target)
     #expect(folder.names() == ["out"])
     #expect(folder.text("out") == "old")
-    #expect(try #require(throws: BatchError.self) { try file.commit() }.code == .invalid)
+    expectError(.invalid) { try file.commit() }
   }
 
   @Test("a read-only file system is reported before any byte is written", .enabled(if: SmallMount.isPossible))
@@ -268,7 +268,7 @@ private func status(_ path: PathBytes) -> FileStatus? {
     gone.discard()
     area.removeAll()
     #expect(folder.names() == ["done"])
-    #expect(try #require(throws: BatchError.self) { try written.commit() }.code == .cancelled)
+    expectError(.cancelled) { try written.commit() }
     let error = try #require(throws: BatchError.self) {
       try AtomicFile(at: target, replacing: true, area: area)
     }

@@ -44,7 +44,7 @@ struct OutputClaimsTests {
     #expect(claims.contain("o/a") && claims.contain("o/b") && !claims.contain("o/c"))
   }
 
-  @Test("recognise a folder by each path to it, also before it exists")
+  @Test("recognize a folder by each path to it, also before it exists")
   func ways() {
     let ways: [[PathBytes]] = [
       ["d/x", "way/x", "d/../way/x", "./d//x", "way/./x"], ["d/new/x", "way/new/x", "way//new/x"],

@@ -52,7 +52,7 @@ import Testing
     #expect(command.bytes(.exclude) == PathBytes([0xfe]))
   }
 
-  @Test func keepsNormalisationFormsApart() throws {
+  @Test func keepsNormalizationFormsApart() throws {
     #expect(try parsed("hash", "caf\u{e9}", "cafe\u{301}").operands == ["caf\u{e9}", "cafe\u{301}"])
   }
 

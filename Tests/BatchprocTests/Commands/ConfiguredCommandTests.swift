@@ -85,7 +85,7 @@ import Testing
       #expect(try run("snapshots", set).text.contains("full"), "\(set)")
     }
     let other = try run("backup", "--profile", "one", "--profile", "other")
-    #expect(other.status == 64 && other.errorText.contains("is one of 'hash', not of 'backup'"))
+    #expect(other.status == 64 && other.errorText.contains("is for 'hash', not for 'backup'"))
   }
 
   @Test("a file that others may write to, or that cannot be read, is refused with a remedy")

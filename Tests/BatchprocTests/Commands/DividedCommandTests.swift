@@ -137,7 +137,7 @@ import Testing
     for (own, text) in [
       (["hash", "-a", "sha1"], "the plan fixes --algorithm: it has 'md5' there, and 'sha1' was given."),
       (["hash", "--format", "bsd"], "the plan fixes --format: it has nothing there, and 'bsd' was given."),
-      (["test"], "the plan is one of 'hash', not of 'test'."),
+      (["test"], "the plan is for 'hash', not for 'test'."),
     ] as [([PathBytes], String)] {
       let shard = try run(own + ["--plan", "p", "--shard", "0"])
       #expect(shard.status == 64 && shard.errorText.contains(text), "\(shard.errorText)")

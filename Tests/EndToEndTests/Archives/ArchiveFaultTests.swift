@@ -113,7 +113,7 @@ import Testing
     #expect(
       !run.messages.isEmpty
         && run.messages.allSatisfy {
-          $0.hasSuffix("Input/output error") || $0.contains("is one more name of")
+          $0.hasSuffix("Input/output error") || $0.contains("is a further name of")
         },
       "\(run.errorText)")
   }

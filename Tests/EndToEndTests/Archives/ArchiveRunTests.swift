@@ -84,7 +84,7 @@ import Testing
     let named = run.messages.filter { $0.contains("Permission denied") }.count
     #expect(named == 3, "\(run.errorText)")
     let linked = run.messages.filter {
-      $0.hasPrefix("batchproc: t/twin: is one more name of a file that could not be archived")
+      $0.hasPrefix("batchproc: t/twin: is a further name of a file that could not be archived")
     }
     #expect(linked.count == 1, "\(run.errorText)")
   }

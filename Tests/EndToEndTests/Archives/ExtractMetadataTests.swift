@@ -44,7 +44,7 @@ import Testing
       #expect(run.status == 3, "\(run.errorText)")
       for (name, _) in bad {
         #expect(
-          run.errorText.contains("\(name): the archive has no possible number for its owner"),
+          run.errorText.contains("\(name): the archive has no valid number for its owner"),
           "\(run.errorText)")
         #expect(try t.shell("stat -c '%u:%g %a' out/\(name)").text == "0:0 755\n")
       }
@@ -97,7 +97,7 @@ import Testing
     #expect(run.status == 3, "\(run.errorText)")
     for (name, _) in owners {
       #expect(
-        run.errorText.contains("\(name): the archive has no possible number for its owner"),
+        run.errorText.contains("\(name): the archive has no valid number for its owner"),
         "\(run.errorText)")
       #expect(try t.shell("stat -c '%u:%g %a' out/\(name)").text == "0:0 755\n")
     }
@@ -142,7 +142,7 @@ import Testing
     }
     let bad = try t.batchproc("extract", "-p", "--overwrite", "always", "-C", "out", "z.tar")
     #expect(bad.status == 3)
-    #expect(bad.messages.count { $0.contains("no possible number") } == 2, "\(bad.errorText)")
+    #expect(bad.messages.count { $0.contains("no valid number") } == 2, "\(bad.errorText)")
     #expect(bad.messages.count { $0.contains("no possible time") } == 2, "\(bad.errorText)")
   }
 

@@ -30,15 +30,15 @@ import Testing
         mv new.tar.zst $(ls set/*.manifest | sed s/manifest/tar.zst/)
         for j in 1 2 7 32; do
           rm -rf out; $BP restore -q -j $j -C out set 2>errors; echo $?
-          sed "s|$m/||; s/batchproc: //; s/^z.*\\(SHA-256\\|one more name\\|hard link to\\|the archive does not\\).*/z: refused/" errors | sort; (cd out/$m && diff -rq --no-dereference . $OLDPWD/keep)
+          sed "s|$m/||; s/batchproc: //; s/^z.*\\(SHA-256\\|further name\\|hard link to\\|the archive does not\\).*/z: refused/" errors | sort; (cd out/$m && diff -rq --no-dereference . $OLDPWD/keep)
         done
       done
       """)
     // Stock tar may reach the other name of a file first.
     let one = """
       5
-      a/f7: not restored: its SHA-256 is not the one that the manifest has
-      big: not restored: its SHA-256 is not the one that the manifest has
+      a/f7: not restored: its SHA-256 differs from the manifest
+      big: not restored: its SHA-256 differs from the manifest
       z: refused
       z: refused
       Only in /keep/a: f7
@@ -96,7 +96,7 @@ import Testing
   func remarks() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set src/z; mv set/*.zst kept; $BP backup -q --to set src/z 2>&1 | grep -c 'an archive is missing or has another size'
+      $BP backup -q --to set src/z; mv set/*.zst kept; $BP backup -q --to set src/z 2>&1 | grep -c 'an archive is missing or has the wrong size'
       $BP backup -q --to other src/z; truncate -s -9 other/*.manifest; $BP backup -qn --to other src/z 2>&1 >/dev/null | grep -c 'other/.*manifest'
       $BP backup --json --to other src/z | grep -c '"severity":"warning".*"path":"other/.*manifest"'
       $BP backup -q --to other src/z 2>&1 | grep -c 'other/.*manifest'

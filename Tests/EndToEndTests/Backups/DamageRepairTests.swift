@@ -11,21 +11,33 @@ struct DamageRepairTests {
     try t.preloadClock()
     try t.shell(
       """
-      umask 077; mkdir -p src/d; for n in $(seq 200); do head -c 20K /dev/urandom >src/f$n; done; ln src/f3 src/hard; ln src/f3 src/d/hard; echo x >src/d/x
+      umask 077
+      mkdir -p src/d
+      for n in $(seq 200); do head -c 20K /dev/urandom >src/f$n; done
+      ln src/f3 src/hard
+      ln src/f3 src/d/hard
+      echo x >src/d/x
       "$BP" keygen -o key >recipient
       """)
   }
 
-  /// Runs a script in which `back_up` makes a snapshot on a later day, so that no file has changed shortly before it, and
-  /// `flip` damages the middle of a file.
+  /// Runs a script of ``Steps`` in which `back_up` makes a snapshot on a later day, so that no file has changed shortly before it,
+  /// `flip` damages the middle of a file, and `check` compares what is restored.
   private func run(_ script: String) throws -> Outcome {
     try t.shell(
       #"""
       export LD_PRELOAD=$PWD/preload.so SHIFT=0
       back_up() { SHIFT=$((SHIFT + 86400)); "$BP" backup -q --to set "$@" src; }
       flip() { python3 -c 'import os, sys
-      with open(sys.argv[1], "r+b") as f: at = os.path.getsize(sys.argv[1]) // 2; f.seek(at); b = f.read(1); f.seek(at); f.write(bytes([b[0] ^ 1]))' $1; }
-      check() { rm -rf out; "$BP" restore -q "$@" -C out set && diff -r src out$PWD/src && [ out$PWD/src/f3 -ef out$PWD/src/d/hard ] && echo restored; }
+      with open(sys.argv[1], "r+b") as file:
+          place = os.path.getsize(sys.argv[1]) // 2
+          byte = os.pread(file.fileno(), 1, place)
+          os.pwrite(file.fileno(), bytes([byte[0] ^ 1]), place)' $1; }
+      check() {
+        rm -rf out
+        "$BP" restore -q "$@" -C out set && diff -r src out$PWD/src && [ out$PWD/src/f3 -ef out$PWD/src/d/hard ]
+      }
+      \#(Steps.functions)
       \#(script)
       """#, seconds: 120)
   }
@@ -44,27 +56,55 @@ struct DamageRepairTests {
     let comparison = encryption.isEmpty ? "-lt" : "-gt"
     let run = try run(
       """
-      back_up \(encryption); back_up \(encryption); flip $(ls set/*.zst* | head -1); "$BP" \(search) set >found 2>/dev/null; echo $?; grep -c MISSING found
-      "$BP" snapshots -q \(key) set | grep -c damaged; "$BP" snapshots -q \(key) set | grep -c verified; back_up \(encryption) 2>errors; grep -c 'is damaged: what the snapshot before needs of it' errors
-      cp -a set kept; check \(key); "$BP" snapshots -q \(key) --json set | tail -2 | grep -c '"verified":true,"damaged":false'; back_up \(encryption) 2>errors; cat errors
-      "$BP" snapshots -q \(key) set | tail -1 | grep -c verified; "$BP" drill -q --all \(key) set; echo $?
-      size=$(ls -l $(ls set/*.zst* | sed -n 3p) | cut -d' ' -f5); whole=$(ls -l $(ls set/*.zst* | head -1) | cut -d' ' -f5)
-      test $size \(comparison) $((whole / 2)) && echo size
+      back_up \(encryption)
+      back_up \(encryption)
+      flip $(ls set/*.zst* | head -1)
+      ends search "$BP" \(search) set >found 2>/dev/null
+      counts missing MISSING <found
+      "$BP" snapshots -q \(key) set | counts damaged damaged
+      "$BP" snapshots -q \(key) set | counts verified verified
+      back_up \(encryption) 2>errors
+      counts "archived again" 'is damaged: what the snapshot before needs of it' <errors
+      ends restore check \(key)
+      "$BP" snapshots -q \(key) --json set | tail -2 | counts "new one whole" '"verified":true,"damaged":false'
+      back_up \(encryption) 2>errors
+      says "errors of the next backup" <errors
+      "$BP" snapshots -q \(key) set | tail -1 | counts "last one verified" verified
+      ends drill "$BP" drill -q --all \(key) set
+      size=$(ls -l $(ls set/*.zst* | sed -n 3p) | cut -d' ' -f5)
+      whole=$(ls -l $(ls set/*.zst* | head -1) | cut -d' ' -f5)
+      ends "size of the archive" test $size \(comparison) $((whole / 2))
       """)
-    #expect(
-      run.text == "4\n0\n2\n0\n1\nrestored\n1\n1\n0\nsize\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "search": "4", "missing": "0", "damaged": "2", "verified": "0", "archived again": "1", "restore": "0",
+      "new one whole": "1", "errors of the next backup": "", "last one verified": "1", "drill": "0",
+      "size of the archive": "0",
+    ])
   }
 
   @Test("snapshots and report count the damaged files")
   func count() throws {
     let run = try run(
       """
-      back_up; flip set/*.zst; "$BP" drill -q --all set | grep -c DAMAGED >damaged; "$BP" snapshots -q set | grep -o "damaged ($(cat damaged) files*)" | wc -l
-      "$BP" snapshots -q --json set | grep -c "\\"verified\\":false,\\"damaged\\":true,\\"damaged_files\\":$(cat damaged)"; "$BP" report set | grep -c "damaged ($(cat damaged) files*)"
-      "$BP" drill -q --json --all set | grep -c '"class":"damaged"' | cmp - damaged; echo '{"type":' >set/.backup.drill; "$BP" snapshots -q set 2>errors | grep -c verified; cat errors | wc -l
-      back_up 2>errors; echo $?; grep -c 'results of drills cannot be read' errors
+      back_up
+      flip set/*.zst
+      "$BP" drill -q --all set | grep -c DAMAGED >damaged
+      "$BP" snapshots -q set | counts "in the list" "damaged ($(cat damaged) files*)"
+      "$BP" snapshots -q --json set |
+        counts "in JSON" "\\"verified\\":false,\\"damaged\\":true,\\"damaged_files\\":$(cat damaged)"
+      "$BP" report set | counts "in the report" "damaged ($(cat damaged) files*)"
+      "$BP" drill -q --json --all set | grep -c '"class":"damaged"' | ends "events of the drill" cmp - damaged
+      echo '{"type":' >set/.backup.drill
+      "$BP" snapshots -q set 2>errors | counts "verified without the record" verified
+      wc -l <errors | says "errors about the record"
+      ends "next backup" back_up 2>errors
+      counts "named by the next backup" 'results of drills cannot be read' <errors
       """)
-    #expect(run.text == "1\n1\n1\n1\n1\n0\n1\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "in the list": "1", "in JSON": "1", "in the report": "1", "events of the drill": "0",
+      "verified without the record": "1", "errors about the record": "1", "next backup": "0",
+      "named by the next backup": "1",
+    ])
   }
 
   @Test(
@@ -73,22 +113,40 @@ struct DamageRepairTests {
   func copiedBack(encryption: String, key: String) throws {
     let run = try run(
       """
-      back_up \(encryption); cp -a set good; flip set/*.zst*; "$BP" verify -q \(key) set >/dev/null 2>&1; echo $?; "$BP" snapshots -q set | grep -c damaged
-      cp good/* set; "$BP" verify -q \(key) set; echo $?; "$BP" snapshots -q set | grep -c damaged; back_up \(encryption)
-      "$BP" snapshots -q --json set | grep -o '"archives":"[^"]*' | tail -1 | wc -w
+      back_up \(encryption)
+      cp -a set good
+      flip set/*.zst*
+      ends "verify the damaged one" "$BP" verify -q \(key) set >/dev/null 2>&1
+      "$BP" snapshots -q set | counts damaged damaged
+      cp good/* set
+      ends "verify the copy" "$BP" verify -q \(key) set
+      "$BP" snapshots -q set | counts "damaged afterwards" damaged
+      back_up \(encryption)
+      "$BP" snapshots -q --json set | grep -o '"archives":"[^"]*' | tail -1 | wc -w | says "archives of the next one"
       """)
-    #expect(run.text == "4\n1\n0\n0\n1\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "verify the damaged one": "4", "damaged": "1", "verify the copy": "0", "damaged afterwards": "0",
+      "archives of the next one": "1",
+    ])
   }
 
   @Test("a share of an archive that is whole clears only what it has read")
   func share() throws {
     let run = try run(
       """
-      for n in $(seq 60); do head -c 200K /dev/urandom >src/g$n; done; back_up; cp -a set good; flip set/*.zst
-      for part in 1 2 3; do "$BP" verify -q --share $part/3 set >/dev/null 2>&1; echo $?; done | sort | uniq -c | tr -s ' \\n' ' '; "$BP" snapshots -q set | grep -c damaged
-      cp good/*.zst set; for part in 1 2 3; do "$BP" verify -q --share $part/3 set; echo $?; done | uniq; "$BP" snapshots -q set | grep -c damaged
+      for n in $(seq 60); do head -c 200K /dev/urandom >src/g$n; done
+      back_up
+      cp -a set good
+      flip set/*.zst
+      for part in 1 2 3; do "$BP" verify -q --share $part/3 set >/dev/null 2>&1; echo $?; done | sort | says "shares"
+      "$BP" snapshots -q set | counts damaged damaged
+      cp good/*.zst set
+      for part in 1 2 3; do "$BP" verify -q --share $part/3 set; echo $?; done | says "shares of the copy"
+      "$BP" snapshots -q set | counts "damaged afterwards" damaged
       """)
-    #expect(run.text == " 2 0 1 4 1\n0\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "shares": "0 0 4", "damaged": "1", "shares of the copy": "0 0 0", "damaged afterwards": "0",
+    ])
   }
 
   @Test(
@@ -97,12 +155,28 @@ struct DamageRepairTests {
   func copies(encryption: String) throws {
     let run = try run(
       """
-      back_up \(encryption); "$BP" copy -q set far; cp -a far good; flip $(ls set/*.zst*); "$BP" verify -q set >/dev/null 2>&1
-      back_up --full \(encryption); "$BP" copy -q set new 2>errors; echo $?; grep -c 'damage was found in it: the snapshot .* is not copied' errors; ls new/*manifest* | wc -l
-      "$BP" copy -q --checksum set far 2>errors; echo $?; grep -c 'is damaged, and does not replace' errors; for f in $(ls good); do cmp good/$f far/$f; done; ls far/*manifest* | wc -l
-      cp good/* set; "$BP" verify -q set; "$BP" copy -q set new; echo $?
+      back_up \(encryption)
+      "$BP" copy -q set far
+      cp -a far good
+      flip $(ls set/*.zst*)
+      "$BP" verify -q set >/dev/null 2>&1
+      back_up --full \(encryption)
+      ends "copy to a new place" "$BP" copy -q set new 2>errors
+      counts "not copied" 'damage was found in it: the snapshot .* is not copied' <errors
+      ls new/*manifest* | wc -l | says "manifests in the new place"
+      ends "copy to the old place" "$BP" copy -q --checksum set far 2>errors
+      counts "not replaced" 'is damaged, and does not replace' <errors
+      for f in $(ls good); do cmp good/$f far/$f; done
+      ls far/*manifest* | wc -l | says "manifests in the old place"
+      cp good/* set
+      "$BP" verify -q set
+      ends "copy after the repair" "$BP" copy -q set new
       """)
-    #expect(run.text == "3\n1\n1\n3\n1\n2\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "copy to a new place": "3", "not copied": "1", "manifests in the new place": "1",
+      "copy to the old place": "3", "not replaced": "1", "manifests in the old place": "2",
+      "copy after the repair": "0",
+    ])
   }
 
   @Test("a set that is read-only is verified all the same", .enabled(if: Host.canMount))

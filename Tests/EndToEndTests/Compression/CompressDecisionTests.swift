@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(
-    "content that is already compressed is recognised under any name, skipped and counted",
+    "content that is already compressed is recognized under any name, skipped and counted",
     arguments: [
       "gzip -c", "zstd -qc", "xz -c", "lz4 -qc", "lz4 -qcl", "bzip2 -c", "tee",
     ])

@@ -42,7 +42,7 @@ struct ArchiveContradictionTests {
 
   private static let formats = TreeFixture.indexedFormats + ["tar.bz2"]
 
-  /// GNU tar, with an option for lz4, which it does not recognise.
+  /// GNU tar, with an option for lz4, which it does not recognize.
   private static func tar(_ format: String) -> String { format == "tar.lz4" ? "tar -I lz4" : "tar" }
 
   private static let forge = #"""

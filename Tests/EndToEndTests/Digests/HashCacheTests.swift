@@ -82,7 +82,7 @@ import Testing
     let run = try later(
       """
       $BP hash src >m; later hash -q --cache src | cmp m -
-      echo garbage >cache/batchproc/digests.sqlite; rm -f cache/batchproc/*-*; later hash --cache src 2>&1 >n | grep -c 'made anew'; cmp m n
+      echo garbage >cache/batchproc/digests.sqlite; rm -f cache/batchproc/*-*; later hash --cache src 2>&1 >n | grep -c 'created again'; cmp m n
       for n in 1 2 3 4; do later hash -q --cache src >p$n & done; wait; for n in 1 2 3 4; do cmp m p$n; done
       env -u XDG_CACHE_HOME -u HOME $BP hash --cache src 2>&1 >n | grep -c 'there is no cache'; cmp m n
       """)

@@ -54,12 +54,12 @@ struct EncryptedSetTests {
   func full() throws {
     let run = try run(
       """
-      back_up; back_up; rm -r "$XDG_STATE_HOME"/batchproc/manifests; reasons 'no copy of it that fits'; back_up
+      back_up; back_up; rm -r "$XDG_STATE_HOME"/batchproc/manifests; reasons 'no matching copy'; back_up
       mv "$XDG_STATE_HOME"/batchproc/manifests kept; back_up --full 2>/dev/null; rm -r "$XDG_STATE_HOME"/batchproc/manifests; mv kept "$XDG_STATE_HOME"/batchproc/manifests
-      reasons 'no copy of it that fits'; back_up
-      "$BP" backup --to set --encrypt-to "$(cat recipient)" --encrypt-to "$(cat recipient2)" src 2>&1 | grep -c 'for others'
+      reasons 'no matching copy'; back_up
+      "$BP" backup --to set --encrypt-to "$(cat recipient)" --encrypt-to "$(cat recipient2)" src 2>&1 | grep -c 'for other recipients'
       check key2; kinds
-      "$BP" backup --to set --plain src 2>&1 | grep -c 'this snapshot is not: it is a full one'; "$BP" snapshots -i key set | tail -1 | grep -c full
+      "$BP" backup --to set --plain src 2>&1 | grep -c 'this snapshot is not, so it is full'; "$BP" snapshots -i key set | tail -1 | grep -c full
       """)
     #expect(
       run.text == "1\n1\n1\nrestored\nfull +1 full +1 full full +1 full 1\n1\n", "\(run.text)\(run.errorText)"
@@ -90,7 +90,7 @@ struct EncryptedSetTests {
       open(sys.argv[1], 'w').write(line + '{"type":"end","sha256":"%s"}\\n' % hashlib.sha256(line.encode()).hexdigest())
       EOF
       "$BP" snapshots set >/dev/null; echo $?; "$BP" snapshots -i key set >/dev/null 2>&1; echo $?
-      "$BP" drill -q -i key set 2>/dev/null; echo $?; "$BP" restore -q -i key -C out set 2>&1 | grep -c 'does not say what the manifest says'
+      "$BP" drill -q -i key set 2>/dev/null; echo $?; "$BP" restore -q -i key -C out set 2>&1 | grep -c 'does not match the encrypted manifest'
       """)
     #expect(run.text == "0\n4\n4\n1\n", "\(run.text)\(run.errorText)")
   }
@@ -178,7 +178,7 @@ struct EncryptedSetTests {
       back_up; for more in "" -n --full; do "$BP" backup -q $more --to set src 2>errors; echo $?; grep -c 'newest snapshot of this set is encrypted.*--plain' errors; done
       mv set/*.companion kept; "$BP" backup -q --to set src 2>/dev/null; echo $?; mv kept $(ls set/*.manifest.age | sed 's/manifest.age/companion/'); ls set | wc -l
       "$BP" backup -q --to set --plain --encrypt-to "$(cat recipient)" src 2>/dev/null; echo $?
-      "$BP" backup -q --to set --plain src 2>errors; echo $?; grep -c 'this snapshot is not: it is a full one' errors
+      "$BP" backup -q --to set --plain src 2>errors; echo $?; grep -c 'this snapshot is not, so it is full' errors
       "$BP" backup -q --to set src; echo $?; back_up 2>/dev/null; "$BP" backup -q --to set src 2>/dev/null; echo $?
       "$BP" backup -q --to other src; "$BP" backup -q --to other src; echo $?; printf 'plain = true\\n' >config; "$BP" backup --config config --to set src 2>/dev/null; echo $?; ls set/*.manifest | wc -l
       """)
@@ -212,7 +212,7 @@ struct EncryptedSetTests {
     let run = try run(
       """
       echo pass >pass; chmod 600 pass; "$BP" backup -q --to set \(first) src; "$BP" backup -q --to set \(first) src; "$BP" backup -q --to set \(second) src 2>errors; echo $?; cat errors | wc -l
-      grep -c 'is encrypted for others: this snapshot is a full one' errors; grep -o '"increment":[0-9]' set/*.companion | cut -d: -f3 | tr '\\n' ' '
+      grep -c 'is encrypted for other recipients, so this snapshot is full' errors; grep -o '"increment":[0-9]' set/*.companion | cut -d: -f3 | tr '\\n' ' '
       """)
     #expect(run.text == "0\n1\n1\n0 1 0 ", "\(run.text)\(run.errorText)")
   }
@@ -321,7 +321,7 @@ struct EncryptedSetTests {
       EOF
       for day in $(seq $last); do python3 change.py $day; test $day = $((last / 2)) && rm -r "$XDG_STATE_HOME"/batchproc/manifests
         "$BP" backup --to set --encrypt-to "$(cat recipient)" src 2>>log; cp -a src day.$day; done
-      grep -c 'this snapshot is a full one' log; day=0
+      grep -c 'so this snapshot is full' log; day=0
       for id in $("$BP" snapshots set | cut -d' ' -f1); do day=$((day + 1)); rm -rf out
         "$BP" restore -q -i key --at $id -C out set 2>/dev/null; diff -r day.$day out$PWD/src || echo different $day; done
       test $day = $last && echo all; grep -rlaE 'plainname|plaincontent' set

@@ -72,7 +72,7 @@ struct EncryptionTests {
       """)
     #expect(run.text == "7\n1\n4\n1\n1\n", "\(run.text)\(run.errorText)")
     #expect(run.errorText.contains("pass: is refused, since other users may read or change it"))
-    #expect(run.errorText.contains("another passphrase"))
+    #expect(run.errorText.contains("a different passphrase"))
   }
 
   @Test("a member is read by the index, also when other parts are damaged")
@@ -114,7 +114,7 @@ struct EncryptionTests {
       EOF
       python3 damage.py \(Campaign.cases(2000))
       """, seconds: 170)
-    // A file that is cut within its first bytes is not recognised as an age file, nor as an archive.
+    // A file that is cut within its first bytes is not recognized as an age file, nor as an archive.
     #expect(run.text.isEmpty, "\(run.text)\(run.errorText)")
   }
 

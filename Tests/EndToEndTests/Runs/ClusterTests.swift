@@ -107,7 +107,7 @@ struct ClusterTests {
       sed 's/"version":"[^"]*"/"version":"9"/' p/plan.json | head -n -1 >q/plan.json
       echo '{"type":"end","sha256":"'$(sha256sum <q/plan.json | cut -c1-64)'"}' >>q/plan.json; try q 'version 9, and this is'
       sed -i 's/ 0 - 0 / 0 - 1 /g' q/plan.entries; rm q/shard-0002.result
-      "$BP" hash --plan q --shard 2 2>errors; echo $? $(grep -c 'not those of the plan' errors)
+      "$BP" hash --plan q --shard 2 2>errors; echo $? $(grep -c 'do not match the plan' errors)
       rm q/shard-0001.result; "$BP" merge --allow-missing -o many q 2>errors; echo $? $(wc -l <many)
       "$BP" merge nowhere; echo $?; "$BP" merge -o many p; echo $?
       """)
@@ -179,7 +179,7 @@ struct ClusterTests {
       """)
     #expect(
       run.text == "3\n0\n0\n0\n3\nt/\nt/b\nt/c\nt/d\nt/e\nt/f\nt/z\n0\n", "\(run.text)\(run.errorText)")
-    #expect(run.errorText.contains("t/y: is one more name of a file that could not be archived"))
+    #expect(run.errorText.contains("t/y: is a further name of a file that could not be archived"))
   }
 
   @Test(

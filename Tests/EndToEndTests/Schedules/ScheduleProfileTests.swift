@@ -144,7 +144,7 @@ import Testing
       printf '[profile d]\\ncommand = hash\\n' >>cfg/batchproc/config; $BP backup --profile d 2>&1 | head -1
       """)
     #expect(
-      run.text == "1\n2\n0\n0\n64\n64\nbatchproc: the profile 'd' is one of 'hash', not of 'backup'.\n",
+      run.text == "1\n2\n0\n0\n64\n64\nbatchproc: the profile 'd' is for 'hash', not for 'backup'.\n",
       "\(run.text)")
     #expect(run.errorText.contains("the profile 'b' ended with 1"), "\(run.errorText)")
     #expect(run.errorText.contains("unknown profile 'none'"))

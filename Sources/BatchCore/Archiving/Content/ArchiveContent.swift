@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The bytes of an archive for a reader, decompressed if the compression was recognised.
+/// The bytes of an archive for a reader, decompressed if the compression was recognized.
 protocol ArchiveContent: AnyObject {
   /// The size, if any part can be read; nil if the content can only be read from beginning to end.
   var length: UInt64? { get }

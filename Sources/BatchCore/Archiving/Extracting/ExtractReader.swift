@@ -36,7 +36,7 @@ package struct ExtractReader: BatchReader {
     try read(in: context) { (item) throws(BatchError) in try context.yield(item) }
   }
 
-  /// As the other `read`, for use within another reader.
+  /// Reads the archive for another reader, which receives the items.
   ///
   /// - Parameter yield: passes each item on.
   func read(

@@ -49,7 +49,7 @@ package struct Extraction: Sendable {
       warnings.append(
         BatchError(
           .malformed,
-          "the archive has no possible number for its owner: it stays that of who extracts, without setuid and setgid",
+          "the archive has no valid number for its owner: it belongs to the user who extracts, without setuid and setgid",
           path: path))
     }
     if losses.contains(.timeRange) {

@@ -11,7 +11,7 @@ extension MemberWriter {
     return .undoable(MadeFile(order, losses: metadata(of: order).foreseenLosses))
   }
 
-  /// The same for a member without content.
+  /// The result of a member without content.
   func rehearse(_ order: ExtractionOrder) throws(BatchError) -> ExtractionResult {
     try mayTake(order) ? .made(metadata(of: order).foreseenLosses) : .kept
   }

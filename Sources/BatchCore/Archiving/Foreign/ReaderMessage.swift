@@ -5,7 +5,7 @@ import BatchEngine
 /// Numbers are little-endian; the length of texts and paths precedes them in 4 bytes. A malicious archive may control the
 /// process, so its answers are decoded as untrusted bytes.
 enum ReaderMessage {
-  /// The archive was recognised.
+  /// The archive was recognized.
   case opened(compressionFact: String?)
   case entry(ArchiveEntry, tellsOwner: Bool)
   /// A member that cannot be read.

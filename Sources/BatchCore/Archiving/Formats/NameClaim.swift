@@ -28,7 +28,7 @@ struct NameClaim {
   /// How the archive differs from its suffix; nil if it does not.
   ///
   /// - Parameters:
-  ///   - compression: the recognised compression.
+  ///   - compression: the recognized compression.
   ///   - base: libarchive's number for the format, without its dialect.
   func difference(_ compression: CompressionFormat?, _ base: Int32) -> String? {
     if self.compression == compression, container.map({ $0.isRead(as: base) }) ?? true { return nil }

@@ -81,7 +81,7 @@ final class ZipMembers {
       throw BatchError(.malformed, "damaged: the directory of the archive has another name for it")
     }
     guard local.agrees(with: entry) else {
-      throw BatchError(.malformed, "damaged: the directory of the archive describes it in another way")
+      throw BatchError(.malformed, "damaged: the directory of the archive describes it differently")
     }
     let next = number < places.count ? places[number].local : end.directory.lowerBound
     let (behind, isHuge) = place.local.addingReportingOverflow(
@@ -91,7 +91,7 @@ final class ZipMembers {
     }
     if member?.kind == .symbolicLink, !entry.isEncrypted, let target = member?.linkTarget {
       let check = target.bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
-      guard check == entry.check else { throw BatchError(.malformed, "damaged: its CRC-32 is another") }
+      guard check == entry.check else { throw BatchError(.malformed, "damaged: wrong CRC-32") }
     }
     let isChanged = !entry.hasFoldersInBackslashes && ZipBackslashes.areChanged(in: name)
     return (entry.hasMode, isChanged ? name : nil)

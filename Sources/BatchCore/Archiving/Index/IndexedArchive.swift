@@ -94,7 +94,7 @@ struct IndexedArchive: Sendable {
       guard let stored = place.index, let start = place.start else { throw StoredIndex.damaged }
       let index = try StoredIndex.read(stored, checks: checks, size: size, memory: memory)
       guard index.frames.last?.compressed.upperBound == start else {
-        return .unusable(BatchError(.malformed, "the member index is that of another archive"), from: nil)
+        return .unusable(BatchError(.malformed, "the member index belongs to another archive"), from: nil)
       }
       let remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
       return .found(

@@ -236,7 +236,7 @@ struct StoredIndex {
       groups.append(MemberIndex.Group(frames: row.frame..<frames.count, members: count..<count))
       groupMemory = pageMemory
     }
-    // As the writer counts: sparse files can have any size.
+    // Wraps, as in the writer: sparse files can have any size.
     if row.kind == .file { memberBytes &+= row.size }
     count += 1
   }

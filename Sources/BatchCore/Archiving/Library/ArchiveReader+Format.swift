@@ -5,7 +5,7 @@ extension ArchiveReader {
   /// Opens an archive from its beginning, with any compression.
   ///
   /// - Parameter requiresMembers: whether an index shows that there are members.
-  /// - Throws: `malformed` when it is in no known format, `unsupported` for a format that is recognised but cannot be read.
+  /// - Throws: `malformed` when it is in no known format, `unsupported` for a format that is recognized but cannot be read.
   convenience init(
     _ content: FileContent, name: PathBytes, requiresMembers: Bool = false, limits: ArchiveLimits,
     by right: ReadingRight
@@ -56,16 +56,16 @@ extension ArchiveReader {
       if zipStarts.contains(where: { start.starts(with: $0) }) { content.cut(at: end) }
       return true
     } catch {
-      // libarchive recognises other formats. Errors of a zip are reported with its members.
+      // libarchive recognizes other formats. Errors of a zip are reported with its members.
       guard error.code == .malformed || error.code == .unsupported else { throw error }
       return isNamed
     }
   }
 
-  /// The format of the content, if it is not one that is always read.
+  /// The format of the content, if it needs `--all-formats`.
   private static func format(of content: FileContent) throws(BatchError) -> UnsupportedFormat? {
     if let format = UnsupportedFormat.detect(content.start) { return format }
-    // An ISO image is recognised by its 17th sector.
+    // An ISO image is recognized by its 17th sector.
     guard let file = content.file, let size = content.length, size >= UInt64(UnsupportedFormat.isoLength)
     else {
       return nil
@@ -78,7 +78,7 @@ extension ArchiveReader {
     switch base {
     case ARCHIVE_FORMAT_ZIP:
       "compared the CRC-32 of each member, and the directory of the zip with its members"
-    case ARCHIVE_FORMAT_7ZIP: "compared the CRC-32 of each member, and those of the headers of 7z"
+    case ARCHIVE_FORMAT_7ZIP: "compared the CRC-32 of each member and of the headers of 7z"
     case ARCHIVE_FORMAT_TAR: "compared the checksum of each header; tar has none for contents"
     case ARCHIVE_FORMAT_CPIO:
       "cpio has no checksums, so damage to contents cannot be detected; tar.zst has them"

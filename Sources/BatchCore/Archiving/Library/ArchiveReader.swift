@@ -28,7 +28,7 @@ final class ArchiveReader: MemberReader {
   private(set) var hasMembers = false
   /// What the checksums of the compression cover; nil if not compressed.
   var compressionFact: String?
-  /// The format claimed by the name of the archive, and the recognised compression.
+  /// The format claimed by the name of the archive, and the recognized compression.
   let claim: (name: NameClaim?, compression: CompressionFormat?)
   let requiresMembers: Bool
   /// The size that counts for folders, in bytes.
@@ -70,7 +70,7 @@ final class ArchiveReader: MemberReader {
   ///   - isUnicode: whether names are in UTF-16 or marked as UTF-8, as in 7z and zip.
   ///   - requiresEnd: whether a tar must have its end blocks; a part of a tar has none.
   ///   - requiresMembers: whether the archive has an index, so that one without members is damaged.
-  ///   - claim: the format claimed by its name, and the recognised compression.
+  ///   - claim: the format claimed by its name, and the recognized compression.
   ///   - readsAllFormats: whether formats are enabled that are read only on request.
   ///   - checksHeaders: whether ``headerCheck`` is needed.
   /// - Throws: `malformed` when it is in no known format.

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// The bytes after the end of an uncompressed tar that is read as a stream: the index, if it is one of ours.
+/// The bytes after the end of an uncompressed tar that is read as a stream: the index, if this program wrote the tar.
 ///
 /// The index has a checksum of each frame, but the frames are only known when they have passed. CRC-32 can be combined: that
 /// of the whole stream follows from those of the frames and of the tail.
@@ -52,7 +52,7 @@ struct StreamedTail {
     let tail = bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
     guard GzipBlockTable.join(expected, tail, count: bytes.count) == check else {
       throw BatchError(
-        .malformed, "damaged: its checksum is another, and any of its members may be wrong", path: name)
+        .malformed, "damaged: wrong checksum, so any of its members may be wrong", path: name)
     }
     let isWhole = last == block.bytes && bytes[stored.endIndex...].dropLast(last.count).allSatisfy { $0 == 0 }
     return isWhole ? nil : TailBlock.damagedRemark

@@ -21,7 +21,7 @@ package struct ArchiveEntry: Sendable, Hashable {
   package var isKnownEmpty = false
   /// The 12 permission bits.
   package var mode: UInt32 = 0o644
-  /// False if the archive has no mode for it; then ``mode`` is that of libarchive, with which anybody may write.
+  /// False if the archive has no mode for it; then libarchive sets ``mode`` to one with which anybody may write.
   package var hasMode = true
   /// `UInt32.max` if the archive has no owner or an impossible one.
   package var owner: UInt32 = 0

@@ -12,7 +12,7 @@ public struct ArchiveFormat: Sendable, Hashable {
     case sevenZip
   }
 
-  /// As on the command line, which is also the suffix without its dot: `tar.zst`.
+  /// The name on the command line, which is also the suffix without its dot: `tar.zst`.
   public let name: String
   package let container: Container
   /// Nil if nothing is compressed, or the container compresses by itself.

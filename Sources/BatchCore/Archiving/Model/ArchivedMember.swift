@@ -13,6 +13,8 @@ package struct ArchivedMember: Sendable, Hashable {
   package internal(set) var flags: MemberFlags = []
   /// For a file with content that was written: ``ReadOutcome/isSettled``.
   var isSettled = false
+  /// The number that the caller of the worker gave the item from which the member was made; 0 if it gave none.
+  var number: UInt64 = 0
   /// In an index: the number of the frame in which it begins.
   var frame = 0
   /// The offset of its first header in the content of that frame.

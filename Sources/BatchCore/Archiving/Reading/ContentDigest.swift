@@ -57,7 +57,7 @@ final class ContentDigest {
   /// - Throws: `malformed` when the digest is not the expected one.
   func check(size: UInt64) throws(BatchError) {
     guard try finish(size: size) == expected else {
-      throw BatchError(.malformed, "not restored: its SHA-256 is not the one that the manifest has")
+      throw BatchError(.malformed, "not restored: its SHA-256 differs from the manifest")
     }
   }
 

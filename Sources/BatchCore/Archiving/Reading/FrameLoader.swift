@@ -30,7 +30,7 @@ final class FrameLoader {
     let bytes = try read(frame)
     let isAsWritten = ArchiveFrame.check(of: bytes) == frame.check
     guard let decoder else {
-      guard isAsWritten else { throw BatchError(.malformed, "its checksum is another") }
+      guard isAsWritten else { throw BatchError(.malformed, "wrong checksum") }
       guard frame.plainSize == frame.compressedSize else { throw Self.hasOtherSize }
       return bytes
     }
@@ -85,7 +85,7 @@ final class FrameLoader {
     return UnsafeRawBufferPointer(rebasing: output.room[..<Int(min(UInt64(count), frame.plainSize))])
   }
 
-  private static let hasOtherSize = BatchError(.malformed, "a frame has another size than the index says")
+  private static let hasOtherSize = BatchError(.malformed, "the size of a frame differs from the index")
 
   private func read(_ frame: MemberIndex.Frame) throws(BatchError) -> UnsafeRawBufferPointer {
     // Compression makes content at most slightly larger.

@@ -184,7 +184,7 @@ package final class VerifyWorker: BatchWorker {
     let isRight = try digest?.finish(size: entry.size) == member.digest
     return Finding(
       path: member.path,
-      damage: isRight ? nil : BatchError(.malformed, "its SHA-256 is another", path: member.path))
+      damage: isRight ? nil : BatchError(.malformed, "wrong SHA-256", path: member.path))
   }
 
   private func verify(
@@ -206,7 +206,7 @@ package final class VerifyWorker: BatchWorker {
     if try digest.finish() != stretch.digest {
       let isAll = stretch.bytes.lowerBound == 0
       let what = isAll ? "its bytes" : "the bytes after its members"
-      output.append(.note(.damage("some of \(what) are others")))
+      output.append(.note(.damage("some of \(what) differ")))
     }
   }
 

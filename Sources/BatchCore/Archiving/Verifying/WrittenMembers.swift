@@ -81,16 +81,16 @@ final class WrittenMembers {
     guard Self.isSame(entry.path, expected.path, in: container) else {
       throw BatchError(.malformed, "another member is in its place")
     }
-    guard entry.kind == expected.kind else { throw BatchError(.malformed, "it is of another kind") }
+    guard entry.kind == expected.kind else { throw BatchError(.malformed, "wrong kind") }
     guard entry.kind == .file else { return }
     let digest = ContentDigest(digests, cancellation: cancellation)
     let size = try reader.readContent(into: digest) { (count) throws(BatchError) in
       try context.checkCancellation()
       context.count(bytes: count)
     }
-    guard size == expected.size else { throw BatchError(.malformed, "its size is another") }
+    guard size == expected.size else { throw BatchError(.malformed, "wrong size") }
     guard try digest.finish(size: size) == expected.digest else {
-      throw BatchError(.malformed, "its SHA-256 is another")
+      throw BatchError(.malformed, "wrong SHA-256")
     }
   }
 

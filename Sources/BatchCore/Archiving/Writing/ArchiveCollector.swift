@@ -168,7 +168,8 @@ extension Problem {
     Problem(
       .unreadable,
       BatchError(
-        .unreadable, "is one more name of a file that could not be archived under its first one", path: path))
+        .unreadable, "is a further name of a file that could not be archived under its first name", path: path
+      ))
   }
 }
 

@@ -42,7 +42,7 @@ package struct ArchiveJob: BatchJob {
     try ArchiveCollector(options, context, output, parts, buffers, report)
   }
 
-  /// The same for use by the collector of another job, which receives the members on its own queue.
+  /// Makes a collector for use by the collector of another job, which receives the members on its own queue.
   func makeCollector(
     in context: CollectorContext, _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> ArchiveCollector {

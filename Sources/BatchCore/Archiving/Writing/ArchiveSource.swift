@@ -81,7 +81,7 @@ package struct ArchiveSource: BatchSource {
 
   package var filteredCount: Int { tree.filteredCount }
 
-  /// As ``TreeSource/folderStatus``.
+  /// ``TreeSource/folderStatus`` of the tree.
   var folderStatus: FileStatus? { tree.folderStatus }
 
   package func weight(of item: ArchiveItem) -> Int64 {

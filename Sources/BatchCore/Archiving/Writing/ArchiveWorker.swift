@@ -57,6 +57,18 @@ package final class ArchiveWorker: BatchWorker {
     }
   }
 
+  /// Processes an item, and gives its member a number.
+  ///
+  /// - Returns: whether the item has a member in the segment of the chunk.
+  func process(
+    _ item: ArchiveItem, numbered number: UInt64, in context: WorkerContext, into rows: inout [ArchiveRow]
+  ) throws(BatchError) -> Bool {
+    let count = bench.members.count
+    bench.number = number
+    try process(item, in: context, into: &rows)
+    return bench.members.count > count
+  }
+
   package func end(in context: WorkerContext, into rows: inout [ArchiveRow]) throws(BatchError) {
     rows += lost.map { .missing($0) }
     if !members.isEmpty { rows.append(.members(members)) }

@@ -11,6 +11,8 @@ final class SegmentWriter {
   /// The uncompressed bytes of the segment.
   private(set) var plain: [UInt8] = []
   private(set) var members: [ArchivedMember] = []
+  /// ``ArchivedMember/number`` of the next members.
+  var number: UInt64 = 0
   /// The start of the content of the member that is being added.
   private var contentStart = 0
   /// Members that have no digest yet, and the ranges of their contents.
@@ -81,8 +83,7 @@ final class SegmentWriter {
   func add(_ entry: ArchiveEntry, identity: FileIdentity? = nil) throws(BatchError) {
     let start = plain.count
     try addHeader(entry)
-    members.append(
-      ArchivedMember(entry, offset: start, header: headerCheck(from: start), identity: identity))
+    append(ArchivedMember(entry, offset: start, header: headerCheck(from: start), identity: identity))
   }
 
   /// Adds a file.
@@ -127,7 +128,7 @@ final class SegmentWriter {
     member.isSettled = outcome.isSettled
     waiting.append((members.count, contentStart..<plain.count))
     waitingBytes += plain.count - contentStart
-    members.append(member)
+    append(member)
     TarBlock.pad(&plain, from: contentStart)
     isAdded = true
     if waitingBytes >= DigestBatch.size { try addDigests() }
@@ -208,10 +209,16 @@ final class SegmentWriter {
       identity: expected.identity)
     member.flags = flags
     member.isSettled = isSettled
-    members.append(member)
+    append(member)
     TarBlock.pad(&plain, from: contentStart)
     isAdded = true
     return true
+  }
+
+  private func append(_ member: ArchivedMember) {
+    var member = member
+    member.number = number
+    members.append(member)
   }
 
   private func addHeader(_ entry: ArchiveEntry) throws(BatchError) {

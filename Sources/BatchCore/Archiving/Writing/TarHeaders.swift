@@ -28,7 +28,7 @@ final class TarHeaders {
     try appendByLibrary(member, to: &bytes)
   }
 
-  /// The same with libarchive, for any member.
+  /// Appends the headers of any member, made by libarchive.
   func appendByLibrary(_ member: ArchiveEntry, to bytes: inout [UInt8]) throws(BatchError) {
     let isBinary = !Self.isText(member)
     let kept = isBinary ? binaryWriter : textWriter

@@ -30,7 +30,7 @@ enum UstarHeader {
     let name: Int
     /// The slash at which the path is divided into two fields; nil if one is enough.
     let cut: Int?
-    /// The same for the name of its pax header, which has one more folder.
+    /// That slash in the name of its pax header, which has one more folder.
     let extendedCut: Int?
 
     /// - Returns: nil if it does not fit into the fields.

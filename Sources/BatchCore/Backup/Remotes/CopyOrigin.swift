@@ -20,9 +20,9 @@ struct CopyOrigin {
 
   private func isThere(_ name: PathBytes) -> Bool { there[name] != nil }
 
-  /// Marks the copies as those of this set.
+  /// Marks the copies as copies of this set.
   ///
-  /// - Throws: `invalid` when they may be those of another set; nothing has been changed then.
+  /// - Throws: `invalid` when they may belong to another set; nothing has been changed then.
   func claim(_ snapshots: [Snapshot]) throws(BatchError) {
     let files = [set.idPath, set.originPath]
     let own = files.first { SetID.read($0) != nil }

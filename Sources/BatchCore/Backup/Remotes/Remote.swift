@@ -3,7 +3,7 @@ import BatchOutputs
 
 /// A place that stores copies of snapshots.
 package protocol Remote: Sendable {
-  /// As the user wrote it.
+  /// The place as the user wrote it.
   var place: PathBytes { get }
 
   /// The names of the files of sets, with their sizes in bytes; empty if the place does not exist. Other names are left out: the

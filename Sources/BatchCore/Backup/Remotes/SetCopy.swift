@@ -70,7 +70,7 @@ package struct SetCopy {
         note(
           BatchError(
             .malformed,
-            "is missing or has another size: the snapshot \(snapshot.name.stamp) is not copied",
+            "is missing or has the wrong size: the snapshot \(snapshot.name.stamp) is not copied",
             path: set.path(fault.archive)))
         continue
       }
@@ -191,7 +191,7 @@ package struct SetCopy {
     for (file, size) in copied.sorted(by: { $0.key < $1.key }) where there[file] != size {
       throw BatchError(
         .unwritable,
-        "\(there[file] == nil ? "is missing" : "has another size") at \(remote.place) after it was copied",
+        "\(there[file] == nil ? "is missing" : "has the wrong size") at \(remote.place) after it was copied",
         path: set.path(file))
     }
   }

@@ -141,7 +141,7 @@ package struct BackupSet: Sendable {
     // The names of other files are derived from this one, so it must be correct.
     guard header.name.set == name.set, header.name.stamp == name.stamp else {
       throw BatchError(
-        .malformed, "the backup manifest is that of another set or snapshot than its file name says",
+        .malformed, "the backup manifest belongs to another set or snapshot than its file name",
         path: manifest.path)
     }
     header.name = name
@@ -169,7 +169,7 @@ package struct BackupSet: Sendable {
     let size = UInt64(clamping: try path(name.manifest).status().size)
     guard size == companion.manifestSize else {
       throw BatchError(
-        .malformed, "the backup manifest has another size than its companion says", path: path(name.manifest))
+        .malformed, "the size of the backup manifest differs from its companion", path: path(name.manifest))
     }
     return Snapshot(
       name: name, header: companion.header(of: name), footer: companion.footer, companion: companion)
@@ -205,7 +205,7 @@ package struct BackupSet: Sendable {
     let (header, footer) = try facts(file, snapshot.name, in: run)
     guard companion.agrees(with: header, footer) else {
       throw BatchError(
-        .malformed, "the companion of the encrypted manifest does not say what the manifest says",
+        .malformed, "the companion does not match the encrypted manifest",
         path: path(snapshot.name.companion))
     }
     return Snapshot(name: snapshot.name, header: header, footer: footer, companion: companion)

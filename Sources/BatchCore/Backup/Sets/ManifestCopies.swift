@@ -54,7 +54,7 @@ struct ManifestCopies {
     guard (try? copy.status()) != nil else { return nil }
     for path in [folder, copy] where !StateFile.isSafe(path) {
       throw BatchError(
-        .unreadable, "is not used, since other users could have written it: this snapshot is a full one",
+        .unreadable, "is not used because other users could have written it, so this snapshot is full",
         path: path)
     }
     guard let known = digest(of: snapshot.name) else { return nil }

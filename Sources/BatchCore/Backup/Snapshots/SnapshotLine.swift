@@ -37,7 +37,7 @@ struct SnapshotLine {
     return path
   }
 
-  /// The same for bytes that may contain NULs.
+  /// The bytes of a name that may contain NULs; nil if neither key exists.
   func name(_ key: String) throws(BatchError) -> [UInt8]? {
     let name: [UInt8]?
     if member(key) != nil {

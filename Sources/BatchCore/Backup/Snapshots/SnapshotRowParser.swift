@@ -1,90 +1,26 @@
 import BatchEngine
+import func Glibc.memchr
 import func Glibc.memcmp
 
 /// Reads rows of a backup manifest in the form in which they are written: the same members in the same order, and no escapes.
 /// ``SnapshotLine`` reads other rows and takes ten times as long.
 struct SnapshotRowParser {
-  /// The archive of the previous row, which usually is that of the next one too.
+  /// The archive of the previous row. Usually the next row has the same one.
   private var stamp: [UInt8] = []
   private var archive = ""
 
   /// - Returns: nil for a line that does not have this form; it may still be a valid row.
   mutating func entry(_ line: [UInt8]) -> SnapshotEntry? {
-    line.withUnsafeBufferPointer { entry(Cursor(bytes: $0)) }
+    line.withUnsafeBufferPointer { entry($0) }
   }
 
-  /// Whether a line certainly does not belong to a file with several names; the rest of it is not examined.
-  static func isWithoutLinks(_ line: [UInt8]) -> Bool {
-    line.withUnsafeBufferPointer { bytes in
-      var line = Cursor(bytes: bytes)
-      guard let kind = kind(&line) else { return false }
-      if kind != .file { return true }
-      guard line.skip(",\"path\":\""), line.text() != nil, line.skip(",\"size\":"), line.number() != nil,
-        line.skip(",\"mtime\":\""), line.time() != nil, line.skip(",\"ctime\":\""), line.time() != nil,
-        line.skip(",\"inode\":"), line.number() != nil
-      else { return false }
-      return line.skip(",\"links\":1,")
-    }
-  }
-
-  /// The path of a row without escapes, and whether it is a folder; nil for any other line.
-  static func plainPath(
-    _ line: UnsafeBufferPointer<UInt8>
-  ) -> (path: UnsafeBufferPointer<UInt8>, isFolder: Bool)? {
-    var line = Cursor(bytes: line)
-    guard let kind = kind(&line), line.skip(",\"path\":\""), let path = line.text() else { return nil }
-    return (path, kind == .directory)
-  }
-
-  private mutating func entry(_ start: Cursor) -> SnapshotEntry? {
-    var line = start
-    guard let kind = Self.kind(&line), line.skip(",\"path\":\""), let path = line.text(), !path.isEmpty,
-      line.skip(",\"size\":"), let size = line.number(), line.skip(",\"mtime\":\""),
-      let modified = line.time(),
-      line.skip(",\"ctime\":\""), let changed = line.time(), line.skip(",\"inode\":"),
-      let inode = line.number(), line.skip(",\"links\":"), let links = line.number(),
-      links < SnapshotLine.limit, line.skip(",\"mode\":"), let mode = line.number(), mode < 0o10000,
-      line.skip(",\"uid\":"), let owner = line.number().flatMap(UInt32.init(exactly:)),
-      line.skip(",\"gid\":"), let group = line.number().flatMap(UInt32.init(exactly:))
-    else { return nil }
-    var target: PathBytes?
-    if line.skip(",\"target\":\"") {
-      guard let text = line.text() else { return nil }
-      target = PathBytes(text)
-    }
-    var linkGroup: UInt64?
-    if line.skip(",\"link_group\":") {
-      guard let number = line.number(), number < SnapshotLine.limit else { return nil }
-      linkGroup = number
-    }
-    var firstName: PathBytes?
-    if line.skip(",\"first_name\":\"") {
-      guard let text = line.text() else { return nil }
-      firstName = PathBytes(text)
-    }
-    var digest: Digest?
-    if line.skip(",\"sha256\":\"") {
-      guard let found = line.digest() else { return nil }
-      digest = found
-    }
-    guard line.skip(",\"archive\":\""), let stamp = line.text(), takes(stamp) else { return nil }
-    let isUnsettled = line.skip(",\"unsettled\":true")
-    guard line.skip("}"), line.isAtEnd, kind == .file || (digest == nil && linkGroup == nil) else {
-      return nil
-    }
-    let name = PathBytes(path)
-    guard !name.containsNUL, target?.containsNUL != true, firstName?.containsNUL != true else { return nil }
-    return SnapshotEntry(
-      kind: kind, path: name, size: size, modified: modified, statusChanged: changed, inode: inode,
-      linkCount: links, mode: UInt32(mode), owner: owner, group: group, linkTarget: target,
-      linkGroup: linkGroup, firstName: firstName, digest: digest, archive: archive, isUnsettled: isUnsettled)
-  }
-
-  private static func kind(_ line: inout Cursor) -> ArchiveEntry.Kind? {
-    if line.skip("{\"type\":\"file\"") { return .file }
-    if line.skip("{\"type\":\"directory\"") { return .directory }
-    if line.skip("{\"type\":\"symbolic_link\"") { return .symbolicLink }
-    return nil
+  private mutating func entry(_ line: UnsafeBufferPointer<UInt8>) -> SnapshotEntry? {
+    var entry = SnapshotEntry.blank
+    var row = PlainRow(line)
+    do throws(PlainRow.OtherForm) { try entry.visitColumns(with: &row) } catch { return nil }
+    guard row.isComplete, entry.isConsistent, takes(row.archive) else { return nil }
+    entry.archive = archive
+    return entry
   }
 
   private mutating func takes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -95,68 +31,195 @@ struct SnapshotRowParser {
     return true
   }
 
-  /// A position in a line.
-  private struct Cursor {
-    private let bytes: UnsafeBufferPointer<UInt8>
-    private var position = 0
-
-    init(bytes: UnsafeBufferPointer<UInt8>) {
-      self.bytes = bytes
+  /// Whether a line certainly does not belong to a file with several names; the rest of it is not examined.
+  static func isWithoutLinks(_ line: [UInt8]) -> Bool {
+    line.withUnsafeBufferPointer { bytes in
+      var row = PlainRow(bytes)
+      var kind = ArchiveEntry.Kind.file
+      guard (try? row.kind("type", &kind)) != nil else { return false }
+      // No string can contain this: inside of it, each quotation mark follows a backslash.
+      return kind != .file || row.find(",\"links\":1,")
     }
+  }
 
-    var isAtEnd: Bool { position == bytes.count }
+  /// The path of a row without escapes, and whether it is a folder; nil for any other line.
+  static func plainPath(
+    _ line: UnsafeBufferPointer<UInt8>
+  ) -> (path: UnsafeBufferPointer<UInt8>, isFolder: Bool)? {
+    var row = PlainRow(line)
+    var kind = ArchiveEntry.Kind.file
+    guard (try? row.kind("type", &kind)) != nil, let path = try? row.text("path") else { return nil }
+    return (path, kind == .directory)
+  }
+}
 
-    /// Skips a text; does not move if something else is there.
-    mutating func skip(_ text: StaticString) -> Bool {
-      let count = text.utf8CodeUnitCount
-      guard bytes.count - position >= count, let base = bytes.baseAddress,
-        memcmp(base + position, text.utf8Start, count) == 0
-      else { return false }
-      position += count
-      return true
+/// A position in a line. Each value must follow the one before.
+private struct PlainRow: SnapshotColumnVisitor {
+  /// The line has another form.
+  struct OtherForm: Error {}
+
+  private let bytes: UnsafeBufferPointer<UInt8>
+  private var position = 0
+  /// The stamp of the archive.
+  private(set) var archive = UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+
+  init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    self.bytes = bytes
+  }
+
+  /// Whether the object ends here, and the line with it.
+  var isComplete: Bool { position + 1 == bytes.count && bytes[position] == UInt8(ascii: "}") }
+
+  // MARK: Columns, inlined so that each comparison with a key has a known length
+
+  @inline(__always)
+  mutating func kind(_ key: StaticString, _ value: inout ArchiveEntry.Kind) throws(OtherForm) {
+    try require(skip("{\"") && skip(key) && skip("\":\""))
+    if skip("file\"") {
+      value = .file
+    } else if skip("directory\"") {
+      value = .directory
+    } else {
+      try require(skip("symbolic_link\""))
+      value = .symbolicLink
     }
+  }
 
-    /// The text up to the next quotation mark, which is skipped too; nil if the text contains an escape or a control byte.
-    mutating func text() -> UnsafeBufferPointer<UInt8>? {
-      let start = position
-      while position < bytes.count {
-        let byte = bytes[position]
-        if byte == UInt8(ascii: "\\") || byte < 0x20 { return nil }
-        position += 1
-        if byte == UInt8(ascii: "\"") { return UnsafeBufferPointer(rebasing: bytes[start..<(position - 1)]) }
+  @inline(__always)
+  mutating func path(_ key: StaticString, _ value: inout PathBytes) throws(OtherForm) {
+    value = PathBytes(try text(key))
+  }
+
+  @inline(__always)
+  mutating func path(_ key: StaticString, _ value: inout PathBytes?) throws(OtherForm) {
+    if skip(key: key) { value = PathBytes(try text()) }
+  }
+
+  @inline(__always)
+  mutating func number<Number: FixedWidthInteger & UnsignedInteger>(
+    _ key: StaticString, _ value: inout Number, below limit: UInt64
+  ) throws(OtherForm) {
+    try require(skip(key: key))
+    value = Number(truncatingIfNeeded: try number(below: limit))
+  }
+
+  @inline(__always)
+  mutating func number(_ key: StaticString, _ value: inout UInt64?, below limit: UInt64) throws(OtherForm) {
+    if skip(key: key) { value = try number(below: limit) }
+  }
+
+  /// A time not before 1970.
+  @inline(__always)
+  mutating func time(_ key: StaticString, _ value: inout FileStatus.Time) throws(OtherForm) {
+    try require(skip(key: key) && skip("\""))
+    let seconds = try number(below: .max)
+    try require(skip("."))
+    let start = position
+    let fraction = try number(below: .max)
+    try require(position - start == 9 && skip("\""))
+    value = FileStatus.Time(seconds: Int64(seconds), nanoseconds: Int32(fraction))
+  }
+
+  @inline(__always)
+  mutating func digest(_ key: StaticString, _ value: inout Digest?) throws(OtherForm) {
+    guard skip(key: key) else { return }
+    try require(skip("\""))
+    let count = DigestAlgorithm.sha256.byteCount * 2
+    guard bytes.count - position > count,
+      let digest = Digest(.sha256, hex: UnsafeBufferPointer(rebasing: bytes[position..<(position + count)]))
+    else { throw OtherForm() }
+    position += count
+    try require(skip("\""))
+    value = digest
+  }
+
+  /// The value remains in the line, because most rows have the same one.
+  @inline(__always)
+  mutating func stamp(_ key: StaticString, _ value: inout String) throws(OtherForm) {
+    archive = try text(key)
+  }
+
+  @inline(__always)
+  mutating func flag(_ key: StaticString, _ value: inout Bool) throws(OtherForm) {
+    guard skip(key: key) else { return }
+    try require(skip("true"))
+    value = true
+  }
+
+  // MARK: Values
+
+  private func require(_ condition: Bool) throws(OtherForm) {
+    if !condition { throw OtherForm() }
+  }
+
+  /// Skips a text; does not move if something else is there. Where the text is a literal, the comparison becomes a few instructions.
+  @inline(__always)
+  private mutating func skip(_ text: StaticString) -> Bool {
+    let count = text.utf8CodeUnitCount
+    guard bytes.count - position >= count, let base = bytes.baseAddress,
+      memcmp(base + position, text.utf8Start, count) == 0
+    else { return false }
+    position += count
+    return true
+  }
+
+  /// Skips up to the end of a text that begins with a comma.
+  mutating func find(_ text: StaticString) -> Bool {
+    while let base = bytes.baseAddress,
+      let comma = memchr(base + position, Int32(UInt8(ascii: ",")), bytes.count - position)
+    {
+      position = UnsafeRawPointer(comma) - UnsafeRawPointer(base)
+      if skip(text) { return true }
+      position += 1
+    }
+    return false
+  }
+
+  /// Skips a comma and a key with its colon; does not move if something else is there.
+  @inline(__always)
+  private mutating func skip(key: StaticString) -> Bool {
+    let start = position
+    if skip(",\""), skip(key), skip("\":") { return true }
+    position = start
+    return false
+  }
+
+  /// The text of a key that must be here.
+  mutating func text(_ key: StaticString) throws(OtherForm) -> UnsafeBufferPointer<UInt8> {
+    try require(skip(key: key))
+    return try text()
+  }
+
+  /// The text between two quotation marks, without escapes and control bytes.
+  private mutating func text() throws(OtherForm) -> UnsafeBufferPointer<UInt8> {
+    try require(skip("\""))
+    let start = position
+    var end = start
+    while end < bytes.count {
+      let byte = bytes[end]
+      if byte == UInt8(ascii: "\"") {
+        position = end + 1
+        return UnsafeBufferPointer(rebasing: bytes[start..<end])
       }
-      return nil
+      if byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+      end += 1
     }
+    throw OtherForm()
+  }
 
-    /// A number of up to 18 digits.
-    mutating func number() -> UInt64? {
-      let start = position
-      var value: UInt64 = 0
-      while position < bytes.count, position - start <= 18 {
-        let digit = bytes[position] &- UInt8(ascii: "0")
-        guard digit < 10 else { break }
-        value = value &* 10 &+ UInt64(digit)
-        position += 1
-      }
-      return (1...18).contains(position - start) ? value : nil
+  /// A number of up to 18 digits.
+  private mutating func number(below limit: UInt64) throws(OtherForm) -> UInt64 {
+    var end = position
+    var value: UInt64 = 0
+    let last = min(bytes.count, position + 19)
+    while end < last {
+      let digit = bytes[end] &- UInt8(ascii: "0")
+      guard digit < 10 else { break }
+      value = value &* 10 &+ UInt64(digit)
+      end += 1
     }
-
-    /// A time not before 1970, and skips the quotation mark after it.
-    mutating func time() -> FileStatus.Time? {
-      guard let seconds = number(), skip(".") else { return nil }
-      let start = position
-      guard let fraction = number(), position - start == 9, skip("\"") else { return nil }
-      return FileStatus.Time(seconds: Int64(seconds), nanoseconds: Int32(fraction))
-    }
-
-    /// A SHA-256, and skips the quotation mark after it.
-    mutating func digest() -> Digest? {
-      let count = DigestAlgorithm.sha256.byteCount * 2
-      guard bytes.count - position > count,
-        let digest = Digest(.sha256, hex: UnsafeBufferPointer(rebasing: bytes[position..<(position + count)]))
-      else { return nil }
-      position += count
-      return skip("\"") ? digest : nil
-    }
+    guard (1...18).contains(end - position), value < limit else { throw OtherForm() }
+    position = end
+    return value
   }
 }

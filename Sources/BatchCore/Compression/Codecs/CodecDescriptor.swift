@@ -23,7 +23,7 @@ protocol CodecDescriptor {
   ///
   /// - Parameter start: up to ``CompressionFormat/detectionLength`` bytes; fewer, or none, at the end of a file.
   static func recognizes(_ start: UnsafeRawBufferPointer) -> Bool
-  /// The same for a format without a magic number, called for bytes of no other known format.
+  /// Whether a file in a format without a magic number may begin with these bytes; called if no other known format does.
   ///
   /// - Parameter path: `-` for standard input.
   static func recognizes(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> Bool

@@ -30,7 +30,7 @@ extension CompressionFormat {
     start.withUnsafeBytes { detect($0) }
   }
 
-  /// The same for a file with a name, which also identifies formats without a magic number.
+  /// The format of a file by its first bytes and its name, which also identifies formats without a magic number.
   ///
   /// - Parameter path: `-` for standard input, where only the header decides.
   static func detect(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> CompressionFormat? {
@@ -62,7 +62,7 @@ extension CompressionFormat {
       || isMPEGAudio(start) || isWebP(start)
   }
 
-  /// The same for bytes in an array.
+  /// Whether the first bytes of a file show that it is already compressed.
   package static func isCompressed(start: [UInt8]) -> Bool {
     start.withUnsafeBytes { isCompressed(start: $0) }
   }

@@ -62,7 +62,7 @@ public enum CompressionFormat: String, Sendable, Hashable, CaseIterable {
   /// The available levels, fastest first, with the numbers of the stock tool.
   public var levels: ClosedRange<Int> { codec.levels }
 
-  /// The default level, which is that of the stock tool.
+  /// The default level, the same as in the stock tool.
   public var defaultLevel: Int { codec.defaultLevel }
 
   /// The level for the highest speed.

@@ -1,6 +1,6 @@
 import BatchEngine
 
-/// A compression or archive format that is recognised by its first bytes, so that messages can name it; most of these are not
+/// A compression or archive format that is recognized by its first bytes, so that messages can name it; most of these are not
 /// read.
 ///
 /// Code that reads one of them must detect it before this is used. Formats that are read everywhere (gzip, zstd, xz, lz4,
@@ -30,12 +30,12 @@ package struct UnsupportedFormat: Sendable, Hashable {
   /// The format of a file by its first bytes; nil if it is not in the table.
   ///
   /// - Parameter start: the first ``CompressionFormat/detectionLength`` bytes, or all of a shorter file. ISO images are
-  ///   recognised if ``isoLength`` bytes are given.
+  ///   recognized if ``isoLength`` bytes are given.
   package static func detect(_ start: UnsafeRawBufferPointer) -> UnsupportedFormat? {
     table.first { start.dropFirst($0.offset).starts(with: $0.magic) }
   }
 
-  /// The same for bytes in an array.
+  /// The format of a file by its first bytes.
   package static func detect(_ start: [UInt8]) -> UnsupportedFormat? {
     start.withUnsafeBytes { detect($0) }
   }

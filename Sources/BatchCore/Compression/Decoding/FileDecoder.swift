@@ -87,7 +87,7 @@ final class FileDecoder {
 
   /// Decodes a file again with the default library, after the fastest library has found damage. The default library decides.
   ///
-  /// - Returns: nil when it is another file now.
+  /// - Returns: nil when the file was replaced.
   private func confirmed(
     _ record: FileRecord, _ status: FileStatus, handedOut count: UInt64, in context: WorkerContext,
     sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void

@@ -84,7 +84,7 @@ package final class StreamDecoder {
     return true
   }
 
-  /// The same, returning the content.
+  /// Decodes a whole file, and returns the content.
   ///
   /// - Returns: nil when the file must be decoded in steps. Valid until the next call.
   func content(ofWhole file: UnsafeRawBufferPointer) throws(DecodingError) -> UnsafeRawBufferPointer? {

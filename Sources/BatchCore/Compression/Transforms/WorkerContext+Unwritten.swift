@@ -25,7 +25,7 @@ extension WorkerContext {
       record.path, target: target, size: max(0, record.status.size), LinkedSource.of(record, isCopy: isCopy))
   }
 
-  /// The same for standard input, whose size is unknown.
+  /// Counts an output that would be written from standard input or a file. The size of standard input is unknown.
   func plan(
     _ source: PathBytes, target: PathBytes, size: Int64, _ shared: LinkedSource? = nil
   ) -> TransformRow {
@@ -46,7 +46,7 @@ extension WorkerContext {
     }
   }
 
-  /// The same without reporting an error.
+  /// The first bytes of a file, which show whether it is already compressed; an error is not reported.
   ///
   /// - Throws: if it cannot be read; nothing is reported.
   func firstBytes(of record: FileRecord) throws(BatchError) -> [UInt8] {

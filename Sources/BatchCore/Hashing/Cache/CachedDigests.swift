@@ -43,7 +43,7 @@ final class CachedDigests {
     use(record) ? tables.map(\.name) : nil
   }
 
-  /// Nil when a digest is missing or is that of other content.
+  /// Nil when a digest is missing or belongs to other content.
   func known(of record: FileRecord) -> Known? {
     guard isUsable, use(record) else { return nil }
     var digests = [Digest]()

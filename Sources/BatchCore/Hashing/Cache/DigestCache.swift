@@ -71,7 +71,8 @@ package final class DigestCache: Sendable {
         BatchError(
           .malformed,
           error.code == 0
-            ? "the cache is of another version, and is made anew" : "the cache is damaged, and is made anew",
+            ? "the cache has another version, and is created again"
+            : "the cache is damaged, and is created again",
           path: path))
       remove()
       do throws(SQLiteFile.Failure) {

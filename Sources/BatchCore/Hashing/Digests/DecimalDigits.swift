@@ -19,7 +19,7 @@ package enum DecimalDigits {
     return value
   }
 
-  /// The same for a number that may begin with a minus; nil if the type cannot hold it.
+  /// The value of decimal digits that may follow a minus; nil if the type cannot hold it.
   static func number<Number: FixedWidthInteger>(_ text: ArraySlice<UInt8>) -> Number? {
     guard text.first == UInt8(ascii: "-") else { return value(of: text).flatMap { Number(exactly: $0) } }
     guard let magnitude = value(of: text.dropFirst()) else { return nil }

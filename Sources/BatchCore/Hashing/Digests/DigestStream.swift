@@ -65,7 +65,7 @@ package final class DigestStream {
     }
   }
 
-  /// The same with bytes that another thread may read too.
+  /// Adds bytes that another thread may read too.
   func update(_ bytes: RawSpan) throws(BatchError) {
     try bytes.withUnsafeBytes { (bytes) throws(BatchError) in try update(bytes) }
   }
@@ -104,7 +104,7 @@ package final class DigestStream {
     }
   }
 
-  /// The same with bytes that another thread may read too.
+  /// The digest of bytes that another thread may read too.
   func digest(of bytes: RawSpan) throws(BatchError) -> Digest {
     try bytes.withUnsafeBytes { (bytes) throws(BatchError) in try digest(of: bytes) }
   }

@@ -32,7 +32,7 @@ enum MultiBufferTrial {
       return true
     }
     guard isRight else {
-      throw BatchError(.unsupported, "failed its self-test: its digests are not those of libcrypto")
+      throw BatchError(.unsupported, "failed its self-test: its digests differ from libcrypto")
     }
   }
 }

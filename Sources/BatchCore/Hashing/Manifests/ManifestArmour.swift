@@ -13,7 +13,7 @@ struct ManifestArmour: Sendable {
 
   private var part = Part.outside
 
-  /// Whether a line belongs to the armour. Called for each line, in order.
+  /// Whether a line belongs to the armor. Called for each line, in order.
   mutating func takes(_ line: [UInt8]) -> Bool {
     if line.starts(with: "-----BEGIN PGP ".utf8) {
       part = .headers(ofSignature: !line.elementsEqual("-----BEGIN PGP SIGNED MESSAGE-----".utf8))

@@ -20,6 +20,6 @@ package enum ManifestItem: Sendable, Hashable {
   case entry(ManifestEntry)
   /// An invalid row: the number of its line from 1, and the reason, which is safe to print.
   case malformed(line: Int, reason: String)
-  /// A line that is not a row: text before the first row, a heading, the armour of a signed file.
+  /// A line that is not a row: text before the first row, a heading, the armor of a signed file.
   case text(line: Int, reason: String)
 }

@@ -1,13 +1,13 @@
 import BatchEngine
 
-/// Reads a manifest of any format, recognised by its first significant line, in memory that does not depend on its size.
+/// Reads a manifest of any format, recognized by its first significant line, in memory that does not depend on its size.
 ///
 /// No input stops a reader: a row that is not valid is a ``ManifestItem/malformed(line:reason:)``, and a line that is not a row
 /// a ``ManifestItem/text(line:reason:)``. Lines of coreutils are valid as in version 9.1, except that a NUL byte makes a line
 /// malformed (coreutils would cut the name), and that a UTF-8 byte order mark before the first line is ignored.
 ///
 /// A line has the shape of a row if it looks like a row of its format but is not valid. After a valid row, every line counts as
-/// a row except empty lines, comments, headings and the armour of a signed file.
+/// a row except empty lines, comments, headings and the armor of a signed file.
 package struct ManifestReader: Sendable {
   package struct Options: Sendable {
     /// Whether lines end with NUL, as in `sha256sum -z` and `hashdeep -0`.
@@ -83,7 +83,7 @@ package struct ManifestReader: Sendable {
       }
       if number == 1 { dropByteOrderMark() }
       trimLineEnd()
-      if armour.takes(line) { return .text(line: number, reason: "armour of a signed file") }
+      if armour.takes(line) { return .text(line: number, reason: "armor of a signed file") }
       decideGrammar()
       let isWhole = grammar == .mtree ? try joinContinuations(read) : true
       guard isWhole else {
@@ -128,9 +128,9 @@ package struct ManifestReader: Sendable {
     } else if checksums.accepts(line) {
       // A name may look like the end of an object.
       grammar = .checksums
-    } else if JSONManifest.recognises(line) {
+    } else if JSONManifest.recognizes(line) {
       grammar = .json
-    } else if MtreeParser.recognises(line) {
+    } else if MtreeParser.recognizes(line) {
       grammar = .mtree
     } else if ChecksumLineParser.hasShapeOfRow(line) {
       grammar = .checksums

@@ -3,7 +3,7 @@ public struct TreeSource: BatchSource {
   private var walker: TreeWalker
   /// The items to yield instead of a walk.
   private let known: (() -> WalkItem?)?
-  /// As in ``BatchOptions/mostHoles``.
+  /// ``BatchOptions/mostHoles`` of the run.
   private let mostHoles: UInt64
 
   init(walker: TreeWalker, mostHoles: UInt64, known: (() -> WalkItem?)? = nil) {

@@ -20,8 +20,8 @@ package struct CancellationProbe: Sendable {
   }
 }
 
-/// The same check as ``WorkerContext/checkCancellation()``, for objects that a worker keeps from chunk to chunk. It finds the lane on which
-/// it is called.
+/// Checks the cancellation like ``WorkerContext/checkCancellation()``, for objects that a worker keeps from chunk to chunk. It finds the
+/// lane on which it is called.
 package struct LaneProbe: Sendable {
   private let cancellation: Cancellation
 

@@ -31,7 +31,7 @@ public class AsynchronousOperation: Operation, @unchecked Sendable {
     try startByHand(doing: execute)
   }
 
-  /// As ``startByHand()``, with other work instead of ``execute()``.
+  /// Begins other work than ``execute()`` by hand, outside any queue.
   ///
   /// - Parameter work: must call ``finish()`` once, as ``execute()`` does.
   package final func startByHand(doing work: () -> Void) throws(BatchError) {

@@ -99,7 +99,7 @@ public final class WorkerContext {
       opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
   }
 
-  /// As the other `read`, and also passes the open file to `opened` each time that reading starts.
+  /// Reads a file, and passes the open file to `opened` each time that reading starts.
   ///
   /// - Parameters:
   ///   - keepsShort: whether the content of a file that became shorter is used. The file counts as failed, even if `isCounted`

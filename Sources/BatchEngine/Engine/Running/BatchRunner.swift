@@ -26,7 +26,7 @@ public struct BatchRunner: Sendable {
     run(job, ChunkFeed(source: source, stride: context.options.stride))
   }
 
-  /// As the other `run`, over the items of a reader.
+  /// Runs a job over the items of a reader. Blocks the caller until everything is collected or the run has stopped.
   package func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader
   ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
@@ -83,12 +83,12 @@ public struct BatchRunner: Sendable {
     start(notify: queue, handler) { self.run(job, over: source) }
   }
 
-  /// The same over the items of a reader.
+  /// Starts a job over the items of a reader, and returns at once.
   package func start<Job: BatchJob, Reader: BatchReader & SendableMetatype>(
     _ job: Job, reading reader: sending Reader, notify queue: DispatchQueue,
     _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
   ) where Job.Item == Reader.Item {
-    // As above.
+    // Transferred by the caller, and used only by the block below.
     nonisolated(unsafe) let reader = reader
     start(notify: queue, handler) { self.run(job, reading: reader) }
   }

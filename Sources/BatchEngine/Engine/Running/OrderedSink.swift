@@ -67,7 +67,7 @@ final class OrderedSink<Value: Sendable>: Sendable {
     queue.sync { drain() }
   }
 
-  /// As ``flush()``, and also delivers results after a gap. No result may be submitted afterwards.
+  /// Delivers what has arrived, also after a gap. No result may be submitted afterwards.
   func flushPastGaps() {
     queue.sync {
       drain()

@@ -121,7 +121,7 @@ public struct FileStatus: Sendable, Hashable {
     identity == other.identity && size == other.size && modified == other.modified && kind == other.kind
   }
 
-  /// The same for a status from another machine, where the device number differs.
+  /// Whether the content is the same as in a status from another machine, where the device number differs.
   package func hasSameContentElsewhere(as other: FileStatus) -> Bool {
     identity.inode == other.identity.inode && size == other.size && modified == other.modified
       && kind == other.kind

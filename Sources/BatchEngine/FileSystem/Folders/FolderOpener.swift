@@ -53,7 +53,7 @@ package struct FolderOpener: Sendable {
     }
   }
 
-  /// As ``folder(named:)``, for a folder from which others are opened: it stays open.
+  /// Opens a folder from which others are opened, so it stays open.
   package func base(named path: PathBytes) throws(BatchError) -> OpenFolder {
     if let known = held?.folder(for: .named(path)) { return known }
     let folder = try folder(named: path)
@@ -76,7 +76,7 @@ package struct FolderOpener: Sendable {
     return try open(Self.trimmed(names), at: base, flags | O_NOFOLLOW, .beneath)
   }
 
-  /// The same, starting at the nearest folder that is held open.
+  /// Opens a folder below a root, starting at the nearest folder that is held open.
   ///
   /// - Parameters:
   ///   - path: relative to the root; empty for the root itself.

@@ -32,7 +32,7 @@ package struct TemporaryName: Hashable, Sendable {
     self.boot = boot
   }
 
-  /// Recognises a name that ``init(boot:)`` made; nil for every other name.
+  /// Recognizes a name that ``init(boot:)`` made; nil for every other name.
   package init?(_ name: some Collection<UInt8>) {
     // Most names are not temporary, so no array is allocated for them.
     guard name.first == Self.prefix.first else { return nil }

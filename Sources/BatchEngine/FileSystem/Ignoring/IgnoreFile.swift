@@ -8,7 +8,7 @@ enum IgnoreFile {
   /// A byte order mark at the start and a carriage return at the end of a line are ignored, as in git.
   package static func patterns(in bytes: [UInt8]) -> [IgnorePattern] { rules(in: bytes).map(\.pattern) }
 
-  /// The same with the text of each pattern.
+  /// The patterns of an ignore file, with the text of each.
   private static func rules(in bytes: [UInt8]) -> [(pattern: IgnorePattern, text: ArraySlice<UInt8>)] {
     let mark: [UInt8] = [0xef, 0xbb, 0xbf]
     let text = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]

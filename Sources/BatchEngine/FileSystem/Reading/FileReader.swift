@@ -67,7 +67,7 @@ package final class FileReader {
       record, opened: { (_: borrowing Descriptor, _) throws(BatchError) in try restart() }, consume: consume)
   }
 
-  /// As the other `read`, and also passes the open file and its status to `opened` each time that reading starts.
+  /// Reads a file, and passes the open file and its status to `opened` each time that reading starts.
   ///
   /// - Parameters:
   ///   - room: receives a file that is smaller than this buffer and does not change, in one piece.
@@ -93,7 +93,7 @@ package final class FileReader {
 
   /// Reads parts of a file, and checks before and after that it is the one that the walk found.
   ///
-  /// - Throws: `changed` when it is another file or has changed; and the errors of ``read(_:restart:consume:)``.
+  /// - Throws: `changed` when the file was replaced or has changed; and the errors of ``read(_:restart:consume:)``.
   package func read(
     _ record: FileRecord, ranges: [Range<UInt64>], into buffer: UnsafeMutableRawBufferPointer
   ) throws(BatchError) {

@@ -14,7 +14,7 @@ final class FolderTask: Sendable {
   /// A block of this many files takes about as long as an ordinary folder.
   private static let filesOfFolder = 16
 
-  /// Scans a folder, and some below it while the count is positive; a block lowers the count too.
+  /// Scans a folder. The number says how many more folders this turn may scan; a scan of folders below, or of a block of files, lowers it.
   private let scan: @Sendable (inout Int) -> ScannedFolder
   private let pace: ScanPace
   private let state = Mutex(State.waiting)

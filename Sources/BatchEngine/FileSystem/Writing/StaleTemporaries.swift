@@ -29,7 +29,7 @@ package enum StaleTemporaries {
     }
   }
 
-  /// The same for an open folder, which may be opened with `O_PATH`.
+  /// Removes the stale files of an open folder, which may be opened with `O_PATH`.
   ///
   /// - Parameter area: contains the files of this run, which are kept. Those that are closed have no lock.
   @discardableResult

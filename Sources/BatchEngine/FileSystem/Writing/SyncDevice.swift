@@ -36,7 +36,7 @@ package final class SyncDevice: ResultStream {
     descriptor = Descriptor(owning: opened)
     let kind = (try? calls.status(of: descriptor))?.kind ?? .unknown
     guard kind == .characterDevice || kind == .fifo else {
-      throw BatchError(.invalid, "cannot write the output: it is another file now", path: path)
+      throw BatchError(.invalid, "cannot write the output: the file was replaced", path: path)
     }
     isTerminal = isatty(descriptor.raw) == 1
     stream = StandardOutput(

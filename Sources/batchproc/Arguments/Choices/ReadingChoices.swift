@@ -32,7 +32,7 @@ struct ReadingChoices: Sendable {
     archive = parsed.operands.first ?? "-"
     names = try ChosenNames(parsed.operands.dropFirst(), parsed)
     showsDigests = parsed.flag(.digests)
-    // As in 'tar -tv'.
+    // `tar -tv` shows them too.
     showsLongRows = parsed.flag(.longRows) || (common.verbose && !showsDigests)
     readsAllFormats = parsed.flag(.allFormats)
     usesIndex = parsed.flag(.index, initially: true)

@@ -45,7 +45,7 @@ struct ArgumentScanner {
     if let given { .option(given) } else { try next() }
   }
 
-  /// - Returns: nil for an option that requests the default behaviour; the same for ``short(_:isFirst:)``.
+  /// - Returns: nil if the option only restores the default. ``short(_:isFirst:)`` returns nil then too.
   private mutating func long(_ argument: [UInt8]) throws(UsageError) -> ParsedCommand.GivenOption? {
     let name = argument.prefix { $0 != UInt8(ascii: "=") }
     let attached = name.endIndex < argument.endIndex ? PathBytes(argument[(name.endIndex + 1)...]) : nil

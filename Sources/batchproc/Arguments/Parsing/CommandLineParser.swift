@@ -78,7 +78,7 @@ struct CommandLineParser {
       let profile = try (readsFiles ? configuration() : .empty).profile(named: name)
       guard profile.command.id == command.id else {
         throw UsageError(
-          "The profile \(quote(name)) is one of '\(profile.command.name)', not of '\(command.name)'.",
+          "The profile \(quote(name)) is for '\(profile.command.name)', not for '\(command.name)'.",
           in: command)
       }
       profiles.append(profile)

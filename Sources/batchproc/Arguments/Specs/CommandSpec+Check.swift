@@ -9,7 +9,7 @@ extension CommandSpec {
       """,
       """
       A row that is not valid (a cut digest, an unsupported algorithm, a NUL byte) is named with its line, and the \
-      exit code is 4. Empty lines, comments, headings, the armour of a signed file and text before the first row are \
+      exit code is 4. Empty lines, comments, headings, the armor of a signed file and text before the first row are \
       ignored.
       """,
       """

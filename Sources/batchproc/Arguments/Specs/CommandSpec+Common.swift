@@ -4,7 +4,7 @@ extension CommandSpec.Group {
   /// The option groups of every command that processes files.
   static let common: [CommandSpec.Group] = [scheduling, selection, policy, runReporting, general]
 
-  /// The same for commands that compress or decompress, where `-T` is familiar from the stock tools.
+  /// The common groups with `-T`, for commands that compress or decompress: their stock tools have this option.
   static let withThreads: [CommandSpec.Group] =
     [
       CommandSpec.Group(

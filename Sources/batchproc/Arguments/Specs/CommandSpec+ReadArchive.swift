@@ -9,7 +9,7 @@ extension OptionSpec {
 }
 
 extension OptionSpec {
-  /// As in tar: the archive as an option instead of the first operand.
+  /// The archive as an option instead of the first operand, as in tar.
   fileprivate static let archiveFile = OptionSpec(
     .archiveFile, "file", short: "f", kind: .single(.file), value: "archive",
     help: "The archive. All operands are member globs then.")
@@ -226,7 +226,7 @@ extension CommandSpec.Group {
     reporting, general,
   ]
 
-  /// The same for commands that process what they read.
+  /// The option groups of commands that process what they read.
   static let readingRun: [CommandSpec.Group] = [reading[0], runReporting, general]
 
   /// Options that select files of a known tree.

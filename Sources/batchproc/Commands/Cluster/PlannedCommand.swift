@@ -88,7 +88,7 @@ struct PlannedCommand {
   func shard(_ own: ParsedCommand) throws(UsageError) -> ParsedCommand {
     guard own.command.name == parsed.command.name else {
       throw UsageError(
-        "The plan is one of '\(parsed.command.name)', not of '\(own.command.name)'.",
+        "The plan is for '\(parsed.command.name)', not for '\(own.command.name)'.",
         in: own.command)
     }
     for option in own.given where !mayChoose(option.id) {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import BatchCore
@@ -59,7 +60,7 @@ struct ManifestRowsTests {
   @Test("refuses a line without an end before it fills the memory")
   func endless() throws {
     var rows = ManifestRows()
-    #expect(throws: BatchError.self) {
+    expectError(.malformed) {
       for _ in 0..<40 {
         try withBytes(of: [UInt8](repeating: 0x20, count: 1 << 16)) { (piece) throws(BatchError) in
           try rows.take(piece) { _ in }

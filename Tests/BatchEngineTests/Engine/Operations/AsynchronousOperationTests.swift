@@ -47,7 +47,7 @@ import Testing
       let queue = OperationQueue()
       queue.isSuspended = true
       queue.addOperation(operation)
-      #expect(throws: BatchError.self) { try operation.startByHand() }
+      expectError(.invalid) { try operation.startByHand() }
       #expect(operation.executions.load(ordering: .relaxed) == 0)
       queue.isSuspended = false
       operation.begun.pass()

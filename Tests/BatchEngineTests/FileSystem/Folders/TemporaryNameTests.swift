@@ -11,9 +11,9 @@ import Testing
   }
 
   @Test(
-    "a temporary name is recognised and gives the boot in which it was made",
+    "a temporary name is recognized and gives the boot in which it was made",
     arguments: [0, 1, 0xdead_beef, .max] as [UInt32])
-  func recognised(boot: UInt32) throws {
+  func recognized(boot: UInt32) throws {
     let name = TemporaryName(boot: boot)
     let again = try #require(TemporaryName(name.bytes))
     #expect(again == name)
@@ -21,7 +21,7 @@ import Testing
   }
 
   @Test(
-    "names that other programs made are not recognised",
+    "names that other programs made are not recognized",
     arguments: [
       "", ".batchproc-.tmp", "o.tar.tmp", ".batchproc-0000000-00000000000000000000000000000000.tmp",
       "batchproc-00000000-00000000000000000000000000000000.tmp",

@@ -25,7 +25,7 @@ import Testing
     #expect(found.last?.upperBound == size && (found.first?.lowerBound ?? 0) > 0)
   }
 
-  @Test func recognisesAFileThatIsOneHole() throws {
+  @Test func recognizesAFileThatIsOneHole() throws {
     try fixture.file("f", "")
     try fixture.truncate("f", to: 1 << 20)
     #expect(map("f", size: 1 << 20) == [])

@@ -172,7 +172,7 @@ import Testing
     #expect(decision(try PathFilter(rules: [include(".git/")]), ".git/", scope: IgnoreScope()) == .take)
   }
 
-  @Test("a cache tag is recognised by its first 43 bytes")
+  @Test("a cache tag is recognized by its first 43 bytes")
   func cacheTag() {
     let signature = Array("Signature: 8a477f597d28d172789f06886806bc55".utf8)
     #expect(PathFilter.cacheTagLength == 43)

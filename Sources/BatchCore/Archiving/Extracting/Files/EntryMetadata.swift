@@ -98,7 +98,7 @@ struct EntryMetadata {
     attribute.name.starts(with: Self.userNamespace) || attribute.isList
   }
 
-  /// The same for a symbolic link, a FIFO or a device that this run has just created, and that cannot be opened for writing.
+  /// Sets the metadata of a symbolic link, a FIFO or a device that this run has just created, and that cannot be opened for writing.
   ///
   /// - Throws: `changed` if something else has the name now.
   func apply(toMade name: PathBytes, in folder: OpenFolder) throws(BatchError) -> Losses {
@@ -210,7 +210,7 @@ struct EntryMetadata {
 }
 
 extension ArchiveEntry {
-  /// Whether this is a FIFO or a device, and the status is that of the same one.
+  /// Whether this is a FIFO or a device, and the status belongs to the same one.
   func isNode(of status: FileStatus) -> Bool {
     guard kind != .fifo else { return status.kind == .fifo }
     return (kind == .characterDevice || kind == .blockDevice) && status.kind == kind.fileKind

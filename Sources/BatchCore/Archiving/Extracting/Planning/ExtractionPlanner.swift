@@ -83,7 +83,7 @@ final class ExtractionPlanner {
       throw excess.error(at: PathBytes(folder))
     }
     guard !place.bytes.isEmpty || kind == .directory else {
-      throw BatchError(.invalid, "refused: its path is that of the target folder", path: path)
+      throw BatchError(.invalid, "refused: its path is the target folder itself", path: path)
     }
     if member.wasAbsolute { strippedSlash = true }
     return .make(try claims.claim(place, kind, path: path))

@@ -17,7 +17,7 @@ struct LateContents {
 
   /// Takes the next member.
   ///
-  /// - Returns: what is created now. The last one gets the content of the member.
+  /// - Returns: the members to create now; the last one receives the content.
   mutating func entries(for entry: ArchiveEntry, isChosen: Bool) -> [ArchiveEntry] {
     guard entry.sharesContent else {
       if isChosen, !files.isEmpty { files[entry.path] = nil }
@@ -58,8 +58,8 @@ struct LateContents {
     }
   }
 
-  /// Removes and returns the selected names whose content was not found: files, if no name has content, and links to names that
-  /// were not selected.
+  /// Removes and returns the selected names whose content was not found. If no name of a file has content, the result has an empty
+  /// file. If a name that was not selected has the content, the result has a link to that name.
   mutating func takeAll() -> [ArchiveEntry] {
     defer { files = [:] }
     let waiting: [ArchiveEntry] = files.values.compactMap { state in

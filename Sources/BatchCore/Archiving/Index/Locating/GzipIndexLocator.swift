@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Finds the index of a `.tar.gz`: slices in the extra fields of empty members, followed by one with their offset.
 struct GzipIndexLocator: IndexLocator {
-  /// An extra field has no checksum, so it is recognised if most of its 64 bytes are as expected.
+  /// An extra field has no checksum, so it is recognized if most of its 64 bytes are as expected.
   private static let fewestEqual = 48
   /// The offsets of the field's name and content, after a header without options.
   private static let nameOffset = 12

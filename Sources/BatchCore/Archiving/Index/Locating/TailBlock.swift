@@ -4,7 +4,7 @@ import BatchEngine
 struct TailBlock: Hashable {
   static let size = TarBlock.size
   static let damagedRemark = "the archive is damaged after the index"
-  /// How many of the eight letters of the mark must match: with fewer it is another block, with more it may be damaged.
+  /// How many of the eight letters of the mark must match: with fewer it is a block of other content, with more it may be damaged.
   private static let fewestLetters = 5
 
   /// The size in bytes, without the zeros that fill its last block.

@@ -18,7 +18,7 @@ enum InflateTrial {
       return library.check(UnsafeRawBufferPointer(rebasing: second), after: check)
         == libdeflate_crc32(0, raw.baseAddress, raw.count)
     }
-    guard isChecked else { throw BatchError(.unsupported, "failed its self-test: its CRC-32 is another") }
+    guard isChecked else { throw BatchError(.unsupported, "failed its self-test: wrong CRC-32") }
     let trials: [(content: ArraySlice<UInt8>, level: Int32)] = [
       (content[...], 1), (content.prefix(size / 3), 6), (content[...], 0), ([], 6), ([42], 6),
     ]

@@ -14,7 +14,7 @@ enum JSONManifest {
   }
 
   /// Whether a line of an unknown manifest begins or ends like a JSON object.
-  static func recognises(_ line: [UInt8]) -> Bool {
+  static func recognizes(_ line: [UInt8]) -> Bool {
     var text = line.drop(while: JSONObjectParser.isBlank)
     if text.popFirst() == UInt8(ascii: "{"),
       text.first(where: { !JSONObjectParser.isBlank($0) }) == UInt8(ascii: "\"")

@@ -190,7 +190,7 @@ struct MtreeParser: Sendable {
   }
 
   /// Whether a line of an unknown manifest can only be one of mtree.
-  static func recognises(_ line: [UInt8]) -> Bool {
+  static func recognizes(_ line: [UInt8]) -> Bool {
     var words = line[...]
     guard let first = nextWord(of: &words) else { return false }
     if MtreeName.isCommand(first) { return true }
