@@ -28,9 +28,7 @@ package struct BackupListJob: RowJob {
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .source, .archive(.block, _), .rotten, .mount: break
-      case .kept(let rows): for _ in 0..<rows.count { context.skip(.upToDate) }
-      case .archive(.problem(let problem), _): context.report(problem)
+      case .archive(.block, _), .mount: break
       case .archive(_, let entry):
         guard let entry else { return }
         add(entry, context, &output)
@@ -39,6 +37,10 @@ package struct BackupListJob: RowJob {
         if digest == before.digest, !isFull { context.skip(.upToDate) } else { add(entry, context, &output) }
       }
     }
+  }
+
+  package func add(_ row: BackupRow, in context: WorkerContext, to output: inout ResultRows) {
+    if case .kept(let rows) = row { for _ in 0..<rows.count { context.skip(.upToDate) } }
   }
 
   private func add(_ entry: SnapshotEntry, _ context: WorkerContext, _ output: inout ResultRows) {

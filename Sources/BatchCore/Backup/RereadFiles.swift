@@ -55,9 +55,9 @@ struct RereadFiles: Sendable {
     var previous: PreviousRows
     var current = -1
 
-    mutating func next() throws(BatchError) -> Item? {
+    mutating func next() throws(BatchError) -> Yielded<Item, Never>? {
       while let walked = tree.walk() {
-        guard case .file(let record) = walked else { continue }
+        guard case .item(.file(let record)) = walked else { continue }
         if let index = sources.index(beginningWith: record, behind: current) {
           current = index
           try previous.enter(sources[index].path)
@@ -67,7 +67,7 @@ struct RereadFiles: Sendable {
           record.status.kind == .regular, tree.isLarge(record), entry.isUnchanged(record.status),
           !plan.isDoubtful(entry), let digest = entry.digest
         else { continue }
-        return Item(record: record, digest: digest)
+        return .item(Item(record: record, digest: digest))
       }
       return nil
     }

@@ -119,7 +119,6 @@ package struct CompressJob: BatchJob {
       case .compressed(let record):
         if let row = try passOver(record, .compressedAlready, hasRival: false, context) { rows.append(row) }
       case .repeated: context.skip(.repeated)
-      case .problem(let problem): context.report(problem)
       }
     }
 

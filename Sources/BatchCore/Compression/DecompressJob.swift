@@ -92,7 +92,6 @@ package struct DecompressJob: BatchJob {
         if let sizes = try content.writeStandardInput(context) {
           rows.append(.streamed(plain: sizes.plain, compressed: sizes.compressed))
         }
-      case .problem(let problem): context.report(problem)
       }
     }
 

@@ -23,7 +23,6 @@ package struct DecompressToStreamJob: BatchJob {
       switch item {
       case .file(let record): output += try content.write(record, context).map { [$0] } ?? []
       case .standardInput: output += try content.writeStandardInput(context).map { [$0] } ?? []
-      case .problem(let problem): context.report(problem)
       }
     }
   }

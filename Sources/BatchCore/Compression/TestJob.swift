@@ -53,8 +53,6 @@ package struct TestJob: RowJob {
         try decoder.decodeStandardInput(in: context, sink: { _ in })
       }
       if let finding = finding("-", decoder.inputSize, outcome, context) { findings.append(finding) }
-    case .problem(let problem):
-      context.report(problem)
     }
   }
 

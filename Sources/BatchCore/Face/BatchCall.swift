@@ -134,7 +134,7 @@ final class BatchCall<Details: Sendable>: Sendable {
     _ job: Job, over source: sending Source, in run: RunContext,
     count: (paths: [PathBytes], walk: WalkOptions)?,
     finish: @escaping @Sendable (Job.Collector.Summary?) throws(BatchError) -> Void = { _ in }
-  ) where Job.Item == Source.Item {
+  ) where Job.Item == Source.Item, Job.SourceRow == Source.Row {
     showProgress(
       of: run,
       total: count.map { count in
@@ -151,7 +151,7 @@ final class BatchCall<Details: Sendable>: Sendable {
   func start<Job: BatchJob, Reader: BatchReader & SendableMetatype>(
     _ job: Job, reading reader: sending Reader, in run: RunContext, total: (members: Int, bytes: UInt64)?,
     finish: @escaping @Sendable (Job.Collector.Summary?) throws(BatchError) -> Void = { _ in }
-  ) where Job.Item == Reader.Item {
+  ) where Job.Item == Reader.Item, Job.SourceRow == Reader.Row {
     showProgress(of: run, total: total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
     BatchRunner(run).start(job, reading: reader, notify: queue) { self.end($0, finish) }
   }

@@ -62,12 +62,11 @@ package struct HashJob: RowJob {
     func process(
       _ item: WalkItem, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
-      if case .file(let record) = item { return try hash(record, in: context, into: &output) }
-      try settle(in: context, into: &output)
       switch item {
-      case .file: break
-      case .standardInput: try hashStandardInput(in: context, into: &output)
-      case .problem(let problem): context.report(problem)
+      case .file(let record): try hash(record, in: context, into: &output)
+      case .standardInput:
+        try settle(in: context, into: &output)
+        try hashStandardInput(in: context, into: &output)
       }
     }
 
@@ -75,7 +74,7 @@ package struct HashJob: RowJob {
       try settle(in: context, into: &output)
     }
 
-    private func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
+    func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         context.resultCount = output.count
         try finish(file, [digest], in: context, into: &output)

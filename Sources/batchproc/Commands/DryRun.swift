@@ -11,7 +11,7 @@ struct DryRun {
   func run<Source: BatchSource<WalkItem>>(
     over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil,
     name: @escaping @Sendable (FileRecord) throws(BatchError) -> PathBytes? = { $0.path }
-  ) -> Ending {
+  ) -> Ending where Source.Row == Never {
     let results = ResultWriter(session)
     let job = ListJob(name: name) { [isNULEnded] (path, bytes) in
       results.append(name: path, isNULEnded: isNULEnded, to: &bytes)

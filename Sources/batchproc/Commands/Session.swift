@@ -223,7 +223,7 @@ final class Session: Sendable {
   /// - Parameter total: counts the total work, if possible.
   func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
-  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item, Job.SourceRow == Source.Row {
     let display = begin(total)
     let outcome = BatchRunner(context).run(job, over: source)
     end(display, outcome.summary)
@@ -233,7 +233,7 @@ final class Session: Sendable {
   /// The same over the items of a reader.
   func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader, total: (members: Int, bytes: UInt64)? = nil
-  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item, Job.SourceRow == Reader.Row {
     let display = begin(total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
     let outcome = BatchRunner(context).run(job, reading: reader)
     end(display, outcome.summary)

@@ -188,7 +188,7 @@ struct LinkLedgerTests {
     let links = links { $0.removesSource = true }
     try fixture.symbolicLink("way", to: fixture.path("."))
     var tree = BatchRunner().tree([fixture.path("way/a")])
-    guard case .file(let again) = tree.next() else { throw BatchError(.missing, "not found") }
+    guard case .item(.file(let again)) = tree.next() else { throw BatchError(.missing, "not found") }
     try links.commit(first)
     try links.link(again, to: first)
     _ = try links.collector.finish()

@@ -28,7 +28,6 @@ package struct ReadingJob: BatchJob {
           checksum.add($0)
         }
         if outcome != nil { lines.append("\(record.path) \(checksum)") }
-      case .problem(let problem): context.report(problem)
       case .standardInput: lines.append("-")
       }
     }

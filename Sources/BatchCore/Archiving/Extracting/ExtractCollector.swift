@@ -92,7 +92,9 @@ package final class ExtractCollector: BatchCollector {
     case .belowRefused: context.counters.addFailed()
     case .skipped(let reason): context.counters.addSkipped(reason)
     case .begin(let order): try begin(order)
-    case .piece(let bytes, let offset): try write(bytes, at: offset)
+    case .piece(let bytes, let offset):
+      byteCount.addClamped(bytes.count)
+      try write(bytes, at: offset)
     case .end(let error): try end(error)
     case .bytes(let count): byteCount.addClamped(count)
     case .note(let note): extraction.add(note)

@@ -40,6 +40,11 @@ package struct ExtractJob: BatchJob {
     return ExtractWorker(folder, selection, options, names, context.cancellation)
   }
 
+  package func add(_ row: ExtractionRow, in context: WorkerContext, to output: inout ExtractedChunk) {
+    if case .piece(let bytes, _) = row.row { context.count(bytes: bytes.count) }
+    output.rows.append(row.row)
+  }
+
   package func makeCollector(in context: CollectorContext) -> sending ExtractCollector {
     let names = context.services.service { EarlyNames(by: context.commits) }
     return ExtractCollector(folder, options, names, context, report)

@@ -23,7 +23,6 @@ package struct MemberListJob: RowJob {
       switch item {
       case .member(let member): append(member, context, &rows)
       case .members(let slice): slice.forEach { append($0, context, &rows) }
-      case .problem(let error): context.report(Problem(.unreadable, error))
       }
     }
   }

@@ -11,12 +11,14 @@ package struct PrintJob: BatchJob {
   }
 
   package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [[UInt8]]> {
-    FunctionWorker { (item, context, pieces) in
-      switch item {
-      case .content(let bytes): pieces.append(bytes)
-      case .end: context.finish()
-      case .problem(let error): context.fail(Problem(.unreadable, error))
-      }
+    FunctionWorker { (_, _, _) in }
+  }
+
+  package func add(_ row: PrintReader.Row, in context: WorkerContext, to pieces: inout [[UInt8]]) {
+    switch row {
+    case .content(let bytes): pieces.append(bytes)
+    case .end: context.finish()
+    case .failed(let error): context.fail(Problem(.unreadable, error))
     }
   }
 

@@ -20,7 +20,7 @@ package struct VerifyJob: BatchJob {
     package var mark = SupersededMembers.Mark.none
   }
 
-  /// One result of a worker.
+  /// One result of a worker, or of the reader.
   package enum Row: Sendable {
     case finding(Finding)
     /// A member of the archive with its digest there; only if the archive is compared with a folder.
@@ -46,6 +46,8 @@ package struct VerifyJob: BatchJob {
   package func makeWorker(in context: WorkerContext) throws(BatchError) -> VerifyWorker {
     VerifyWorker(live.map { LiveComparison($0, countsBytes: false) })
   }
+
+  package func add(_ row: Row, in context: WorkerContext, to rows: inout [Row]) { rows.append(row) }
 
   package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
 

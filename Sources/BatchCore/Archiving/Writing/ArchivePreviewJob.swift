@@ -27,7 +27,6 @@ package struct ArchivePreviewJob: RowJob {
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .problem(let problem): context.report(problem)
       // A block belongs to a file that was counted with its header.
       case .block: break
       case .member(let record, _): try add(record, maker, context, to: &output)

@@ -65,7 +65,6 @@ package struct AuditJob: BatchJob {
     ) throws(BatchError) {
       try context.checkCancellation()
       switch item {
-      case .problem(let problem): context.report(problem)
       case .record(let record, let others): try compare(record, others, context, &output)
       case .newRecord(let record):
         context.finish()

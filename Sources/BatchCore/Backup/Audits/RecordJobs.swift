@@ -12,7 +12,6 @@ struct FolderRecordJob: BatchJob {
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .problem(let problem): context.report(problem)
       case .standardInput: break
       case .file(let file):
         // Without the slash after the folder.
@@ -38,7 +37,6 @@ struct MemberRecordJob: BatchJob {
   func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [RecordRow]> {
     FunctionWorker { (item, context, output) in
       switch item {
-      case .problem(let error): context.report(Problem(.unreadable, error))
       case .members: break
       case .member(let member):
         guard let entry = member.entry else { return }

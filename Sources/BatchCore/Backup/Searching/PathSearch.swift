@@ -93,7 +93,7 @@ package struct SnapshotSearchSource: BatchSource {
     rest = all[...]
   }
 
-  package mutating func next() -> SearchedSnapshot? { rest.popFirst() }
+  package mutating func next() -> Yielded<SearchedSnapshot, Never>? { rest.popFirst().map { .item($0) } }
 
   package func weight(of item: SearchedSnapshot) -> Int64 {
     Int64(clamping: item.snapshot.footer.rows.multipliedReportingOverflow(by: Self.rowSize).partialValue)

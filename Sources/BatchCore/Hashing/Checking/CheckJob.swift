@@ -95,7 +95,7 @@ package struct CheckJob: BatchJob {
       try settle(in: context, into: &output)
     }
 
-    private func settle(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
+    package func settle(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         try add(file.entry, compare(file, [digest], in: context), to: &output)
       }

@@ -38,8 +38,6 @@ package struct ListJob: RowJob {
     case .standardInput:
       output.append { render("-", &$0) }
       context.finish()
-    case .problem(let problem):
-      context.report(problem)
     }
   }
 }

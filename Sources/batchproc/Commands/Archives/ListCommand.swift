@@ -45,7 +45,7 @@ extension Session {
   /// Writes a row for each member of an archive or a snapshot.
   func list<Reader: BatchReader>(
     _ reader: sending Reader, as form: MemberRows.Form, isNULEnded: Bool = false
-  ) -> RunSummary where Reader.Item == MemberListReader.Item {
+  ) -> RunSummary where Reader.Item == MemberListReader.Item, Reader.Row == Never {
     let results = ResultWriter(self)
     let rows = MemberRows(form: results.writesEvents ? .members : form, isNULEnded: isNULEnded)
     let job = MemberListJob { (member, bytes) in

@@ -69,7 +69,7 @@ struct AuditCommand: Command {
       var hasFile = false
       while !hasFile, let item = tree.next() {
         try session.cancellation.check()
-        if case .file = item { hasFile = true }
+        if case .item(.file) = item { hasFile = true }
       }
       if !hasFile { return root }
     }

@@ -11,9 +11,9 @@ struct AskedItemsTests {
     let calls = Recorder<Int>()
     var left: [Int]
 
-    mutating func next() -> Int? {
+    mutating func next() -> Yielded<Int, Never>? {
       calls.record(left.count)
-      return left.popLast()
+      return left.popLast().map { .item($0) }
     }
 
     /// The greatest weight, so that each number is a separate chunk.
@@ -72,15 +72,15 @@ struct AskedItemsTests {
   func feed() throws {
     let source = Numbers(left: [1, 2])
     let feed = ChunkFeed(source: source, stride: .automatic)
-    #expect(try feed.next()?.items == [2])
+    #expect(try feed.next()?.chunk.items == [2])
     source.asked?.ask(7)
     #expect(feed.hasAsked)
-    #expect(try feed.next()?.items == [7])
-    #expect(try feed.next()?.items == [1])
-    #expect(try feed.next()?.items == nil)
-    #expect(try feed.next()?.items == nil)
+    #expect(try feed.next()?.chunk.items == [7])
+    #expect(try feed.next()?.chunk.items == [1])
+    #expect(try feed.next()?.chunk.items == nil)
+    #expect(try feed.next()?.chunk.items == nil)
     source.asked?.ask(8)
-    #expect(try feed.next()?.items == [8])
+    #expect(try feed.next()?.chunk.items == [8])
     #expect(!feed.hasAsked)
     #expect(source.calls.values == [2, 1, 0])
   }
@@ -112,7 +112,7 @@ struct AskedItemsTests {
       let asked: AskedItems<Int>? = AskedItems(isOrdered: false)
       var left = [3, 2, 1]
 
-      mutating func next() -> Int? { left.popLast() }
+      mutating func next() -> Yielded<Int, Never>? { left.popLast().map { .item($0) } }
       func weight(of item: Int) -> Int64 { .max }
     }
 
@@ -163,9 +163,9 @@ struct AskedItemsTests {
       let requested: Gate?
       var left = [2, 1]
 
-      mutating func next() -> Int? {
+      mutating func next() -> Yielded<Int, Never>? {
         if left.isEmpty { requested?.pass() }
-        return left.popLast()
+        return left.popLast().map { .item($0) }
       }
 
       func weight(of item: Int) -> Int64 { .max }

@@ -11,7 +11,6 @@ struct LineCount: BatchJob {
       _ item: WalkItem, in context: WorkerContext, into rows: inout [String]
     ) throws(BatchError) {
       switch item {
-      case .problem(let problem): context.report(problem)
       case .standardInput: context.skip(.special(.fifo))
       case .file(let record):
         var lines = 0

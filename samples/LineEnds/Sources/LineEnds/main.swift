@@ -12,7 +12,6 @@ struct LineEnds: BatchJob {
   final class Worker: BatchWorker {
     func process(_ item: WalkItem, in context: WorkerContext, into rows: inout [Row]) throws(BatchError) {
       switch item {
-      case .problem(let problem): context.report(problem)
       case .standardInput: context.skip(.special(.fifo))
       case .file(let record):
         var text = [UInt8]()
