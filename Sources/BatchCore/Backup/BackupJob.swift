@@ -62,16 +62,18 @@ package struct BackupJob: BatchJob {
     job = ArchiveJob(plan.archive, output: outputs.archiveStream, settling: plan.settling, report: report)
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> BackupWorker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> BackupWorker {
     BackupWorker(
-      try job.makeWorker(in: context), try DigestStream(.sha256), plan)
+      try job.makeWorker(in: context, sharing: ()), try DigestStream(.sha256), plan)
   }
 
   package func add(_ row: BackupRow, in context: WorkerContext, to rows: inout [BackupRow]) {
     rows.append(row)
   }
 
-  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending BackupCollector {
+  package func makeCollector(in context: CollectorContext, sharing: Void) throws(BatchError)
+    -> sending BackupCollector
+  {
     try BackupCollector(plan, context, job, outputs, report)
   }
 }

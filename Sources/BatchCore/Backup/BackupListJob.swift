@@ -21,9 +21,9 @@ package struct BackupListJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(
-    in context: WorkerContext
-  ) throws(BatchError) -> FunctionWorker<Item, ResultRows> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> FunctionWorker<
+    Item, ResultRows
+  > {
     let digests = try DigestStream(.sha256)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()

@@ -78,9 +78,9 @@ struct RereadFiles: Sendable {
   private struct Job: BatchJob {
     let counters: Counters
 
-    func makeWorker(
-      in context: WorkerContext
-    ) throws(BatchError) -> FunctionWorker<Item, [(PathBytes, Finding)]> {
+    func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> FunctionWorker<
+      Item, [(PathBytes, Finding)]
+    > {
       let digests = try DigestStream(.sha256)
       return FunctionWorker { [counters] (item, context, output) throws(BatchError) in
         let digest = try digests.digest(of: item.record, in: context)?.digest
@@ -89,7 +89,7 @@ struct RereadFiles: Sendable {
       }
     }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector() }
   }
 
   private final class Collector: BatchCollector {

@@ -17,7 +17,7 @@ package struct DecompressToStreamJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [Sizes]> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<WalkItem, [Sizes]> {
     let content = ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       switch item {
@@ -27,7 +27,7 @@ package struct DecompressToStreamJob: BatchJob {
     }
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector() }
 
   /// The sizes of decoded content, in bytes.
   package struct Sizes: Sendable {

@@ -34,7 +34,7 @@ package struct DuplicateJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> Worker {
     try Worker(cache.map { CachedDigests($0, [.sha256]) }, givesSHA256: givesSHA256, context)
   }
 
@@ -42,7 +42,7 @@ package struct DuplicateJob: BatchJob {
     rows.append(row)
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending DuplicateCollector {
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending DuplicateCollector {
     DuplicateCollector(
       asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, keepsNames: keepsNames, context, report)
   }

@@ -18,8 +18,6 @@ public final class RunContext: Sendable {
   private let observer: (any RunObserver)?
   /// Nil if the times of files are not needed.
   let fileTimes: (any FileTimeObserver)?
-  /// The objects that ``RunServices`` makes, by their types.
-  let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
   /// Results that the collector keeps until others arrive.
   let keptResults = Atomic<Int>(0)

@@ -21,12 +21,12 @@ package final class ExtractWorker: BatchWorker {
 
   init(
     _ folder: ContainedFolder, _ selection: MemberSelection, _ options: ExtractionOptions,
-    _ names: EarlyNames, _ cancellation: Cancellation
+    _ cancellation: Cancellation
   ) {
     self.folder = folder
     self.selection = selection
     self.options = options
-    lane = MemberWriter(folder, options, names, cancellation)
+    lane = MemberWriter(folder, options, cancellation)
   }
 
   package func begin(

@@ -10,7 +10,7 @@ package struct PrintJob: BatchJob {
     self.stream = stream
   }
 
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [[UInt8]]> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Item, [[UInt8]]> {
     FunctionWorker { (_, _, _) in }
   }
 
@@ -22,7 +22,7 @@ package struct PrintJob: BatchJob {
     }
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<[[UInt8]]> {
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending RowCollector<[[UInt8]]> {
     RowCollector { [stream] (pieces) throws(BatchError) in
       for piece in pieces { try stream.write(piece) }
     }

@@ -43,13 +43,15 @@ package struct VerifyJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> VerifyWorker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> VerifyWorker {
     VerifyWorker(live.map { LiveComparison($0, countsBytes: false) })
   }
 
   package func add(_ row: Row, in context: WorkerContext, to rows: inout [Row]) { rows.append(row) }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
+    Collector(output)
+  }
 
   /// Counts findings and passes them on; decides whether a separate file has the content of its member.
   package final class Collector: BatchCollector {

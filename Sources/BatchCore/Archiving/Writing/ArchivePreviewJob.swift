@@ -22,7 +22,9 @@ package struct ArchivePreviewJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> FunctionWorker<Item, ResultRows> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> FunctionWorker<
+    Item, ResultRows
+  > {
     let maker = try MemberMaker(options)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()

@@ -7,7 +7,7 @@ struct FolderRecordJob: BatchJob {
   let live: LiveTree
   let algorithm: DigestAlgorithm
 
-  func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [RecordRow]> {
+  func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<WalkItem, [RecordRow]> {
     let comparison = LiveComparison(live)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
@@ -27,14 +27,16 @@ struct FolderRecordJob: BatchJob {
     }
   }
 
-  func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+  func makeCollector(in context: CollectorContext, sharing: Void) -> sending RecordCollector {
+    RecordCollector()
+  }
 }
 
 /// Records the members of an archive, whose contents were read.
 struct MemberRecordJob: BatchJob {
   typealias Item = MemberListReader.Item
 
-  func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [RecordRow]> {
+  func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Item, [RecordRow]> {
     FunctionWorker { (item, context, output) in
       switch item {
       case .members: break
@@ -50,7 +52,9 @@ struct MemberRecordJob: BatchJob {
     }
   }
 
-  func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+  func makeCollector(in context: CollectorContext, sharing: Void) -> sending RecordCollector {
+    RecordCollector()
+  }
 }
 
 /// One recorded path.

@@ -6,6 +6,9 @@
 public protocol BatchJob<Item>: Sendable {
   /// What a source yields: ``WalkItem`` for trees.
   associatedtype Item
+  /// What the workers and the collector of one run share, such as the outputs that workers complete and the collector commits.
+  /// `Void`, the default, if they share nothing.
+  associatedtype Shared: Sendable = Void
   /// A result that the source yields itself because it needs no worker. `Never`, the default, if the source yields none.
   associatedtype SourceRow: Sendable = Never
   associatedtype Worker: BatchWorker where Worker.Item == Item
@@ -14,17 +17,25 @@ public protocol BatchJob<Item>: Sendable {
   /// How many descriptors a worker may need at a time while it processes one chunk.
   var descriptors: Int { get }
 
+  /// Makes the shared value of a run, before the collector.
+  ///
+  /// - Parameter context: that of the collector. What the value does with it for a worker, the worker does.
+  /// - Throws: an error that ends the run.
+  func makeShared(in context: CollectorContext) throws(BatchError) -> Shared
+
   /// Makes the worker of a lane, on that lane and before its first chunk.
   ///
   /// - Parameter context: the context of the first chunk, which the worker must not keep.
   /// - Throws: an error that ends the run.
-  func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker
+  func makeWorker(in context: WorkerContext, sharing shared: Shared) throws(BatchError) -> Worker
 
   /// Makes the collector of a run, before the first chunk.
   ///
   /// - Parameter context: what the collector may do; the collector may keep it.
   /// - Throws: an error that ends the run.
-  func makeCollector(in context: CollectorContext) throws(BatchError) -> sending Collector
+  func makeCollector(
+    in context: CollectorContext, sharing shared: Shared
+  ) throws(BatchError) -> sending Collector
 
   /// Adds a row of the source to the results of a chunk, after those of the items before it.
   ///
@@ -35,6 +46,10 @@ public protocol BatchJob<Item>: Sendable {
 extension BatchJob {
   /// The number for reading files.
   public var descriptors: Int { DescriptorBudget.tokensToRead }
+}
+
+extension BatchJob where Shared == Void {
+  public func makeShared(in context: CollectorContext) {}
 }
 
 extension BatchJob where SourceRow == Never {

@@ -119,6 +119,7 @@ public struct BatchRunner: Sendable {
     private let job: Job
     private let context: RunContext
     private let feed: any ChunkSupply<Job.Item, Job.SourceRow>
+    private let shared: Job.Shared
     private let collector: Mutex<Job.Collector>
     /// All calls of the collector are made here.
     private let collecting = DispatchQueue(label: "batchproc.collect")
@@ -136,7 +137,8 @@ public struct BatchRunner: Sendable {
       self.job = job
       self.context = context
       self.feed = feed
-      collector = Mutex(try job.makeCollector(in: CollectorContext(context)))
+      shared = try job.makeShared(in: CollectorContext(context))
+      collector = Mutex(try job.makeCollector(in: CollectorContext(context), sharing: shared))
       feed.onAsk { [weak self] in
         self?.roomAppeared()
         self?.queue.withLock { $0 }?.itemsAppeared()
@@ -351,7 +353,7 @@ public struct BatchRunner: Sendable {
 
     private func worker(of lane: Lane, in chunk: WorkerContext) throws(BatchError) -> Job.Worker {
       if let worker = lane.worker as? Job.Worker { return worker }
-      let worker = try job.makeWorker(in: chunk)
+      let worker = try job.makeWorker(in: chunk, sharing: shared)
       lane.worker = worker
       return worker
     }

@@ -27,9 +27,9 @@ struct AskedItemsTests {
     /// until all numbers that it requested have arrived.
     var first: Int?
 
-    func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+    func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector {
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
       Collector(asked, context, first)
     }
 
@@ -119,7 +119,7 @@ struct AskedItemsTests {
     let asked: AskedItems<Int>?
     let collected = Gate()
 
-    func makeWorker(in context: WorkerContext) -> FunctionWorker<Int, [Int]> {
+    func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Int, [Int]> {
       FunctionWorker { (item, context, rows) throws(BatchError) in
         if item == 2 { collected.pass() }
         context.finish()
@@ -127,7 +127,7 @@ struct AskedItemsTests {
       }
     }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(self) }
 
     final class Collector: BatchCollector {
       private let job: Waiting
@@ -174,7 +174,7 @@ struct AskedItemsTests {
     let source: Source
     let processed = Gate()
 
-    func makeWorker(in context: WorkerContext) -> FunctionWorker<Int, [Int]> {
+    func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Int, [Int]> {
       FunctionWorker { (item, context, rows) throws(BatchError) in
         if item == 10 { processed.open() }
         context.finish()
@@ -182,7 +182,7 @@ struct AskedItemsTests {
       }
     }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(self) }
 
     final class Collector: BatchCollector {
       private let job: Blocking
@@ -223,8 +223,8 @@ struct AskedItemsTests {
   private struct Later: BatchJob {
     let asked: AskedItems<Int>?
 
-    func makeWorker(in context: WorkerContext) -> CountDown.Worker { CountDown.Worker() }
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(asked) }
+    func makeWorker(in context: WorkerContext, sharing: Void) -> CountDown.Worker { CountDown.Worker() }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(asked) }
 
     final class Collector: BatchCollector {
       private let asked: AskedItems<Int>?

@@ -51,8 +51,8 @@ struct YieldedTests {
   private struct Job: BatchJob, RunObserver {
     let order = Recorder<Int>()
 
-    func makeWorker(in context: WorkerContext) -> Worker { Worker() }
-    func makeCollector(in context: CollectorContext) -> sending RowCollector<[Int]> {
+    func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending RowCollector<[Int]> {
       RowCollector { [order] rows in for row in rows { order.record(row) } }
     }
 

@@ -2,8 +2,8 @@
 import BatchEngine
 
 struct LineCount: BatchJob {
-  func makeWorker(in context: WorkerContext) -> Worker { Worker() }
-  func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
+  func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
+  func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector() }
 
   /// Each lane has one worker, which reads files.
   final class Worker: BatchWorker {
