@@ -25,8 +25,8 @@ package final class OutputCollector<Report: OutputReport> {
   private static var mostWaiting: Int { 2048 }
 
   private let context: CollectorContext
-  private let outputs: RunOutputs
-  let committer: OutputCommitter
+  private let outputs: OutputStage
+  let commits: OutputStage.Commits
   private let links: LinkLedger
   private let report: (Report) throws(BatchError) -> Void
   private let retry: (Report, FileRecord, BatchError) -> Place?
@@ -42,7 +42,7 @@ package final class OutputCollector<Report: OutputReport> {
   ///   - retry: takes a source whose output was complete and could not be committed for lack of space; returns its place, or nil
   ///     if it has failed.
   package init(
-    _ outputs: RunOutputs, in context: CollectorContext,
+    _ outputs: OutputStage, in context: CollectorContext,
     report: @escaping (Report) throws(BatchError) -> Void,
     retry: @escaping (Report, FileRecord, BatchError) -> Place? = { _, _, _ in nil }
   ) {
@@ -50,9 +50,7 @@ package final class OutputCollector<Report: OutputReport> {
     self.outputs = outputs
     self.report = report
     self.retry = retry
-    committer = OutputCommitter(
-      outputs, isSynced: outputs.options.isSynced, devices: outputs.folders.devices,
-      calls: outputs.folders.commits, by: context.commits)
+    commits = outputs.commits(by: context.commits)
     links = LinkLedger(outputs.options, outputs.folders)
   }
 
@@ -125,7 +123,7 @@ package final class OutputCollector<Report: OutputReport> {
   package var isCrowded: Bool { waiting.count - reported > Self.mostWaiting }
 
   /// How many outputs have been committed; their sources are removed, if the options require it.
-  package var committedCount: Int { committer.committedCount }
+  package var committedCount: Int { commits.count }
 
   /// Adds the failure of a source whose position was reserved.
   package func fill(_ place: Place, of record: FileRecord, with problem: Problem) {
@@ -166,7 +164,7 @@ package final class OutputCollector<Report: OutputReport> {
       return .problem(Problem(.unreadable, error), severity)
     case .link(let link):
       try outputs.reserve()
-      return .link(name, committer.add(link))
+      return .link(name, commits.add(link))
     }
   }
 
@@ -193,7 +191,7 @@ package final class OutputCollector<Report: OutputReport> {
   package func settle() throws(BatchError) {
     try reportSettled()
     if waiting.count - reported > Self.mostWaiting {
-      committer.flush()
+      commits.flush()
       try reportSettled()
     }
     context.note(kept: waiting.count - reported)
@@ -201,17 +199,17 @@ package final class OutputCollector<Report: OutputReport> {
 
   /// Commits what is complete, and reports it.
   package func checkpoint() throws(BatchError) {
-    committer.flush()
+    commits.flush()
     try settle()
   }
 
   /// Commits what is complete, so that the space of removed sources becomes free.
-  package func flush() { committer.flush() }
+  package func flush() { commits.flush() }
 
   /// Commits and reports everything, and removes sources with several names.
   package func finish() throws(BatchError) {
     repeat {
-      committer.flush()
+      commits.flush()
       try reportSettled()
       // The last proof may allow further links, which make new rows.
     } while reported < waiting.count
@@ -227,7 +225,7 @@ package final class OutputCollector<Report: OutputReport> {
   /// Commits the complete outputs in one batch, and counts them.
   package func discard() {
     isStopped = true
-    committer.flushLast { targets in
+    commits.flushLast { targets in
       for target in targets {
         warn(
           BatchError(
@@ -251,7 +249,7 @@ package final class OutputCollector<Report: OutputReport> {
       case .report(let report): try self.report(report)
       case .problem(let problem, let severity): context.report(problem, severity: severity)
       case .output(let report, let id, let source):
-        guard let outcome = committer.outcome(of: id) else { return compact() }
+        guard let outcome = commits.outcome(of: id) else { return compact() }
         if case .unwritten(let record, let error) = outcome, let place = retry(report, record, error) {
           keptPlaces += 1
           waiting[reported] = .kept(place, record.status.identity)
@@ -259,7 +257,7 @@ package final class OutputCollector<Report: OutputReport> {
         }
         try settle(report, outcome, source)
       case .link(let name, let id):
-        guard let outcome = committer.outcome(of: id) else { return compact() }
+        guard let outcome = commits.outcome(of: id) else { return compact() }
         try settle(name, outcome)
       case .kept: return compact()
       // A link whose commit ends after the last report would not be counted.

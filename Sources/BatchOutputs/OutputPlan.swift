@@ -34,7 +34,7 @@ package struct OutputPlan {
   ///
   /// - Returns: nil if the folder is gone or replaced, which has been reported.
   package init?(
-    for record: FileRecord, target: PathBytes, _ outputs: RunOutputs, after last: inout OutputPlace?,
+    for record: FileRecord, target: PathBytes, _ outputs: OutputStage, after last: inout OutputPlace?,
     in context: WorkerContext
   ) {
     do throws(BatchError) {

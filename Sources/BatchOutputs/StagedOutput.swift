@@ -1,7 +1,7 @@
 import BatchEngine
 
 /// A complete output that has not been renamed to its final name, as a value that a worker returns. Its file belongs to
-/// the ``RunOutputs``.
+/// the ``OutputStage``.
 package struct StagedOutput: Sendable, Identifiable {
   /// Counted from 1 in the run.
   package let id: Int

@@ -62,19 +62,27 @@ package struct BackupJob: BatchJob {
     job = ArchiveJob(plan.archive, output: outputs.archiveStream, settling: plan.settling, report: report)
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> BackupWorker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> BackupWorker {
     BackupWorker(
-      try job.makeWorker(in: context), try DigestStream(.sha256), plan)
+      try job.makeWorker(in: context, sharing: ()), try DigestStream(.sha256), plan)
   }
 
-  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending BackupCollector {
+  package func add(_ row: BackupRow, in context: WorkerContext, to rows: inout [BackupRow]) {
+    rows.append(row)
+  }
+
+  package func makeCollector(in context: CollectorContext, sharing: Void) throws(BatchError)
+    -> sending BackupCollector
+  {
     try BackupCollector(plan, context, job, outputs, report)
   }
 }
 
 /// A result of a backup, in the order of the tree.
 package enum BackupRow: Sendable {
+  /// The following rows belong to another source.
   case source(SnapshotSource)
+  /// Rows of paths that have not changed since the previous snapshot.
   case kept(KeptRows)
   /// A path whose member follows in the rows of the archive.
   case planned(PlannedRow)
@@ -85,7 +93,7 @@ package enum BackupRow: Sendable {
   case mount(PathBytes)
 }
 
-/// Archives on one lane; unchanged rows pass through.
+/// Archives on one lane.
 package final class BackupWorker: BatchWorker {
   package typealias Item = BackupItem
 
@@ -106,7 +114,7 @@ package final class BackupWorker: BatchWorker {
     worker.begin(
       expecting: chunk.items.reduce(0) { size, item in
         switch item {
-        case .source, .kept, .rotten, .mount: size
+        case .mount: size
         case .archive(let item, _), .check(_, let item, _, _, _): size + item.plainSize
         }
       })
@@ -116,9 +124,6 @@ package final class BackupWorker: BatchWorker {
     _ item: Item, in context: WorkerContext, into output: inout [BackupRow]
   ) throws(BatchError) {
     switch item {
-    case .source(let source): output.append(.source(source))
-    case .kept(let kept): output.append(.kept(kept))
-    case .rotten(let path): output.append(.rotten(path))
     case .mount(let path):
       if MountFinder.mayBeMissing(path, context.calls) { output.append(.mount(path)) }
     case .archive(let item, let row): try archive(item, row, context, &output)

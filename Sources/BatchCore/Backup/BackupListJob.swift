@@ -21,16 +21,14 @@ package struct BackupListJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(
-    in context: WorkerContext
-  ) throws(BatchError) -> FunctionWorker<Item, ResultRows> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> FunctionWorker<
+    Item, ResultRows
+  > {
     let digests = try DigestStream(.sha256)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .source, .archive(.block, _), .rotten, .mount: break
-      case .kept(let rows): for _ in 0..<rows.count { context.skip(.upToDate) }
-      case .archive(.problem(let problem), _): context.report(problem)
+      case .archive(.block, _), .mount: break
       case .archive(_, let row):
         guard let row else { return }
         add(row.entry, context, &output)
@@ -43,6 +41,10 @@ package struct BackupListJob: RowJob {
         }
       }
     }
+  }
+
+  package func add(_ row: BackupRow, in context: WorkerContext, to output: inout ResultRows) {
+    if case .kept(let rows) = row { for _ in 0..<rows.count { context.skip(.upToDate) } }
   }
 
   private func add(_ entry: SnapshotEntry, _ context: WorkerContext, _ output: inout ResultRows) {

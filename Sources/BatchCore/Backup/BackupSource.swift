@@ -2,15 +2,9 @@ import BatchEngine
 
 /// One step of a backup.
 package enum BackupItem: Sendable {
-  /// The following items belong to another source.
-  case source(SnapshotSource)
-  /// Rows of paths that have not changed since the previous snapshot.
-  case kept(KeptRows)
-  /// A large file whose content has changed although its status has not; an item for it follows.
-  case rotten(PathBytes)
   /// A mount point below the source, which has content.
   case mount(PathBytes)
-  /// An item to archive; blocks and problems have no row.
+  /// An item to archive, with its row as far as the walk knows it; blocks have no row.
   case archive(ArchiveItem, PlannedRow?)
   /// A seemingly unchanged file: it is read, and archived if its content has changed.
   case check(FileRecord, ArchiveItem, PlannedRow, before: SnapshotEntry, line: [UInt8])
@@ -24,9 +18,9 @@ package struct PlannedRow: Sendable {
 }
 
 /// Compares the sources with the manifest of the previous snapshot, which has the same order. Yields new and changed files to
-/// archive, and the unchanged rows of the others.
+/// archive, and the unchanged rows of the others, which need no worker.
 package struct BackupSource: BatchSource {
-  /// Rows that go to a worker together.
+  /// Rows that are yielded together.
   private static let mostKept = 256
 
   private var archive: ArchiveSource
@@ -36,8 +30,8 @@ package struct BackupSource: BatchSource {
   /// The source in which the walk is.
   private var current = -1
   private var kept = KeptRows()
-  /// The items that follow the kept rows.
-  private var held: [BackupItem] = []
+  /// What is yielded next.
+  private var held: [Yielded<BackupItem, BackupRow>] = []
   private var isAtEnd = false
   private let former: FormerLinks
   private let reread: RereadFiles
@@ -66,9 +60,9 @@ package struct BackupSource: BatchSource {
     self.previous = try previous.map { (reader) throws(BatchError) in try PreviousRows(reader) }
   }
 
-  package mutating func next() throws(BatchError) -> BackupItem? {
+  package mutating func next() throws(BatchError) -> Yielded<BackupItem, BackupRow>? {
     while held.isEmpty, !isAtEnd {
-      if let block = archive.nextBlock() { return .archive(block, nil) }
+      if let block = archive.nextBlock() { return .item(.archive(block, nil)) }
       guard let walked = archive.walk() else {
         isAtEnd = true
         yieldKept()
@@ -79,16 +73,19 @@ package struct BackupSource: BatchSource {
     return held.isEmpty ? nil : held.removeFirst()
   }
 
-  private mutating func take(_ walked: WalkItem) throws(BatchError) {
-    guard case .file(let record) = walked else {
+  private mutating func take(_ walked: Walked) throws(BatchError) {
+    guard case .item(.file(let record)) = walked else {
       yieldKept()
-      held.append(.archive(archive.item(for: walked), nil))
+      switch archive.item(for: walked) {
+      case .item(let item): held.append(.item(.archive(item, nil)))
+      case .problem(let problem): held.append(.problem(problem))
+      }
       return
     }
     if let index = sources.index(beginningWith: record, behind: current) {
       current = index
       yieldKept()
-      held.append(.source(sources[index]))
+      held.append(.row(.source(sources[index])))
       let path = sources[index].path
       try previous?.enter(path)
     }
@@ -96,7 +93,7 @@ package struct BackupSource: BatchSource {
       plan.leftOut.add()
       return
     }
-    for mount in mounts.take(record) { held.append(.mount(mount)) }
+    for mount in mounts.take(record) { held.append(.item(.mount(mount))) }
     let path = MemberNaming.name(of: record.path)
     let before = try previous?.find(path.bytes, isFolder: record.status.kind == .directory)
     if let entry = before?.0, entry.kind == .file, entry.isUnsettled {
@@ -121,7 +118,7 @@ package struct BackupSource: BatchSource {
         let finding = reread.finding(about: record.path)
         if finding == .rotten {
           yieldKept()
-          held.append(.rotten(record.path))
+          held.append(.row(.rotten(record.path)))
         }
         if finding == nil && !plan.header.isFull || finding == .rotten && !plan.acceptsRot {
           keep(entry, line)
@@ -177,10 +174,14 @@ package struct BackupSource: BatchSource {
   }
 
   private mutating func yield(
-    _ record: FileRecord, _ walked: WalkItem, _ path: PathBytes,
+    _ record: FileRecord, _ walked: Walked, _ path: PathBytes,
     before: (entry: SnapshotEntry, line: [UInt8])?
   ) {
-    let item = archive.item(for: walked)
+    let item: ArchiveItem
+    switch archive.item(for: walked) {
+    case .item(let found): item = found
+    case .problem(let problem): return held.append(.problem(problem))
+    }
     var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
     entry.linkGroup = linkGroup(of: record.status)
     // For a file with content, a lane determines this just before it reads the file.
@@ -189,15 +190,15 @@ package struct BackupSource: BatchSource {
     plannedRows += 1
     let row = PlannedRow(number: plannedRows, entry: entry)
     if let before {
-      held.append(.check(record, item, row, before: before.entry, line: before.line))
+      held.append(.item(.check(record, item, row, before: before.entry, line: before.line)))
     } else {
-      held.append(.archive(item, row))
+      held.append(.item(.archive(item, row)))
     }
   }
 
   private mutating func yieldKept() {
     guard kept.count > 0 else { return }
-    held.append(.kept(kept))
+    held.append(.row(.kept(kept)))
     kept = KeptRows()
   }
 
@@ -205,25 +206,29 @@ package struct BackupSource: BatchSource {
 
   package func weight(of item: BackupItem) -> Int64 {
     switch item {
-    case .source, .kept, .rotten, .mount: 0
+    case .mount: 0
     case .archive(let item, _), .check(_, let item, _, _, _): archive.weight(of: item)
     }
   }
 
   package func count(of item: BackupItem) -> Int {
     switch item {
-    case .source, .rotten, .mount: 0
-    case .kept(let rows): rows.count
+    case .mount: 0
     case .archive(let item, _), .check(_, let item, _, _, _): archive.count(of: item)
     }
   }
 
   package func retained(by item: BackupItem) -> Int64 {
     switch item {
-    case .source, .rotten, .mount: 512
-    case .kept(let rows): Int64(rows.lines.count)
+    case .mount: 512
     case .archive(let item, _), .check(_, let item, _, _, _): archive.retained(by: item) + 1024
     }
+  }
+
+  package func count(ofRow row: BackupRow) -> Int { if case .kept(let rows) = row { rows.count } else { 0 } }
+
+  package func retained(byRow row: BackupRow) -> Int64 {
+    if case .kept(let rows) = row { Int64(rows.lines.count) } else { 512 }
   }
 }
 
@@ -276,8 +281,7 @@ struct PreviousRows {
 extension BackupItem: FileItem {
   package var path: PathBytes? {
     switch self {
-    case .source, .kept: nil
-    case .rotten(let path), .mount(let path): path
+    case .mount(let path): path
     case .archive(let item, _), .check(_, let item, _, _, _): item.path
     }
   }

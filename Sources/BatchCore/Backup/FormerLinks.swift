@@ -67,7 +67,7 @@ struct FormerLinks: Sendable {
     var counts: [UInt64: UInt64] = [:]
     while let item = tree.next() {
       try context.cancellation.check()
-      guard case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1,
+      guard case .item(.file(let record)) = item, record.status.kind == .regular, record.status.linkCount > 1,
         let group = open[record.status.identity]
       else { continue }
       counts[group, default: 0] += 1

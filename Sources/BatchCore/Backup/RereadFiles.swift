@@ -55,9 +55,9 @@ struct RereadFiles: Sendable {
     var previous: PreviousRows
     var current = -1
 
-    mutating func next() throws(BatchError) -> Item? {
+    mutating func next() throws(BatchError) -> Yielded<Item, Never>? {
       while let walked = tree.walk() {
-        guard case .file(let record) = walked else { continue }
+        guard case .item(.file(let record)) = walked else { continue }
         if let index = sources.index(beginningWith: record, behind: current) {
           current = index
           try previous.enter(sources[index].path)
@@ -67,7 +67,7 @@ struct RereadFiles: Sendable {
           record.status.kind == .regular, tree.isLarge(record), entry.isUnchanged(record.status),
           !plan.isDoubtful(entry), let digest = entry.digest
         else { continue }
-        return Item(record: record, digest: digest)
+        return .item(Item(record: record, digest: digest))
       }
       return nil
     }
@@ -78,9 +78,9 @@ struct RereadFiles: Sendable {
   private struct Job: BatchJob {
     let counters: Counters
 
-    func makeWorker(
-      in context: WorkerContext
-    ) throws(BatchError) -> FunctionWorker<Item, [(PathBytes, Finding)]> {
+    func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> FunctionWorker<
+      Item, [(PathBytes, Finding)]
+    > {
       let digests = try DigestStream(.sha256)
       return FunctionWorker { [counters] (item, context, output) throws(BatchError) in
         let digest = try digests.digest(of: item.record, in: context)?.digest
@@ -89,7 +89,7 @@ struct RereadFiles: Sendable {
       }
     }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector() }
   }
 
   private final class Collector: BatchCollector {

@@ -2,6 +2,9 @@ import BatchEngine
 
 /// The members of a snapshot, archive by archive, for an extraction into one folder.
 package struct RestoreReader: BatchReader {
+  package typealias Item = ExtractionItem
+  package typealias Row = ExtractionRow
+
   private struct Part {
     let archive: SnapshotName
     let names: MemberNames
@@ -21,13 +24,13 @@ package struct RestoreReader: BatchReader {
     let place: RelativePath
     let first: RelativePath
 
-    var item: ExtractionItem {
+    var step: ExtractionStep {
       var order = ExtractionOrder(
         entry: ArchiveEntry(
           path: path, kind: .hardLink, linkTarget: PathBytes(first.bytes)),
         place: place)
       order.linkPlace = first
-      return ExtractionItem(step: .member(order, []))
+      return .member(order, [])
     }
   }
 
@@ -126,13 +129,13 @@ package struct RestoreReader: BatchReader {
   /// How many files may be further names of others; manifests of version 0.2.0 do not always store that.
   package let doubtfulLinks: Int
 
-  package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {
-    if let outside { try context.yield(ExtractionItem(step: .problem(outside))) }
+  package func read(in context: Context) throws(BatchError) {
+    if let outside { try context.yield(.failed(outside)) }
     for part in parts { try read(part, in: context) }
-    for link in links { try context.yield(link.item) }
+    for link in links { try context.yield(link.step) }
   }
 
-  private func read(_ part: Part, in context: ReaderContext<ExtractionItem>) throws(BatchError) {
+  private func read(_ part: Part, in context: Context) throws(BatchError) {
     var missing = part.names.count
     /// The members of an archive without a usable index that were reached.
     var reached = MemberNames()
@@ -143,18 +146,18 @@ package struct RestoreReader: BatchReader {
         selection: MemberSelection(names: part.names, strip: strip),
         globs: [],
         options: options, by: context.reading)
-      try reader.read(in: context) { (item) throws(BatchError) in
-        missing -= item.memberCount
+      try reader.read(in: context) { (step) throws(BatchError) in
+        missing -= step.memberCount
         if options.keepsGoing {
           // The other archives are read all the same.
-          if case .note(.stop) = item.step { return }
-          if let name = item.streamedName { try reached.insert(name) }
+          if case .row(let row) = step, case .note(.stop) = row.row { return }
+          if let name = step.streamedName { try reached.insert(name) }
         }
-        try context.yield(item)
+        try context.yield(step)
       }
     } catch {
       try context.checkCancellation()
-      try context.yield(ExtractionItem(step: .problem(error.at(path))))
+      try context.yield(.failed(error.at(path)))
       if !options.keepsGoing { return }
     }
     guard missing > 0 else { return }
@@ -162,13 +165,12 @@ package struct RestoreReader: BatchReader {
       return try nameLost(part, reached, in: context)
     }
     let text = "\(missing) members that the manifest has are not in the archive"
-    try context.yield(
-      ExtractionItem(step: .problem(BatchError(.malformed, text, path: path))))
+    try context.yield(.failed(BatchError(.malformed, text, path: path)))
   }
 
   /// Reports the selected files of an archive that were not reached, each by its name.
   private func nameLost(
-    _ part: Part, _ reached: MemberNames, in context: ReaderContext<ExtractionItem>
+    _ part: Part, _ reached: MemberNames, in context: Context
   ) throws(BatchError) {
     var reached = reached
     let reader = try SnapshotReader(manifest, in: context.source)
@@ -181,11 +183,10 @@ package struct RestoreReader: BatchReader {
       try reached.insert(member.bytes)
       let place = part.names.place(of: member.bytes) ?? member
       try context.yield(
-        ExtractionItem(
-          step: .problem(
-            BatchError(
-              .malformed, "lost: it cannot be read from \(part.archive.archive)",
-              path: PathBytes(place.bytes)))))
+        .failed(
+          BatchError(
+            .malformed, "lost: it cannot be read from \(part.archive.archive)", path: PathBytes(place.bytes)))
+      )
     }
   }
 }
@@ -216,23 +217,35 @@ private struct FoldersOnWay {
   }
 }
 
-extension ExtractionItem {
+extension ExtractionStep {
   /// How many selected members it has.
   fileprivate var memberCount: Int {
-    switch step {
-    case .segment(let plan): plan.choices.count
-    case .member, .begin, .lost, .belowRefused: 1
-    case .piece, .end, .problem, .passed, .note: 0
+    switch self {
+    case .item(let item): if case .segment(let plan) = item.step { plan.choices.count } else { 1 }
+    case .row(let row):
+      switch row.row {
+      case .begin, .belowRefused: 1
+      default: 0
+      }
+    case .problem: 0
     }
   }
 
   /// The name of a member that was read without an index.
   fileprivate var streamedName: [UInt8]? {
-    switch step {
-    case .member(let order, _), .begin(let order), .lost(let order, _):
-      (try? RelativePath(order.entry.path))?.bytes
-    case .segment, .piece, .end, .problem, .belowRefused, .passed, .note: nil
+    let order: ExtractionOrder
+    switch self {
+    case .item(let item):
+      switch item.step {
+      case .member(let member, _), .lost(let member, _): order = member
+      case .segment: return nil
+      }
+    case .row(let row):
+      guard case .begin(let large) = row.row else { return nil }
+      order = large
+    case .problem: return nil
     }
+    return (try? RelativePath(order.entry.path))?.bytes
   }
 }
 

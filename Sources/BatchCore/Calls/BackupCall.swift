@@ -77,7 +77,9 @@ package struct BackupCall: Call {
       throw BatchError(.invalid, "a backup takes paths, and no files of a walk")
     }
     let paths = Array(operands.uncounted)
-    guard !paths.isEmpty else { throw BatchError(.missing, "there is no path in the lists: no snapshot") }
+    guard !paths.isEmpty else {
+      throw BatchError(.missing, "the lists contain no path: no snapshot was made")
+    }
     walk.takesEverything = true
     walk.skipsTemporaries = true
     walk.followsOperands = true

@@ -124,7 +124,7 @@ package struct Prepared<Job: BatchJob, Result: CallResult> {
   init<Source: BatchSource>(
     _ job: Job, over source: Source, total: ResultOperation<Counters.Snapshot>?,
     result: @escaping (Job.Collector.Summary) throws(BatchError) -> Result
-  ) where Source.Item == Job.Item {
+  ) where Source.Item == Job.Item, Source.Row == Job.SourceRow {
     // Transferred by the caller, and used only by the one call of the block below.
     nonisolated(unsafe) let source = source
     run = { $0.run(job, over: source) }
@@ -138,7 +138,7 @@ package struct Prepared<Job: BatchJob, Result: CallResult> {
   init<Reader: BatchReader>(
     _ job: Job, reading reader: Reader, total: (members: Int, bytes: UInt64)?,
     result: @escaping (Job.Collector.Summary) throws(BatchError) -> Result
-  ) where Reader.Item == Job.Item {
+  ) where Reader.Item == Job.Item, Reader.Row == Job.SourceRow {
     // As above.
     nonisolated(unsafe) let reader = reader
     run = { $0.run(job, reading: reader) }

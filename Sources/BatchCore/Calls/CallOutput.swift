@@ -73,7 +73,7 @@ package enum CallOutput: Sendable {
 /// A stream in place of standard output, for calls that write to none.
 struct NoStream: ResultStream {
   func write(_ bytes: [UInt8]) throws(BatchError) {
-    throw BatchError(.invalid, "a call of the library writes to no stream")
+    throw BatchError(.invalid, "a library call cannot write to a stream")
   }
 
   func finish() {}

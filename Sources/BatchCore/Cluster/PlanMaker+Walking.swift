@@ -17,8 +17,8 @@ package struct PlanTally: Sendable {
     count(bytes: size, problem)
   }
 
-  mutating func count(_ item: WalkItem, bytes size: Int64) {
-    let problem = if case .problem(let problem) = item { problem } else { Problem?.none }
+  mutating func count(_ walked: Walked, bytes size: Int64) {
+    let problem = if case .problem(let problem) = walked { problem } else { Problem?.none }
     count(bytes: size, problem)
   }
 
@@ -45,16 +45,18 @@ extension PlanMaker {
     var tally = PlanTally()
     var tree = tree
     var rivals: OutputRivals?
-    while let item = tree.next() {
+    while let walked = tree.next() {
       try cancellation.check()
-      let weight = tree.weight(of: item)
-      tally.count(item, bytes: weight)
+      let weight = tree.weight(of: walked)
+      tally.count(walked, bytes: weight)
       let measure = ItemMeasure(weight: weight)
       if joinsNames {
         var mayHaveRival = false
-        if case .file(let record) = item, let naming, naming.hasRival(copyOf: record, calls: tree.calls) {
+        if case .item(.file(let record)) = walked, let naming,
+          naming.hasRival(copyOf: record, calls: tree.calls)
+        {
           mayHaveRival = true
-        } else if case .file(let record) = item, !record.isOperand, let naming,
+        } else if case .item(.file(let record)) = walked, !record.isOperand, let naming,
           let target = naming.target(of: record.path)
         {
           let known =
@@ -63,9 +65,9 @@ extension PlanMaker {
           rivals = known
         }
         try addToFirst(
-          item, listed: tree.folderStatus, mayHaveRival: mayHaveRival, measure: measure, bytes: weight)
+          walked, listed: tree.folderStatus, mayHaveRival: mayHaveRival, measure: measure, bytes: weight)
       } else {
-        try add(item, listed: tree.folderStatus, measure: measure, bytes: weight)
+        try add(walked, listed: tree.folderStatus, measure: measure, bytes: weight)
       }
     }
     tally.filtered = tree.filteredCount
@@ -106,18 +108,20 @@ extension PlanMaker {
     var archive = archive
     while let walked = archive.walk() {
       try cancellation.check()
-      let item = archive.item(for: walked)
-      var (first, bytes) = (PathBytes?.none, Int64(0))
-      switch item {
-      case .link(_, let path): first = path
-      case .member(let record, _): bytes = ArchiveItem.storedSize(of: record)
-      case .header(let member): bytes = Int64(clamping: member.storedSize)
-      case .block, .problem: break
+      var (first, bytes, weight) = (PathBytes?.none, Int64(0), Int64(0))
+      if case .item(let item) = archive.item(for: walked) {
+        weight = archive.weight(of: item)
+        switch item {
+        case .link(_, let path): first = path
+        case .member(let record, _): bytes = ArchiveItem.storedSize(of: record)
+        case .header(let member): bytes = Int64(clamping: member.storedSize)
+        case .block: break
+        }
       }
       tally.count(walked, bytes: bytes)
       try add(
         walked, listed: archive.folderStatus, first: first,
-        measure: ItemMeasure(weight: archive.weight(of: item)), bytes: bytes)
+        measure: ItemMeasure(weight: weight), bytes: bytes)
     }
     tally.filtered = archive.filteredCount
     return tally

@@ -69,7 +69,7 @@ package final class PlanMaker {
     buffer.reserveCapacity(Self.bufferSize + 4096)
   }
 
-  /// Adds the next item of the walk.
+  /// Adds the next step of the walk.
   ///
   /// - Parameters:
   ///   - listed: the status of its folder when it was listed.
@@ -77,12 +77,12 @@ package final class PlanMaker {
   ///   - mayHaveRival: whether a file beside it may have the same output.
   ///   - bytes: bytes of content that will be processed.
   package func add(
-    _ item: WalkItem, listed: FileStatus?, first: PathBytes? = nil, mayHaveRival: Bool = false,
+    _ walked: Walked, listed: FileStatus?, first: PathBytes? = nil, mayHaveRival: Bool = false,
     measure: ItemMeasure, bytes: Int64
   ) throws(BatchError) {
     try add(measure, bytes) { writer, buffer in
       writer.append(
-        item, listed: listed, first: first, mayHaveRival: mayHaveRival, to: &buffer)
+        walked, listed: listed, first: first, mayHaveRival: mayHaveRival, to: &buffer)
     }
   }
 
@@ -117,19 +117,19 @@ package final class PlanMaker {
 
   /// Adds the next file of the walk; a further name belongs to the shard of the first name.
   package func addToFirst(
-    _ item: WalkItem, listed: FileStatus?, mayHaveRival: Bool, measure: ItemMeasure, bytes: Int64
+    _ walked: Walked, listed: FileStatus?, mayHaveRival: Bool, measure: ItemMeasure, bytes: Int64
   ) throws(BatchError) {
     var first: UInt64?
-    if case .file(let record) = item, record.status.kind == .regular, record.status.linkCount > 1 {
+    if case .item(.file(let record)) = walked, record.status.kind == .regular, record.status.linkCount > 1 {
       first = firsts[record.status.identity]
       if first == nil { firsts[record.status.identity] = position.offset }
     }
     guard let first else {
-      return try add(item, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
+      return try add(walked, listed: listed, mayHaveRival: mayHaveRival, measure: measure, bytes: bytes)
     }
     let start = asideBuffer.count
     var writer = PlanRecordWriter()
-    _ = writer.append(item, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
+    _ = writer.append(walked, listed: nil, first: nil, mayHaveRival: mayHaveRival, to: &asideBuffer)
     let length = asideBuffer.count - start
     further.append(HardLinkItem(first: first, offset: asideSize, length: length))
     asideSize += UInt64(length)

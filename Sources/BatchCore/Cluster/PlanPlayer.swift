@@ -105,7 +105,7 @@ package final class PlanPlayer {
   }
 
   /// The next item, nil at the end; an entry that is not valid ends the run.
-  package func next() -> WalkItem? {
+  package func next() -> Walked? {
     do throws(BatchError) {
       return try nextItem()
     } catch {
@@ -114,7 +114,7 @@ package final class PlanPlayer {
     }
   }
 
-  private func nextItem() throws(BatchError) -> WalkItem? {
+  private func nextItem() throws(BatchError) -> Walked? {
     firstPath = nil
     mayHaveRival = false
     while let record = try nextRecord() {
@@ -125,7 +125,7 @@ package final class PlanPlayer {
       case .firstPath(let path): firstPath = path
       case .rival: mayHaveRival = true
       case .problem(let problem): return .problem(problem)
-      case .entry(let entry, let name): return try .file(file(entry, name))
+      case .entry(let entry, let name): return try .item(.file(file(entry, name)))
       case .manifest, .line: throw PlanRecord.invalid
       }
     }

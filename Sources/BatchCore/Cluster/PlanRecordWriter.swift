@@ -1,12 +1,12 @@
 import BatchEngine
 
-/// Writes the items of a walk as records of a plan, each folder once.
+/// Writes the steps of a walk as records of a plan, each folder once.
 struct PlanRecordWriter {
   private var folder: DirectoryPath?
   private var device: UInt64 = 0
   private var manifest: PathBytes?
 
-  /// Appends an item.
+  /// Appends a step of the walk.
   ///
   /// - Parameters:
   ///   - listed: the status of the item's folder when it was listed.
@@ -14,16 +14,16 @@ struct PlanRecordWriter {
   ///   - mayHaveRival: whether a file beside it may have the same output.
   /// - Returns: the offset of the folder's record in the bytes, if one was written.
   mutating func append(
-    _ item: WalkItem, listed: FileStatus?, first: PathBytes?, mayHaveRival: Bool = false,
+    _ walked: Walked, listed: FileStatus?, first: PathBytes?, mayHaveRival: Bool = false,
     to bytes: inout [UInt8]
   ) -> Int? {
-    switch item {
+    switch walked {
     // Plans with standard input are refused before the walk.
-    case .standardInput: return nil
+    case .item(.standardInput): return nil
     case .problem(let problem):
       Self.append(problem, to: &bytes)
       return nil
-    case .file(let record):
+    case .item(.file(let record)):
       let start = record.directory === folder ? nil : bytes.count
       if start != nil { append(record.directory, of: record, listed: listed, to: &bytes) }
       if let first {

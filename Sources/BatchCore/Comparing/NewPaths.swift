@@ -2,11 +2,8 @@ import BatchEngine
 
 /// Walks the directories of a record, and finds paths that are not recorded.
 struct NewPaths {
-  enum Item {
-    /// The name that it would have in the record, and the file that the walk found.
-    case new(PathBytes, FileRecord)
-    case problem(Problem)
-  }
+  /// The name that a file would have in the record, and the file that the walk found.
+  typealias Item = (path: PathBytes, record: FileRecord)
 
   private let live: LiveTree
   private let places: RecordedPlaces
@@ -20,7 +17,7 @@ struct NewPaths {
     roots = places.roots[...]
   }
 
-  mutating func next() -> Item? {
+  mutating func next() -> Yielded<Item, Never>? {
     while true {
       guard case (let root, var tree)? = current else {
         guard let root = roots.popFirst() else { return nil }
@@ -28,14 +25,14 @@ struct NewPaths {
         if live.isFolder(root.place) { current = (root, live.tree(below: root.place)) }
         continue
       }
-      let item = tree.next()
-      current = item == nil ? nil : (root, tree)
-      switch item {
-      case .file(let record):
+      let walked = tree.next()
+      current = walked == nil ? nil : (root, tree)
+      switch walked {
+      case .item(.file(let record)):
         guard let path = path(of: record, below: root) else { continue }
-        return .new(path, record)
+        return .item((path, record))
       case .problem(let problem): return .problem(problem)
-      case .standardInput, nil: continue
+      case .item(.standardInput), nil: continue
       }
     }
   }

@@ -40,7 +40,13 @@ package struct CompressJob: BatchJob {
 
   package var descriptors: Int { options.descriptorsOfLane }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+  package func makeShared(in context: CollectorContext) -> OutputStage {
+    OutputStage(options, commits, in: context)
+  }
+
+  package func makeWorker(
+    in context: WorkerContext, sharing outputs: OutputStage
+  ) throws(BatchError) -> Worker {
     let probe = context.laneProbe
     let codec: any CodecContext =
       if let transform {
@@ -48,14 +54,14 @@ package struct CompressJob: BatchJob {
       } else {
         try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
       }
-    return try Worker(
-      format, level: level, codec, RunOutputs.of(context.services, options, commits), context)
+    return try Worker(format, level: level, codec, outputs, context)
   }
 
-  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
+  package func makeCollector(
+    in context: CollectorContext, sharing outputs: OutputStage
+  ) throws(BatchError) -> sending TransformCollector {
     TransformCollector(
-      RunOutputs.of(context.services, options, commits),
-      stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), asked: asked,
+      outputs, stream: StreamOutput(output, try BlockPlan(format, level: level, fileSize: nil)), asked: asked,
       again: asked.map { asked in { asked.ask(.again($0)) } }, in: context, report: report)
   }
 
@@ -64,7 +70,7 @@ package struct CompressJob: BatchJob {
     /// Larger files are read in pieces, between which a run can be stopped.
     private static let largestPiece = 8 << 20
 
-    let outputs: RunOutputs
+    let outputs: OutputStage
     let format: CompressionFormat
     let level: Int
     let codec: any CodecContext
@@ -76,7 +82,7 @@ package struct CompressJob: BatchJob {
     var place: OutputPlace?
 
     init(
-      _ format: CompressionFormat, level: Int, _ codec: any CodecContext, _ outputs: RunOutputs,
+      _ format: CompressionFormat, level: Int, _ codec: any CodecContext, _ outputs: OutputStage,
       _ context: WorkerContext
     ) throws(BatchError) {
       self.outputs = outputs
@@ -119,7 +125,6 @@ package struct CompressJob: BatchJob {
       case .compressed(let record):
         if let row = try passOver(record, .compressedAlready, hasRival: false, context) { rows.append(row) }
       case .repeated: context.skip(.repeated)
-      case .problem(let problem): context.report(problem)
       }
     }
 

@@ -52,56 +52,56 @@ package struct CompressSource: BatchSource {
     Int64(try BlockPlan(format, level: level, fileSize: nil).blockSize) * 2
   }
 
-  package mutating func next() throws(BatchError) -> CompressItem? {
+  package mutating func next() throws(BatchError) -> Yielded<CompressItem, Never>? {
     if let stream {
-      if let block = try stream.next() { return .streamBlock(block, index: stream.count - 1) }
+      if let block = try stream.next() { return .item(.streamBlock(block, index: stream.count - 1)) }
       self.stream = nil
     }
     if let file = large {
       if nextBlock < file.blockCount {
         defer { nextBlock += 1 }
-        return .block(file, index: nextBlock)
+        return .item(.block(file, index: nextBlock))
       }
       large = nil
     }
     switch tree.next() {
     case nil: return nil
     case .problem(let problem): return .problem(problem)
-    case .standardInput:
-      if options.isDryRun { return .streamBlock([], index: 0) }
+    case .item(.standardInput):
+      if options.isDryRun { return .item(.streamBlock([], index: 0)) }
       let plan = try BlockPlan(format, level: level, fileSize: nil)
       let stream = StreamBlocks(size: plan.blockSize, cancellation: cancellation)
       self.stream = stream
-      return .streamBlock(try stream.next() ?? [], index: 0)
-    case .file(let record): return try item(for: record)
+      return .item(.streamBlock(try stream.next() ?? [], index: 0))
+    case .item(.file(let record)): return try item(for: record)
     }
   }
 
-  private mutating func item(for record: FileRecord) throws(BatchError) -> CompressItem {
+  private mutating func item(for record: FileRecord) throws(BatchError) -> Yielded<CompressItem, Never> {
     if options.writesToStream {
       // A stream has no existing output, and each name of a file is written as a separate file.
       let decision = OutputDecision.write(isReplacing: false)
       guard record.status.size >= blockThreshold, !options.isDryRun else {
-        return .file(record, target: "-", decision, hasRival: false)
+        return .item(.file(record, target: "-", decision, hasRival: false))
       }
       return try firstBlock(of: record, target: "-", decision, hasRival: false)
     }
-    if options.naming.isOutput(record, calls: tree.calls) { return .compressed(record) }
+    if options.naming.isOutput(record, calls: tree.calls) { return .item(.compressed(record)) }
     let target = options.naming.target(of: record.path) ?? record.path
     switch claims?.claim(target, for: record) ?? .granted {
     case .granted: break
-    case .repeated: return .repeated(record)
+    case .repeated: return .item(.repeated(record))
     case .refused(let error): return .problem(Problem(.unreadable, error))
     }
     let hasRival = hasRival(copyOf: record)
     if record.status.linkCount > 1 {
       if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
-        return .link(HardLinkItem(record, target: target, first: first, hasRival: hasRival))
+        return .item(.link(HardLinkItem(record, target: target, first: first, hasRival: hasRival)))
       }
       firstNames[record.status.identity] = FirstLink(record: record, target: target)
     }
     guard record.status.size >= blockThreshold else {
-      return .file(record, target: target, nil, hasRival: hasRival)
+      return .item(.file(record, target: target, nil, hasRival: hasRival))
     }
     guard !isWhole else {
       let error = BatchError(
@@ -110,7 +110,7 @@ package struct CompressSource: BatchSource {
     }
     let decision = decision(about: record, target)
     guard !options.isDryRun, let decision, decision.isWritten
-    else { return .file(record, target: target, decision, hasRival: hasRival) }
+    else { return .item(.file(record, target: target, decision, hasRival: hasRival)) }
     return try firstBlock(of: record, target: target, decision, hasRival: hasRival)
   }
 
@@ -127,14 +127,14 @@ package struct CompressSource: BatchSource {
 
   private mutating func firstBlock(
     of record: FileRecord, target: PathBytes, _ decision: OutputDecision, hasRival: Bool
-  ) throws(BatchError) -> CompressItem {
+  ) throws(BatchError) -> Yielded<CompressItem, Never> {
     // Checked before any block is planned: planning exbibytes would never end.
     if let problem = tree.tooManyHoles(record) { return .problem(problem) }
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
     let file = LargeFile(record, target: target, decision, hasRival: hasRival, plan: plan)
     large = file
     nextBlock = 1
-    return .block(file, index: 0)
+    return .item(.block(file, index: 0))
   }
 
   /// Decides about a large file before its blocks are planned.
@@ -156,7 +156,7 @@ package struct CompressSource: BatchSource {
     case .file(let record, _, _, _): record.status.size
     // Blocks start before other items, and each is a separate operation.
     case .block, .streamBlock, .proof, .copy, .again: .max
-    case .link, .compressed, .repeated, .problem: 0
+    case .link, .compressed, .repeated: 0
     }
   }
 
@@ -164,7 +164,7 @@ package struct CompressSource: BatchSource {
     switch item {
     case .block(_, let index), .streamBlock(_, let index): index == 0 ? 1 : 0
     case .proof, .copy, .again: 0
-    case .file, .link, .compressed, .repeated, .problem: 1
+    case .file, .link, .compressed, .repeated: 1
     }
   }
 
@@ -172,7 +172,7 @@ package struct CompressSource: BatchSource {
     switch item {
     case .block(let file, _): Int64(file.plan.blockSize)
     case .streamBlock(let bytes, _): Int64(bytes.count) * 2
-    case .file, .proof, .copy, .again, .link, .compressed, .repeated, .problem: 0
+    case .file, .proof, .copy, .again, .link, .compressed, .repeated: 0
     }
   }
 }

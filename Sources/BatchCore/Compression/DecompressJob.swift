@@ -32,22 +32,26 @@ package struct DecompressJob: BatchJob {
 
   package var descriptors: Int { options.descriptorsOfLane }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    try Worker(
-      FileDecoder(decoding, parts), RunOutputs.of(context.services, options, commits), stream: output, context
-    )
+  package func makeShared(in context: CollectorContext) -> OutputStage {
+    OutputStage(options, commits, in: context)
   }
 
-  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending TransformCollector {
+  package func makeWorker(
+    in context: WorkerContext, sharing outputs: OutputStage
+  ) throws(BatchError) -> Worker {
+    try Worker(FileDecoder(decoding, parts), outputs, stream: output, context)
+  }
+
+  package func makeCollector(
+    in context: CollectorContext, sharing outputs: OutputStage
+  ) -> sending TransformCollector {
     TransformCollector(
-      RunOutputs.of(context.services, options, commits),
-      again: asked.map { asked in { asked.ask(.again($0)) } },
-      in: context, report: report)
+      outputs, again: asked.map { asked in { asked.ask(.again($0)) } }, in: context, report: report)
   }
 
   /// Decodes files.
   package final class Worker: BatchWorker {
-    private let outputs: RunOutputs
+    private let outputs: OutputStage
     private let decoder: FileDecoder
     private let content: ContentWriter
     private let proof: OutputProof<DecodedContent>
@@ -56,7 +60,7 @@ package struct DecompressJob: BatchJob {
     private var place: OutputPlace?
 
     init(
-      _ decoder: FileDecoder, _ outputs: RunOutputs, stream: any ResultStream, _ context: WorkerContext
+      _ decoder: FileDecoder, _ outputs: OutputStage, stream: any ResultStream, _ context: WorkerContext
     ) throws(BatchError) {
       self.decoder = decoder
       self.outputs = outputs
@@ -92,7 +96,6 @@ package struct DecompressJob: BatchJob {
         if let sizes = try content.writeStandardInput(context) {
           rows.append(.streamed(plain: sizes.plain, compressed: sizes.compressed))
         }
-      case .problem(let problem): context.report(problem)
       }
     }
 

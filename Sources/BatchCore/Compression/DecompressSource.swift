@@ -43,13 +43,13 @@ package struct DecompressSource: BatchSource {
     }
   }
 
-  package mutating func next() -> DecompressItem? {
-    while let item = tree.next() {
-      switch item {
-      case .standardInput: return .standardInput
+  package mutating func next() -> Yielded<DecompressItem, Never>? {
+    while let walked = tree.next() {
+      switch walked {
+      case .item(.standardInput): return .item(.standardInput)
       case .problem(let problem): return .problem(problem)
-      case .file(let record):
-        guard let target = naming.target(of: record.path) else { return .other(record) }
+      case .item(.file(let record)):
+        guard let target = naming.target(of: record.path) else { return .item(.other(record)) }
         switch claims?.claim(target, for: record) ?? .granted {
         case .granted: break
         case .repeated: continue
@@ -58,11 +58,12 @@ package struct DecompressSource: BatchSource {
         let mayHaveRival = mayHaveRival(record, target)
         if record.status.linkCount > 1 {
           if let first = firstNames[record.status.identity], first.leads(record, tree.folders) {
-            return .link(HardLinkItem(record, target: target, first: first), mayHaveRival: mayHaveRival)
+            return .item(
+              .link(HardLinkItem(record, target: target, first: first), mayHaveRival: mayHaveRival))
           }
           firstNames[record.status.identity] = FirstLink(record: record, target: target)
         }
-        return .file(record, target: target, mayHaveRival: mayHaveRival)
+        return .item(.file(record, target: target, mayHaveRival: mayHaveRival))
       }
     }
     return nil
@@ -85,7 +86,7 @@ package struct DecompressSource: BatchSource {
     switch item {
     case .file(let record, _, _), .other(let record): record.status.size
     case .again: .max
-    case .link, .standardInput, .problem: 0
+    case .link, .standardInput: 0
     }
   }
 

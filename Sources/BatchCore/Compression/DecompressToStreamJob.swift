@@ -17,18 +17,17 @@ package struct DecompressToStreamJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [Sizes]> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<WalkItem, [Sizes]> {
     let content = ContentWriter(FileDecoder(decoding, PartBudget(), width: width), to: output)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       switch item {
       case .file(let record): output += try content.write(record, context).map { [$0] } ?? []
       case .standardInput: output += try content.writeStandardInput(context).map { [$0] } ?? []
-      case .problem(let problem): context.report(problem)
       }
     }
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector() }
 
   /// The sizes of decoded content, in bytes.
   package struct Sizes: Sendable {

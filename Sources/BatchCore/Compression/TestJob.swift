@@ -28,7 +28,7 @@ package struct TestJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [Finding]> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<WalkItem, [Finding]> {
     let decoder = FileDecoder(options, parts)
     return FunctionWorker { (item, context, findings) throws(BatchError) in
       try process(item, decoder, context, &findings)
@@ -53,8 +53,6 @@ package struct TestJob: RowJob {
         try decoder.decodeStandardInput(in: context, sink: { _ in })
       }
       if let finding = finding("-", decoder.inputSize, outcome, context) { findings.append(finding) }
-    case .problem(let problem):
-      context.report(problem)
     }
   }
 

@@ -7,7 +7,7 @@ package final class TransformCollector: BatchCollector {
   package typealias Report = @Sendable (TransformReport) throws(BatchError) -> Void
 
   private let context: CollectorContext
-  private let outputs: RunOutputs
+  private let outputs: OutputStage
   let rows: OutputCollector<TransformReport>
   private let asked: AskedItems<CompressItem>?
   private let again: ((UnwrittenSource) -> Void)?
@@ -33,7 +33,7 @@ package final class TransformCollector: BatchCollector {
   ///   - asked: takes requests for large files whose last block was written: verify or copy.
   ///   - again: requests another try of an output that did not fit on the disk; nil if there is none.
   init(
-    _ outputs: RunOutputs, stream: StreamOutput? = nil, asked: AskedItems<CompressItem>? = nil,
+    _ outputs: OutputStage, stream: StreamOutput? = nil, asked: AskedItems<CompressItem>? = nil,
     again: ((UnwrittenSource) -> Void)? = nil, in context: CollectorContext, report: @escaping Report
   ) {
     self.context = context

@@ -1,10 +1,7 @@
 import BatchEngine
 
-/// One step of a search for files with equal content. Small, because each file passes through several queues.
+/// What the collector of a search for files with equal content requests. Small, because each file passes through several queues.
 package enum DuplicateItem: Sendable {
-  case found(Candidate)
-  indirect case other(WalkItem)
-  case walked
   /// The first and the last block of a file must be read.
   case ends(Candidate)
   case whole(Candidate)
@@ -27,16 +24,17 @@ package enum DuplicateItem: Sendable {
 extension DuplicateItem: FileItem {
   package var path: PathBytes? {
     switch self {
-    case .found(let file), .ends(let file), .whole(let file): file.record.path
-    case .other, .walked: nil
+    case .ends(let file), .whole(let file): file.record.path
     }
   }
 }
 
-/// The result of a lane for one item.
+/// A file that the walk found, or the result of a lane for one item.
 package enum DuplicateRow: Sendable {
   case found(DuplicateItem.Candidate)
+  /// A problem of the walk. Unlike those of lanes, it is reported at once.
   indirect case problem(Problem)
+  /// The walk is at its end.
   case walked
   /// - `key`: the digest of both blocks; nil if the file could not be read, which was reported.
   case ends(DuplicateItem.Candidate, key: Digest?)
@@ -87,35 +85,37 @@ package struct DuplicateSource: BatchSource {
     self.mayRepeat = mayRepeat
   }
 
-  package mutating func next() -> DuplicateItem? {
-    if let item = tree.next() {
-      guard case .file(let record) = item else { return .other(item) }
+  package mutating func next() -> Yielded<DuplicateItem, DuplicateRow>? {
+    switch tree.next() {
+    case .item(.file(let record))?:
       position += 1
-      return .found(DuplicateItem.Candidate(record, at: position))
+      return .row(.found(DuplicateItem.Candidate(record, at: position)))
+    case .item(.standardInput)?:
+      let error = BatchError(.invalid, "standard input is not a file of a tree", path: "-")
+      return .row(.problem(Problem(.unreadable, error)))
+    case .problem(let problem)?: return .row(.problem(problem))
+    case nil:
+      guard !isWalked else { return nil }
+      isWalked = true
+      return .row(.walked)
     }
-    guard !isWalked else { return nil }
-    isWalked = true
-    return .walked
   }
 
   package var filteredCount: Int { tree.filteredCount }
 
   package func weight(of item: DuplicateItem) -> Int64 {
     switch item {
-    case .found, .other, .walked: 0
     case .ends: Int64(DuplicateJob.blockSize) * 2
     case .whole(let file): max(0, file.size)
     }
   }
 
-  package func count(of item: DuplicateItem) -> Int {
-    switch item {
-    case .found, .other: 1
-    case .walked, .ends, .whole: 0
-    }
-  }
+  /// The file was counted when the walk found it.
+  package func count(of item: DuplicateItem) -> Int { 0 }
 
-  package func retained(by item: DuplicateItem) -> Int64 {
-    if case .found(let file) = item { file.record.excessPathLength * 2 } else { 0 }
+  package func count(ofRow row: DuplicateRow) -> Int { if case .walked = row { 0 } else { 1 } }
+
+  package func retained(byRow row: DuplicateRow) -> Int64 {
+    if case .found(let file) = row { file.record.excessPathLength * 2 } else { 0 }
   }
 }

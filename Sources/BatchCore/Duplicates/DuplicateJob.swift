@@ -34,11 +34,15 @@ package struct DuplicateJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> Worker {
     try Worker(cache.map { CachedDigests($0, [.sha256]) }, givesSHA256: givesSHA256, context)
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending DuplicateCollector {
+  package func add(_ row: DuplicateRow, in context: WorkerContext, to rows: inout [DuplicateRow]) {
+    rows.append(row)
+  }
+
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending DuplicateCollector {
     DuplicateCollector(
       asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, keepsNames: keepsNames, context, report)
   }
@@ -69,18 +73,11 @@ package struct DuplicateJob: BatchJob {
     package func process(
       _ item: DuplicateItem, in context: WorkerContext, into rows: inout [DuplicateRow]
     ) throws(BatchError) {
-      if case .whole(let file) = item { return try readWhole(file, in: context, into: &rows) }
-      try settle(in: context, into: &rows)
       switch item {
-      case .found(let file): rows.append(.found(file))
-      case .other(.problem(let problem)): rows.append(.problem(problem))
-      case .other:
-        rows.append(
-          .problem(
-            Problem(.unreadable, BatchError(.invalid, "standard input is not a file of a tree", path: "-"))))
-      case .walked: rows.append(.walked)
-      case .ends(let file): rows.append(.ends(file, key: try key(of: file.record, in: context)))
-      case .whole: break
+      case .ends(let file):
+        try settle(in: context, into: &rows)
+        rows.append(.ends(file, key: try key(of: file.record, in: context)))
+      case .whole(let file): try readWhole(file, in: context, into: &rows)
       }
     }
 
@@ -131,7 +128,7 @@ package struct DuplicateJob: BatchJob {
       }
     }
 
-    private func settle(in context: WorkerContext, into rows: inout [DuplicateRow]) throws(BatchError) {
+    package func settle(in context: WorkerContext, into rows: inout [DuplicateRow]) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in finish(file, digest, into: &rows) }
       context.resultCount = rows.count
     }

@@ -41,7 +41,7 @@ package struct LinkSource: BatchSource {
 
   package init(_ groups: [DuplicateGroup]) { self.groups = groups[...] }
 
-  package mutating func next() -> DuplicateGroup? { groups.popFirst() }
+  package mutating func next() -> Yielded<DuplicateGroup, Never>? { groups.popFirst().map { .item($0) } }
 
   package func weight(of group: DuplicateGroup) -> Int64 {
     let (product, isHuge) = group.size.multipliedReportingOverflow(by: Int64(group.files.count))

@@ -24,11 +24,11 @@ package struct LinkJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> Worker {
     try Worker(mode, isDryRun: isDryRun)
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending LinkCollector {
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending LinkCollector {
     LinkCollector(
       mode == .hard
         ? HardLinking(context, isSynced: isSynced) : BlockSharing(context), isDryRun: isDryRun, context,

@@ -61,7 +61,7 @@ extension Batch {
     try await BatchCall.perform(options.settings, progress, ArchivedFiles()) {
       (library) throws(BatchError) in
       guard let format = options.format ?? ArchiveFormat(suffixOf: archive) else {
-        throw BatchError(.invalid, "has no suffix of a format that is known", path: archive)
+        throw BatchError(.invalid, "its suffix does not name a known format", path: archive)
       }
       guard options.level.map({ format.levels?.contains($0) ?? false }) ?? true else {
         throw BatchError(.invalid, "the format \(format.name) has no such level", path: archive)

@@ -8,6 +8,7 @@ package struct HashJob: RowJob {
   private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
   package let output: @Sendable (ResultRows) throws(BatchError) -> Void
   private let cache: DigestCache?
+  private let largeFiles = Blake3File.Files()
 
   /// - Parameters:
   ///   - algorithms: one or more; the digests of a row are in this order.
@@ -25,12 +26,12 @@ package struct HashJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(
-    in context: WorkerContext
-  ) throws(BatchError) -> some BatchWorker<WalkItem, ResultRows> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> some BatchWorker<
+    WalkItem, ResultRows
+  > {
     try FileWorker(
       DigestSet(algorithms, concurrency: context.concurrencyLimit),
-      cache.map { CachedDigests($0, algorithms) },
+      cache.map { CachedDigests($0, algorithms) }, largeFiles,
       render)
   }
 
@@ -47,27 +48,28 @@ package struct HashJob: RowJob {
     private let digests: DigestSet
     private let reader: DigestReader<Waiting>
     private let cached: CachedDigests?
+    private let largeFiles: Blake3File.Files
     private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
 
     init(
-      _ digests: DigestSet, _ cached: CachedDigests?,
+      _ digests: DigestSet, _ cached: CachedDigests?, _ largeFiles: Blake3File.Files,
       _ render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
     ) throws(BatchError) {
       self.digests = digests
       reader = try DigestReader()
       self.cached = cached
+      self.largeFiles = largeFiles
       self.render = render
     }
 
     func process(
       _ item: WalkItem, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
-      if case .file(let record) = item { return try hash(record, in: context, into: &output) }
-      try settle(in: context, into: &output)
       switch item {
-      case .file: break
-      case .standardInput: try hashStandardInput(in: context, into: &output)
-      case .problem(let problem): context.report(problem)
+      case .file(let record): try hash(record, in: context, into: &output)
+      case .standardInput:
+        try settle(in: context, into: &output)
+        try hashStandardInput(in: context, into: &output)
       }
     }
 
@@ -75,7 +77,7 @@ package struct HashJob: RowJob {
       try settle(in: context, into: &output)
     }
 
-    private func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
+    func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         context.resultCount = output.count
         try finish(file, [digest], in: context, into: &output)
@@ -97,7 +99,8 @@ package struct HashJob: RowJob {
       }
       let settling = cached?.cache.settling
       if digests.isBlake3, record.status.size >= Blake3File.threshold,
-        let (digest, isSettled) = try Blake3File.digest(of: record, settling, in: context)
+        let (digest, isSettled) = try Blake3File.digest(
+          of: record, among: largeFiles, settling, in: context)
       {
         context.finish()
         note([digest], of: record, record.status, known, isSettled: isSettled, context)

@@ -25,9 +25,9 @@ package enum CountingWalk {
     ResultOperation(on: queue) { operation in
       var source = run.tree(paths(), options: options)
       var total = Counters.Snapshot()
-      while !operation.isCancelled, !run.cancellation.isCancelled, let item = source.next() {
+      while !operation.isCancelled, !run.cancellation.isCancelled, let found = source.next() {
         total.seen += 1
-        total.byteCount.addClamped(source.weight(of: item))
+        total.byteCount.addClamped(source.weight(of: found))
       }
       total.seen += source.filteredCount
       return total

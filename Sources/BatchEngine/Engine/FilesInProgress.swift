@@ -122,7 +122,6 @@ extension WalkItem: FileItem {
     switch self {
     case .file(let record): record.path
     case .standardInput: "-"
-    case .problem: nil
     }
   }
 }

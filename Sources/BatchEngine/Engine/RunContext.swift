@@ -18,8 +18,6 @@ public final class RunContext: Sendable {
   package let observer: (any RunObserver)?
   /// Nil if the times of files are not needed.
   let fileTimes: (any FileTimeObserver)?
-  /// The objects that ``RunServices`` makes, by their types.
-  let services = Mutex<[ObjectIdentifier: any AnyObject & Sendable]>([:])
   private let ended = Atomic<Bool>(false)
   /// Results that the collector keeps until others arrive.
   let keptResults = Atomic<Int>(0)
@@ -133,13 +131,13 @@ public final class RunContext: Sendable {
   /// A source of items that an earlier walk yielded.
   package func tree(of items: [WalkItem]) -> TreeSource {
     var rest = items[...]
-    return tree { rest.popFirst() }
+    return tree { rest.popFirst().map { .item($0) } }
   }
 
-  /// A source of items that an earlier walk yielded.
+  /// A source of what an earlier walk yielded.
   ///
-  /// - Parameter next: the next item, nil at the end.
-  package func tree(playing next: @escaping () -> WalkItem?) -> TreeSource {
+  /// - Parameter next: the next step, nil at the end.
+  package func tree(playing next: @escaping () -> Walked?) -> TreeSource {
     let none: [PathBytes] = []
     let walker = TreeWalker(
       operands: none, options: WalkOptions(), descriptors: descriptors, calls: calls)

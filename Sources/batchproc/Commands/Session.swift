@@ -233,19 +233,9 @@ final class Session: CallWatch, Sendable {
   /// - Parameter total: counts the total work, if possible.
   func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
-  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item, Job.SourceRow == Source.Row {
     begins(total)
     let outcome = BatchRunner(context).run(job, over: source)
-    ends(outcome.summary)
-    return outcome
-  }
-
-  /// The same over the items of a reader.
-  func run<Job: BatchJob, Reader: BatchReader>(
-    _ job: Job, reading reader: sending Reader, total: (members: Int, bytes: UInt64)? = nil
-  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
-    begins(total.map { CountingWalk.known($0.members, bytes: $0.bytes) })
-    let outcome = BatchRunner(context).run(job, reading: reader)
     ends(outcome.summary)
     return outcome
   }
@@ -285,7 +275,7 @@ final class Session: CallWatch, Sendable {
   func fail(_ archive: PathBytes, neededBy snapshot: String) {
     fail(
       BatchError(
-        .malformed, "is missing or has another size, and the snapshot \(snapshot) needs it", path: archive))
+        .malformed, "is missing or has the wrong size, and the snapshot \(snapshot) needs it", path: archive))
   }
 
   /// Reports a remark about the input, without effect on the exit status; not with `--quiet` and `--json`.
@@ -296,7 +286,7 @@ final class Session: CallWatch, Sendable {
   /// The folder for temporary directories of the user.
   let temporary: PathBytes
 
-  /// The same keys with the memory that the run may use.
+  /// The keys, limited to the memory that the run may use.
   func keys(_ keys: AgeKeys?) -> AgeKeys? {
     var keys = keys
     keys?.memory = context.options.memory
@@ -402,7 +392,7 @@ final class Session: CallWatch, Sendable {
     return .exit(.differences)
   }
 
-  /// The same for a damaged input, also for a file that is not of the expected kind.
+  /// Reports a damaged input, or a file of the wrong kind.
   ///
   /// - Throws: any other error.
   func ending(ofDamaged error: BatchError) throws(BatchError) -> Ending {
@@ -416,8 +406,7 @@ final class Session: CallWatch, Sendable {
     signal.withLock { $0 }.map { .signal($0 == SIGHUP ? SIGTERM : $0) }
   }
 
-  /// The ending of a run that was stopped, or whose rows could not be completed, which was reported; nil when the summary
-  /// follows.
+  /// How the command ends if the run was stopped or its rows are incomplete, which was reported; nil if a summary must follow.
   func endingBeforeSummary(_ summary: RunSummary) -> Ending? {
     if let ending = endingOfStopped(summary) { return ending }
     do throws(BatchError) {

@@ -150,7 +150,7 @@ struct SetPage: Sendable {
       return (
         """
         failures since \(CalendarTime(first.started).text), \(count) in the newest snapshot. A run with failures removes no old \
-        snapshot: leave out by --exclude what can never be read, or accept it by --on unreadable=warn.
+        snapshot: use --exclude for files that can never be read, or --on unreadable=warn.
         """, .warn
       )
     }

@@ -17,11 +17,12 @@ import Testing
     var found: [String] = []
     while let item = source.next() {
       switch item {
-      case .member(let record, _): found.append("\(fixture.relative(record.path))")
-      case .link(let record, let first):
+      case .item(.member(let record, _)): found.append("\(fixture.relative(record.path))")
+      case .item(.link(let record, let first)):
         found.append("\(fixture.relative(record.path)) -> \(fixture.relative(first))")
-      case .header(let member): found.append("\(fixture.relative(member.record.path)): \(member.blockCount)")
-      case .block(_, let index): found.append("\(index)")
+      case .item(.header(let member)):
+        found.append("\(fixture.relative(member.record.path)): \(member.blockCount)")
+      case .item(.block(_, let index)): found.append("\(index)")
       case .problem(let problem): found.append("\(problem.event)")
       }
     }
@@ -52,7 +53,7 @@ import Testing
     let options = ArchiveOptions(format: try #require(ArchiveFormat(named: "tar")))
     var source = try ArchiveSource(BatchRunner().tree([fixture.root], options: walk), options: options)
     var weights: [Int64] = []
-    while let item = source.next() { weights.append(source.weight(of: item)) }
+    while case .item(let item)? = source.next() { weights.append(source.weight(of: item)) }
     #expect(weights == [0, 5, 0])
   }
 
@@ -65,7 +66,7 @@ import Testing
     let options = ArchiveOptions(format: try #require(ArchiveFormat(named: "tar.gz")))
     var source = try ArchiveSource(BatchRunner().tree([fixture.root], options: walk), options: options)
     var retained: [Int64] = []
-    while let item = source.next() { retained.append(source.retained(by: item)) }
+    while case .item(let item)? = source.next() { retained.append(source.retained(by: item)) }
     // The folder, the file, its other name, and the header and two blocks of a large file.
     #expect(retained.count == 6)
     #expect(retained.prefix(4).allSatisfy { (1536..<8192).contains($0) }, "\(retained)")

@@ -35,11 +35,10 @@ final class ExtractCollectorTests {
     options.replacing = overwriting
     let folder = try ContainedFolder(temporary.root, opener: RunContext().folders)
     let reports = reports
-    let names = EarlyNames(by: CommitRight())
-    let collector = ExtractCollector(folder, options, names, CollectorContext(run)) {
+    let collector = ExtractCollector(folder, options, CollectorContext(run)) {
       reports.record($0.path.description)
     }
-    return (collector, MemberWriter(folder, options, names, run.cancellation), folder)
+    return (collector, MemberWriter(folder, options, run.cancellation), folder)
   }
 
   /// A chunk of files as a worker would return it.

@@ -31,7 +31,7 @@ struct ExtractionFinisherTests {
   }
 
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
-    let lane = MemberWriter(folder, options, EarlyNames(by: CommitRight()), Cancellation())
+    let lane = MemberWriter(folder, options, Cancellation())
     let finisher = ExtractionFinisher(
       folder: folder, options: options, lane: lane, calls: RunContext().calls, right: CommitRight(),
       hasMade: { _ in true })
@@ -55,7 +55,7 @@ struct ExtractionFinisherTests {
     let arrived = Atomic(0)
     // One thread makes the folders as members, the other one makes them on the way to their files.
     DispatchQueue.concurrentPerform(iterations: 2) { thread in
-      let lane = MemberWriter(folder, options, EarlyNames(by: CommitRight()), Cancellation())
+      let lane = MemberWriter(folder, options, Cancellation())
       for number in 0..<count {
         let order = thread == 0 ? folders[number] : files[number]
         arrived.add(1, ordering: .acquiringAndReleasing)

@@ -18,7 +18,7 @@ struct VerifyCollectorTests {
   }
 
   private func collect(_ rows: [VerifyJob.Row]) throws -> Verification {
-    let collector = VerifyJob { _ in }.makeCollector(in: CollectorContext(RunContext()))
+    let collector = VerifyJob { _ in }.makeCollector(in: CollectorContext(RunContext()), sharing: ())
     // Each row separately, as they arrive when problems lie between them.
     for row in rows { try collector.collect([row]) }
     return collector.finish()

@@ -278,7 +278,7 @@ import Testing
     var tree = run.tree([t.root], options: options)
     var walked: [(path: [UInt8], isFolder: Bool)] = []
     while let item = tree.next() {
-      guard case .file(let record) = item else { continue }
+      guard case .item(.file(let record)) = item else { continue }
       walked.append((MemberNaming.name(of: record.path).bytes, record.status.kind == .directory))
     }
     #expect(walked.count > 100)

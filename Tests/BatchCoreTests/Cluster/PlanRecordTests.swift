@@ -23,7 +23,7 @@ struct PlanRecordTests {
     var (bytes, walked) = ([UInt8](), [FileRecord]())
     var folders = 0
     while let item = tree.next() {
-      if case .file(let record) = item { walked.append(record) }
+      if case .item(.file(let record)) = item { walked.append(record) }
       if writer.append(item, listed: tree.folderStatus, first: nil, to: &bytes) != nil { folders += 1 }
     }
     #expect(folders == 2 && bytes.last == 0)
@@ -233,7 +233,7 @@ struct PlanMakerTests {
         let record = FileRecord(
           directory: directory, names: names, nameOffset: 0, status: status, followsLinks: false)
         let size = Int64(file * folder % 50_000)
-        try maker.add(.file(record), listed: nil, measure: ItemMeasure(weight: size), bytes: size)
+        try maker.add(.item(.file(record)), listed: nil, measure: ItemMeasure(weight: size), bytes: size)
       }
     }
     let plan = try maker.finish(

@@ -145,7 +145,7 @@ struct LiveComparisonTests {
     var paths = NewPaths(live, places)
     var found: [PathBytes] = []
     while let item = paths.next() {
-      guard case .new(let path, let record) = item else { continue }
+      guard case .item((let path, let record)) = item else { continue }
       found.append(path)
       #expect(record.status.size == 3)
     }

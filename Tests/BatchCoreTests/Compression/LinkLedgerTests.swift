@@ -24,7 +24,7 @@ struct LinkLedgerTests {
   /// A run that writes outputs; the test passes its rows to the collector.
   private struct Links {
     let run: RunContext
-    let outputs: RunOutputs
+    let outputs: OutputStage
     let collector: TransformCollector
     let reports = Recorder<OutputOutcome>()
     private let fixture: TreeFixture
@@ -37,7 +37,7 @@ struct LinkLedgerTests {
       run = RunContext(observer: problems)
       var options = OutputOptions(naming: OutputNaming(.adding(suffix: ".gz"), directory: nil))
       change(&options)
-      outputs = RunOutputs.of(CollectorContext(run).services, options, calls)
+      outputs = OutputStage(options, calls, in: CollectorContext(run))
       let reports = reports
       collector = TransformCollector(outputs, in: CollectorContext(run)) { reports.record($0.outcome) }
     }
@@ -55,7 +55,7 @@ struct LinkLedgerTests {
       let report = TransformReport(
         source: first.path, outcome: .written(target: file.target, plainSize: 7, compressedSize: 3))
       try collector.collect([.output(report, staged)])
-      collector.rows.committer.flush()
+      collector.rows.commits.flush()
     }
 
     func link(
@@ -188,7 +188,7 @@ struct LinkLedgerTests {
     let links = links { $0.removesSource = true }
     try fixture.symbolicLink("way", to: fixture.path("."))
     var tree = BatchRunner().tree([fixture.path("way/a")])
-    guard case .file(let again) = tree.next() else { throw BatchError(.missing, "not found") }
+    guard case .item(.file(let again)) = tree.next() else { throw BatchError(.missing, "not found") }
     try links.commit(first)
     try links.link(again, to: first)
     _ = try links.collector.finish()

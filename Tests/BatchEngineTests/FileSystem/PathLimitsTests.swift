@@ -48,9 +48,9 @@ struct PathLimitsTests {
     var found = [String]()
     while let item = walker.next() {
       switch item {
-      case .file(let record): found.append("\(record.path)")
+      case .item(.file(let record)): found.append("\(record.path)")
       case .problem(let problem): found.append("\(problem.event) \(problem.error.path?.description ?? "")")
-      case .standardInput: break
+      case .item(.standardInput): break
       }
     }
     let root = fixture.root.description

@@ -11,20 +11,20 @@ extension AtomicFile {
   }
 }
 
-extension RunOutputs {
-  convenience init(limit: Int, _ folders: OutputFolders, _ cancellation: Cancellation = Cancellation()) {
+extension OutputStage {
+  convenience init(
+    limit: Int, _ folders: OutputFolders, isSynced: Bool = true,
+    _ cancellation: Cancellation = Cancellation(),
+    calls: any CommitCalls = LinuxCommitCalls(), devices: SyncDevices? = nil
+  ) {
     var options = OutputOptions(
       naming: OutputNaming(.adding(suffix: ".gz"), directory: nil),
       recognizing: .init(length: 1) { _ in false })
     options.staged = limit
-    self.init(options, folders, cancellation)
+    options.isSynced = isSynced
+    self.init(
+      options, folders, cancellation, calls: calls, devices: devices ?? folders.devices, by: CommitRight())
   }
-}
 
-extension OutputCommitter {
-  convenience init(
-    _ outputs: RunOutputs, isSynced: Bool = true, devices: SyncDevices, calls: any CommitCalls
-  ) {
-    self.init(outputs, isSynced: isSynced, devices: devices, calls: calls, by: CommitRight())
-  }
+  var commits: Commits { commits(by: CommitRight()) }
 }

@@ -207,7 +207,7 @@ import Testing
         batchproc: '--include': name the files after the directory of the snapshots.
         batchproc: '--read-data-subset': use --share 1/30.
         batchproc: latest: cannot open the folder: No such file or directory (the directory of the snapshots comes first: 'batchproc restore DIR --at latest')
-        batchproc: latest: nothing in the snapshot matches (the newest snapshot is the default; another one: --at ID)
+        batchproc: latest: nothing in the snapshot matches (the newest snapshot is the default; use --at ID for another one)
 
         """, "\(run.text)\(run.errorText)")
   }

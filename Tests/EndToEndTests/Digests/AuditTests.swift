@@ -101,7 +101,7 @@ import Testing
       $BP audit -q --update m \(folder) >/dev/null; echo $?; cmp m old && echo same
       """)
     #expect(
-      run.text == "4\nsame\n" && run.errorText.contains("where no file is left"),
+      run.text == "4\nsame\n" && run.errorText.contains("but that directory has no files any more"),
       "\(run.text)\(run.errorText)")
   }
 

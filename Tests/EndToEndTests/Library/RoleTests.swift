@@ -43,10 +43,12 @@ import Testing
 
   private static let cases = [
     Case(
-      "a worker makes a committer",
-      "_ = OutputCommitter(outputs, isSynced: true, devices: devices, calls: calls, by: context.commits)",
-      with: ", outputs: RunOutputs, devices: SyncDevices, calls: LinuxCommitCalls", allowed: collector,
-      refused: worker, error: mayNotCommit),
+      "a worker commits the outputs of the run", "outputs.commits(by: context.commits).flush()",
+      with: ", outputs: OutputStage", allowed: collector, refused: worker, error: mayNotCommit),
+    Case(
+      "a worker makes the stage of outputs", "_ = OutputStage(options, in: context)",
+      with: ", options: OutputOptions", allowed: collector, refused: worker,
+      error: "cannot convert value of type 'WorkerContext'"),
     Case(
       "a worker gives an output its name", "try file.publish(by: context.commits)",
       with: ", file: AtomicFile",
@@ -105,7 +107,7 @@ import Testing
     Case(
       "a reader gives an output its name", "try file.publish(by: context.commits)",
       with: ", file: AtomicFile",
-      allowed: collector, refused: "ReaderContext<ExtractionItem>", error: mayNotCommit),
+      allowed: collector, refused: "ExtractReader.Context", error: mayNotCommit),
     Case(
       "a job makes the right to commit", allowed: "let right: CommitRight? = nil",
       refused: "let right: CommitRight? = CommitRight()", error: "inaccessible due to 'internal'"),

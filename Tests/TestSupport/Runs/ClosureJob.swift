@@ -24,9 +24,11 @@ package struct ClosureJob<Item: Sendable, Value: Sendable>: BatchJob {
     self.collectsAfterStop = collectsAfterStop
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker(self) }
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker(self) }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
+    Collector(self)
+  }
 
   package final class Worker: BatchWorker {
     private let job: ClosureJob

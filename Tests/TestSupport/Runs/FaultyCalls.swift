@@ -58,6 +58,7 @@ package final class FaultyCalls: FileSystemCalls {
     var rules: [Rule] = []
     var names: [Int32: PathBytes] = [:]
     var turns: [Site: Int] = [:]
+    var watch: (@Sendable (FileChange, PathBytes) -> Void)?
   }
 
   private let kernel = LinuxCalls()
@@ -72,6 +73,11 @@ package final class FaultyCalls: FileSystemCalls {
   ///   - turns: which of the calls with this name, counted from 1; all by default.
   package func on(_ call: Call, _ name: PathBytes?, turns: ClosedRange<Int> = 1...Int.max, _ fault: Fault) {
     state.withLock { $0.rules.append(Rule(call: call, name: name, turns: turns, fault: fault)) }
+  }
+
+  /// Calls `watch` before each call that changes a file, on the thread of the call.
+  package func watchChanges(_ watch: @escaping @Sendable (FileChange, PathBytes) -> Void) {
+    state.withLock { $0.watch = watch }
   }
 
   /// How often a call was made with a name.
@@ -170,6 +176,7 @@ package final class FaultyCalls: FileSystemCalls {
       case .name(let name): Self.name(name)
       case .descriptor(let number): self.name(of: number)
       }
+    state.withLock { $0.watch }?(change, name)
     let result = perform(.change(change), name) { _ in call() }
     if change == .create, result >= 0 { state.withLock { $0.names[Int32(result)] = name } }
     return result

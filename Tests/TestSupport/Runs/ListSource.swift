@@ -15,8 +15,8 @@ package struct ListSource<Item: Sendable>: BatchSource {
     self.failure = failure
   }
 
-  package mutating func next() throws(BatchError) -> Item? {
-    if let item = rest.popFirst() { return item }
+  package mutating func next() throws(BatchError) -> Yielded<Item, Never>? {
+    if let item = rest.popFirst() { return .item(item) }
     if let failure { throw failure }
     return nil
   }

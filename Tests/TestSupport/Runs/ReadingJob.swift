@@ -11,9 +11,11 @@ package struct ReadingJob: BatchJob {
     self.lines = lines
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(lines) }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
+    Collector(lines)
+  }
 
   package final class Worker: BatchWorker {
     package func process(
@@ -28,7 +30,6 @@ package struct ReadingJob: BatchJob {
           checksum.add($0)
         }
         if outcome != nil { lines.append("\(record.path) \(checksum)") }
-      case .problem(let problem): context.report(problem)
       case .standardInput: lines.append("-")
       }
     }

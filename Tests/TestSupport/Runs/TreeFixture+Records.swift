@@ -7,7 +7,7 @@ extension TreeFixture {
     let wanted = path(name)
     var tree = BatchRunner().tree([root])
     while let item = tree.next() {
-      if case .file(let record) = item, record.path == wanted { return record }
+      if case .item(.file(let record)) = item, record.path == wanted { return record }
     }
     throw BatchError(.missing, "not found", path: wanted)
   }
@@ -22,7 +22,7 @@ extension TreeFixture {
     var tree = BatchRunner().tree([root])
     var names: [String] = []
     while let item = tree.next() {
-      if case .file(let record) = item { names.append(relative(record.path)) }
+      if case .item(.file(let record)) = item { names.append(relative(record.path)) }
     }
     return names
   }

@@ -26,15 +26,14 @@ package final class ExtractCollector: BatchCollector {
   private var byteCount = 0
 
   init(
-    _ folder: ContainedFolder, _ options: ExtractionOptions, _ names: EarlyNames,
-    _ context: CollectorContext,
+    _ folder: ContainedFolder, _ options: ExtractionOptions, _ context: CollectorContext,
     _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) {
     self.folder = folder
     self.options = options
     self.context = context
     self.report = report
-    lane = MemberWriter(folder, options, names, context.cancellation)
+    lane = MemberWriter(folder, options, context.cancellation)
   }
 
   /// True after a stop too: new files that already have their names are kept and counted.
@@ -92,7 +91,9 @@ package final class ExtractCollector: BatchCollector {
     case .belowRefused: context.counters.addFailed()
     case .skipped(let reason): context.counters.addSkipped(reason)
     case .begin(let order): try begin(order)
-    case .piece(let bytes, let offset): try write(bytes, at: offset)
+    case .piece(let bytes, let offset):
+      byteCount.addClamped(bytes.count)
+      try write(bytes, at: offset)
     case .end(let error): try end(error)
     case .bytes(let count): byteCount.addClamped(count)
     case .note(let note): extraction.add(note)

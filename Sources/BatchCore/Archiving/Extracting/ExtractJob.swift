@@ -33,15 +33,16 @@ package struct ExtractJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> ExtractWorker {
-    let names = try context.services.service { () throws(BatchError) -> EarlyNames in
-      throw BatchError(.invalid, "the collector of the extraction is made first")
-    }
-    return ExtractWorker(folder, selection, options, names, context.cancellation)
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> ExtractWorker {
+    ExtractWorker(folder, selection, options, context.cancellation)
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending ExtractCollector {
-    let names = context.services.service { EarlyNames(by: context.commits) }
-    return ExtractCollector(folder, options, names, context, report)
+  package func add(_ row: ExtractionRow, in context: WorkerContext, to output: inout ExtractedChunk) {
+    if case .piece(let bytes, _) = row.row { context.count(bytes: bytes.count) }
+    output.rows.append(row.row)
+  }
+
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending ExtractCollector {
+    ExtractCollector(folder, options, context, report)
   }
 }

@@ -6,11 +6,20 @@ extension ExtractReader {
   /// The size of one piece of a large file, in bytes.
   private static let largestPiece = 128 << 10
 
-  typealias Hand = (ExtractionItem.Step) throws(BatchError) -> Void
+  /// A member that is not selected, or whose path is empty after stripping.
+  private static let passed = ExtractionRow(row: .skipped(.notChosen))
+
+  private static func end(_ error: BatchError?) -> ExtractionStep { .row(ExtractionRow(row: .end(error))) }
+
+  private static func lost(_ order: ExtractionOrder, _ error: BatchError) -> ExtractionStep {
+    .item(ExtractionItem(step: .lost(order, error)))
+  }
+
+  typealias Hand = (ExtractionStep) throws(BatchError) -> Void
 
   /// - Throws: the error that ends the reading.
   func read(
-    _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>, _ hand: Hand
+    _ reader: any MemberReader, in context: Context, _ hand: Hand
   ) throws(BatchError) {
     var late = LateContents()
     while let member = try reader.next() {
@@ -19,7 +28,7 @@ extension ExtractReader {
       switch member {
       case .unusable(let error):
         damage = error
-        try hand(.problem(error.path == nil ? error.at(name) : error))
+        try hand(.failed(error.path == nil ? error.at(name) : error))
       case .entry(let entry):
         let isChosen = planner.chooses(entry.path, isDirectory: entry.kind == .directory)
         let entries = planner.takesEverything ? [entry] : late.entries(for: entry, isChosen: isChosen)
@@ -29,13 +38,13 @@ extension ExtractReader {
     }
     for entry in late.takeAll() { _ = try extract(entry, reader, in: context, hand) }
     try reader.drain()
-    for damage in reader.damages(name) { try hand(.problem(damage)) }
+    for damage in reader.damages(name) { try hand(.failed(damage)) }
     try hand(.note(.remarks(reader.harmlessRemarks)))
   }
 
   /// - Returns: why its content cannot be read.
   private func extract(
-    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
+    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: Context,
     _ hand: Hand
   ) throws(BatchError) -> BatchError? {
     guard let order = try order(for: entry, reader, hand) else { return nil }
@@ -54,28 +63,28 @@ extension ExtractReader {
     switch planner.claim(entry.path, entry.kind == .hardLink && entry.size > 0 ? .file : entry.kind) {
     case .make(let claimed)?: wait = claimed
     case .refused(let error)?:
-      try hand(.problem(error))
+      try hand(.failed(error))
       return nil
     case .belowRefused?, .superseded?:
-      try hand(.belowRefused)
+      try hand(.row(ExtractionRow(row: .belowRefused)))
       return nil
     case nil:
-      try hand(.passed)
+      try hand(.row(Self.passed))
       return nil
     }
     try reader.count(folders: planner.bytesOfFolders)
-    let step: ExtractionItem.Step
+    let step: ExtractionStep
     do throws(BatchError) {
       if var order = try planner.selection.order(for: entry, wait: wait) {
         order.digest = try planner.selection.names?.digest(for: entry)
         return order
       }
-      step = .passed
+      step = .row(Self.passed)
     } catch {
       // If the last member with a name is refused, an earlier one is removed.
       step =
         planner.selection.place(of: entry.path)
-        .map { .lost(ExtractionOrder(entry: entry, place: $0, wait: wait), error) } ?? .problem(error)
+        .map { Self.lost(ExtractionOrder(entry: entry, place: $0, wait: wait), error) } ?? .failed(error)
     }
     try hand(step)
     return nil
@@ -85,7 +94,7 @@ extension ExtractReader {
   ///
   /// - Returns: why its content cannot be read.
   private func handContent(
-    of order: ExtractionOrder, _ reader: any MemberReader, in context: ReaderContext<ExtractionItem>,
+    of order: ExtractionOrder, _ reader: any MemberReader, in context: Context,
     _ hand: Hand
   ) throws(BatchError) -> BatchError? {
     var order = order
@@ -94,7 +103,7 @@ extension ExtractReader {
     var isBegun = false
     if let size, order.entry.dataMap != nil || size > Self.largestContent {
       isBegun = true
-      try hand(.begin(order))
+      try hand(.row(ExtractionRow(row: .begin(order))))
     } else if let size {
       bytes.reserveCapacity(Int(size))
     }
@@ -107,7 +116,7 @@ extension ExtractReader {
           }
           if isNext, end <= Self.largestContent { return bytes.append(contentsOf: piece) }
           isBegun = true
-          try hand(.begin(order))
+          try hand(.row(ExtractionRow(row: .begin(order))))
           try withBytes(of: bytes) { (raw) throws(BatchError) in try handPieces(of: raw, at: 0, hand) }
           bytes = []
         }
@@ -118,11 +127,11 @@ extension ExtractReader {
       if error.code == .exhausted || error.code == .cancelled { throw error }
       try context.checkCancellation()
       let named = error.at(order.entry.path)
-      try hand(isBegun ? .end(named) : .lost(order, named))
+      try hand(isBegun ? Self.end(named) : Self.lost(order, named))
       return error
     }
     if size == nil { (order.entry.size, order.entry.hasSize) = (UInt64(bytes.count), true) }
-    try hand(isBegun ? .end(nil) : .member(order, bytes))
+    try hand(isBegun ? Self.end(nil) : .member(order, bytes))
     return nil
   }
 
@@ -133,7 +142,10 @@ extension ExtractReader {
     while start < bytes.count {
       let end = start + min(Self.largestPiece, bytes.count - start)
       try hand(
-        .piece(Array(UnsafeRawBufferPointer(rebasing: bytes[start..<end])), offset: offset + UInt64(start)))
+        .row(
+          ExtractionRow(
+            row: .piece(
+              Array(UnsafeRawBufferPointer(rebasing: bytes[start..<end])), offset: offset + UInt64(start)))))
       start = end
     }
   }

@@ -1,7 +1,10 @@
 import BatchEngine
 
-/// Reads the members of an archive as items for the lanes: whole segments if it has an index, otherwise member by member.
+/// Reads the members of an archive: whole segments for the lanes if it has an index, otherwise member by member.
 package struct ExtractReader: BatchReader {
+  package typealias Item = ExtractionItem
+  package typealias Row = ExtractionRow
+
   private let archive: OpenArchive
   let planner: ExtractionPlanner
   let options: ExtractionOptions
@@ -32,38 +35,38 @@ package struct ExtractReader: BatchReader {
     planner.takesEverything ? archive.index?.index.total : nil
   }
 
-  package func read(in context: ReaderContext<ExtractionItem>) throws(BatchError) {
-    try read(in: context) { (item) throws(BatchError) in try context.yield(item) }
+  package func read(in context: Context) throws(BatchError) {
+    try read(in: context) { (step) throws(BatchError) in try context.yield(step) }
   }
 
   /// Reads the archive for another reader, which receives the items.
   ///
-  /// - Parameter yield: passes each item on.
+  /// - Parameter yield: passes each step on.
   func read(
-    in context: ReaderContext<ExtractionItem>, yield: (ExtractionItem) throws(BatchError) -> Void
+    in context: Context, yield: (ExtractionStep) throws(BatchError) -> Void
   ) throws(BatchError) {
     var hasNotedSlash = false
-    func hand(_ step: ExtractionItem.Step) throws(BatchError) {
+    func hand(_ step: ExtractionStep) throws(BatchError) {
       if planner.strippedSlash, !hasNotedSlash {
         hasNotedSlash = true
-        try yield(ExtractionItem(step: .note(.strippedSlash)))
+        try yield(.note(.strippedSlash))
       }
-      try yield(ExtractionItem(step: step))
+      try yield(step)
     }
     let damagedStart = archive.index?.damagedStart.map { [$0.message] } ?? []
     try hand(.note(.remarks(archive.remarks + damagedStart)))
     do throws(BatchError) {
       if let indexed = archive.index {
         var segments = try SegmentPlanner(indexed, planner: planner, limits: options.limits, claims: true)
-        while let plan = try segments.next() { try hand(.segment(plan)) }
+        while let plan = try segments.next() { try hand(.item(ExtractionItem(step: .segment(plan)))) }
       } else if let members {
         try read(members, in: context, hand)
       }
-      for error in planner.wrongGuesses { try hand(.problem(error)) }
+      for error in planner.wrongGuesses { try hand(.failed(error)) }
       try hand(.note(.unmatched(planner.unmatched)))
     } catch {
       try context.checkCancellation()
-      try hand(.problem(error))
+      try hand(.failed(error))
       try hand(.note(.stop))
     }
   }
@@ -75,16 +78,25 @@ extension ExtractionItem: MeasuredItem {
     case .member(let order, let bytes):
       ItemMeasure(
         weight: Int64(bytes.count), count: order.isOnWay ? 0 : 1, retained: Int64(bytes.count) + Self.ownSize)
-    case .piece(let bytes, _):
-      ItemMeasure(weight: Int64(bytes.count), count: 0, retained: Int64(bytes.count) + Self.ownSize)
     case .segment(let plan):
       ItemMeasure(
         weight: plan.archive.index.weight(of: plan.group), count: plan.choices.count - plan.countOnWay,
         retained: Int64(plan.choices.count * 64 + plan.members.memory))
-    case .begin, .lost, .problem, .belowRefused, .passed: ItemMeasure(weight: 0, retained: Self.ownSize)
-    case .end, .note: ItemMeasure(weight: 0, count: 0, retained: Self.ownSize)
+    case .lost: ItemMeasure(weight: 0, retained: Self.ownSize)
     }
   }
 
-  private static let ownSize: Int64 = 512
+  fileprivate static let ownSize: Int64 = 512
+}
+
+extension ExtractionRow: MeasuredItem {
+  package var measure: ItemMeasure {
+    let ownSize = ExtractionItem.ownSize
+    return switch row {
+    case .piece(let bytes, _):
+      ItemMeasure(weight: Int64(bytes.count), count: 0, retained: Int64(bytes.count) + ownSize)
+    case .end, .note: ItemMeasure(weight: 0, count: 0, retained: ownSize)
+    default: ItemMeasure(weight: 0, retained: ownSize)
+    }
+  }
 }

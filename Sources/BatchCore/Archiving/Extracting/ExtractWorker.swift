@@ -21,12 +21,12 @@ package final class ExtractWorker: BatchWorker {
 
   init(
     _ folder: ContainedFolder, _ selection: MemberSelection, _ options: ExtractionOptions,
-    _ names: EarlyNames, _ cancellation: Cancellation
+    _ cancellation: Cancellation
   ) {
     self.folder = folder
     self.selection = selection
     self.options = options
-    lane = MemberWriter(folder, options, names, cancellation)
+    lane = MemberWriter(folder, options, cancellation)
   }
 
   package func begin(
@@ -49,20 +49,11 @@ package final class ExtractWorker: BatchWorker {
         try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
       }
     case .segment(let plan): try extract(plan, in: context, into: &output)
-    case .begin(let order): output.rows.append(.begin(order))
-    case .piece(let bytes, let offset):
-      count(bytes.count, in: context)
-      output.rows.append(.piece(bytes, offset: offset))
-    case .end(let error): output.rows.append(.end(error))
     case .lost(let order, let error): lose(order, error, into: &output)
-    case .problem(let error): output.rows.append(.failed(nil, error))
-    case .belowRefused: output.rows.append(.belowRefused)
-    case .passed: output.rows.append(.skipped(.notChosen))
-    case .note(let note):
-      noteBytes(in: &output)
-      output.rows.append(.note(note))
     }
   }
+
+  package func settle(in context: WorkerContext, into output: inout Output) { noteBytes(in: &output) }
 
   package func end(in context: WorkerContext, into output: inout Output) {
     noteBytes(in: &output)

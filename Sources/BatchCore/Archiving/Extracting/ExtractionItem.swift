@@ -1,29 +1,38 @@
 import BatchEngine
 
-/// One step of an extraction: a member with its content, or a segment of an archive that has an index.
+/// What a worker extracts: a member with its content, or a segment of an archive that has an index.
 package struct ExtractionItem: Sendable {
   enum Step: Sendable {
     /// A member with its whole content, or without content.
     case member(ExtractionOrder, [UInt8])
-    /// The start of a large file; its pieces follow, then its end.
-    case begin(ExtractionOrder)
-    case piece([UInt8], offset: UInt64)
-    /// The end of a large file, with the error of reading it.
-    case end(BatchError?)
     /// A member whose content cannot be read.
     case lost(ExtractionOrder, BatchError)
     /// Members of an archive that has an index.
     case segment(SegmentPlan)
-    /// An entry that is not a valid member, or cannot be read.
-    case problem(BatchError)
-    /// A member in a folder that was already refused and reported.
-    case belowRefused
-    /// Members that are not selected, or whose path is empty after stripping.
-    case passed
-    case note(Extraction.Note)
   }
 
   let step: Step
+}
+
+/// What a reader knows without a worker.
+package struct ExtractionRow: Sendable {
+  let row: ExtractedChunk.Row
+}
+
+/// One step of an extraction, as a reader yields it.
+typealias ExtractionStep = Yielded<ExtractionItem, ExtractionRow>
+
+extension ExtractionStep {
+  static func member(_ order: ExtractionOrder, _ content: [UInt8]) -> ExtractionStep {
+    .item(ExtractionItem(step: .member(order, content)))
+  }
+
+  /// An entry that is not a valid member, or cannot be read.
+  static func failed(_ error: BatchError) -> ExtractionStep {
+    .row(ExtractionRow(row: .failed(nil, error)))
+  }
+
+  static func note(_ note: Extraction.Note) -> ExtractionStep { .row(ExtractionRow(row: .note(note))) }
 }
 
 /// The results of one chunk of an extraction.
@@ -48,10 +57,12 @@ package struct ExtractedChunk: ChunkOutput, Sendable {
     case belowRefused
     /// A member that is neither created nor reported.
     case skipped(SkipReason)
+    /// The start of a large file; its pieces follow, then its end.
     case begin(ExtractionOrder)
     case piece([UInt8], offset: UInt64)
+    /// The end of a large file, with the error of reading it.
     case end(BatchError?)
-    /// Bytes of content that were read for the preceding rows.
+    /// Bytes of content that a worker has read for the preceding rows.
     case bytes(Int)
     case note(Extraction.Note)
   }
@@ -103,9 +114,8 @@ struct MadeFile: Sendable {
 extension ExtractionItem: FileItem {
   package var path: PathBytes? {
     switch step {
-    case .member(let order, _), .begin(let order), .lost(let order, _): order.entry.path
+    case .member(let order, _), .lost(let order, _): order.entry.path
     case .segment(let plan): plan.archive.file.path
-    case .piece, .end, .problem, .belowRefused, .passed, .note: nil
     }
   }
 }

@@ -16,7 +16,7 @@ final class MemberWriter {
   let folder: ContainedFolder
   let options: ExtractionOptions
   let cancellation: Cancellation
-  private let names: EarlyNames
+  private let names = EarlyNames()
   /// Created for the first file with an expected digest.
   private var digests: DigestStream?
   /// While a segment is read: digests of its members that were computed in advance.
@@ -28,11 +28,9 @@ final class MemberWriter {
   var freed: Set<Int> = []
 
   init(
-    _ folder: ContainedFolder, _ options: ExtractionOptions, _ names: EarlyNames,
-    _ cancellation: Cancellation
+    _ folder: ContainedFolder, _ options: ExtractionOptions, _ cancellation: Cancellation
   ) {
     self.folder = folder
-    self.names = names
     self.options = options
     self.cancellation = cancellation
   }

@@ -18,12 +18,11 @@ package struct MemberListJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, ResultRows> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Item, ResultRows> {
     FunctionWorker { (item, context, rows) in
       switch item {
       case .member(let member): append(member, context, &rows)
       case .members(let slice): slice.forEach { append($0, context, &rows) }
-      case .problem(let error): context.report(Problem(.unreadable, error))
       }
     }
   }

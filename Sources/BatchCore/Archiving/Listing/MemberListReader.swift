@@ -7,8 +7,9 @@ package struct MemberListReader: BatchReader {
     case member(ListedMember)
     /// Consecutive members of an index.
     case members(IndexSlice)
-    case problem(BatchError)
   }
+
+  package typealias Row = Never
 
   /// Members of one step, if they come from an index: a step costs more than a row.
   fileprivate static let sliceLength = 256
@@ -49,19 +50,19 @@ package struct MemberListReader: BatchReader {
     self.digests = digests && !isListed ? try DigestStream(.sha256) : nil
   }
 
-  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+  package func read(in context: Context) throws(BatchError) {
     if let reader {
       do throws(BatchError) {
         try read(reader, in: context)
       } catch {
         try context.checkCancellation()
         end.cutShort()
-        try context.yield(.problem(error))
+        try context.yield(.problem(Problem(.unreadable, error)))
       }
     } else if let index {
       try readSlices(of: index, in: context)
     }
-    for error in planner.wrongGuesses { try context.yield(.problem(error)) }
+    for error in planner.wrongGuesses { try context.yield(.problem(Problem(.unreadable, error))) }
     end.note { if !$0.isCutShort { $0.unmatched = planner.unmatched } }
   }
 
@@ -71,22 +72,22 @@ package struct MemberListReader: BatchReader {
 
   // MARK: Members of an index
 
-  private func readSlices(of index: MemberIndex, in context: ReaderContext<Item>) throws(BatchError) {
+  private func readSlices(of index: MemberIndex, in context: Context) throws(BatchError) {
     let marks = marksMembers ? try SupersededMembers(index, archive.file.cancellation) : nil
     if let damage = archive.index?.damagedStart {
       end.cutShort()
-      try context.yield(.problem(damage))
+      try context.yield(.problem(Problem(.unreadable, damage)))
     }
     var cursor = IndexCursor(index)
     for start in stride(from: 0, to: index.count, by: Self.sliceLength) {
       var slice = try cursor.slice(start..<min(start + Self.sliceLength, index.count))
       if let marks { slice.marks = marks }
       guard !planner.takesEverything else {
-        try context.yield(.members(slice))
+        try context.yield(.item(.members(slice)))
         continue
       }
       try slice.forEach { (member) throws(BatchError) in
-        if isChosen(member) { try context.yield(.member(member)) }
+        if isChosen(member) { try context.yield(.item(.member(member))) }
       }
     }
   }
@@ -94,7 +95,7 @@ package struct MemberListReader: BatchReader {
   // MARK: Members that are read
 
   private func read(
-    _ reader: any MemberReader, in context: ReaderContext<Item>
+    _ reader: any MemberReader, in context: Context
   ) throws(BatchError) {
     var marks: SupersededMembers?
     if marksMembers {
@@ -113,7 +114,8 @@ package struct MemberListReader: BatchReader {
         marks?.skip()
         // Damage between members has no entry in the index.
         if error.path != nil { try flags?.skip() }
-        try context.yield(.problem(error.path == nil ? error.at(archive.file.path) : error))
+        try context.yield(
+          .problem(Problem(.unreadable, error.path == nil ? error.at(archive.file.path) : error)))
       case .entry(var entry):
         var recorded = MemberFlags()
         if flags != nil {
@@ -128,19 +130,19 @@ package struct MemberListReader: BatchReader {
           let digest = try digest(of: &entry, reader, in: context)
           var member = ListedMember(entry, digest: digest, flags: recorded)
           member.mark = marks?.mark(entry.path) ?? .none
-          if isChosen(member) { try context.yield(.member(member)) }
+          if isChosen(member) { try context.yield(.item(.member(member))) }
         } catch {
           try context.checkCancellation()
           if error.code == .exhausted || error.code == .cancelled { throw error }
           marks?.skip()
-          try context.yield(.problem(error.at(entry.path)))
+          try context.yield(.problem(Problem(.unreadable, error.at(entry.path))))
         }
       }
     }
     try reader.drain()
     for damage in reader.damages(archive.file.path, hasContents: digests != nil) {
       end.cutShort()
-      try context.yield(.problem(damage))
+      try context.yield(.problem(Problem(.unreadable, damage)))
     }
     end.note { $0.remarks += reader.harmlessRemarks }
   }
@@ -148,7 +150,7 @@ package struct MemberListReader: BatchReader {
   /// - Parameter entry: receives its size if the size follows the content.
   /// - Returns: nil if it is not requested.
   private func digest(
-    of entry: inout ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+    of entry: inout ArchiveEntry, _ reader: any MemberReader, in context: Context
   ) throws(BatchError) -> Digest? {
     guard entry.hasOwnContent, digests != nil || !entry.hasSize else { return nil }
     let content = digests.map { ContentDigest($0, cancellation: archive.file.cancellation) }
@@ -200,7 +202,7 @@ extension MemberListReader.Item: MeasuredItem {
     // The memory of the members and of their rows.
     case .members(let slice):
       ItemMeasure(weight: 0, count: slice.numbers.count, retained: Int64(slice.memory) * 2 + 512)
-    case .member, .problem: ItemMeasure(weight: 0, retained: 512)
+    case .member: ItemMeasure(weight: 0, retained: 512)
     }
   }
 }

@@ -2,12 +2,16 @@ import BatchEngine
 
 /// Reads the contents of members, in the order of the archive, for an output that writes one after the other.
 package struct PrintReader: BatchReader {
+  /// The contents are decoded here, so no worker processes them.
+  package typealias Item = Never
+
   /// One step of the output.
-  package enum Item: Sendable {
+  package enum Row: Sendable {
     case content([UInt8])
     /// The content of the current file is complete.
     case end
-    case problem(BatchError)
+    /// A member that cannot be written, which is a failure whatever the policy is.
+    case failed(BatchError)
   }
 
   private static let zeros = [UInt8](repeating: 0, count: 256 << 10)
@@ -33,7 +37,7 @@ package struct PrintReader: BatchReader {
     self.globs = globs
   }
 
-  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+  package func read(in context: Context) throws(BatchError) {
     var isArchive = false
     var planner = ExtractionPlanner(selection, globs: globs)
     do throws(BatchError) {
@@ -47,18 +51,18 @@ package struct PrintReader: BatchReader {
         isArchive = true
         try readMembers(reader, planner, in: context)
       }
-      for error in planner.wrongGuesses { try context.yield(.problem(error)) }
+      for error in planner.wrongGuesses { try context.yield(.row(.failed(error))) }
     } catch {
       try context.checkCancellation()
       end.cutShort()
       if isArchive, error.code == .malformed { end.note { $0.isDamaged = true } }
-      try context.yield(.problem(error))
+      try context.yield(.row(.failed(error)))
     }
     end.note { $0.unmatched = planner.unmatched }
   }
 
   private func readSegments(
-    of indexed: IndexedArchive, _ planner: ExtractionPlanner, in context: ReaderContext<Item>
+    of indexed: IndexedArchive, _ planner: ExtractionPlanner, in context: Context
   ) throws(BatchError) {
     var plans = try SegmentPlanner(indexed, planner: planner, limits: limits, claims: false)
     var segment = SegmentReader(
@@ -75,14 +79,14 @@ package struct PrintReader: BatchReader {
   }
 
   private func readMembers(
-    _ reader: any MemberReader, _ planner: ExtractionPlanner, in context: ReaderContext<Item>
+    _ reader: any MemberReader, _ planner: ExtractionPlanner, in context: Context
   ) throws(BatchError) {
     var late = LateContents()
     while let member = try reader.next() {
       try context.checkCancellation()
       switch member {
       case .unusable(let error):
-        try context.yield(.problem(error.path == nil ? error.at(archive.path) : error))
+        try context.yield(.row(.failed(error.path == nil ? error.at(archive.path) : error)))
         if error.code == .malformed { end.cutShort() }
       case .entry(let entry):
         let isChosen = planner.chooses(entry.path, isDirectory: entry.kind == .directory)
@@ -94,53 +98,53 @@ package struct PrintReader: BatchReader {
           try read(entry, reader, in: context)
         } catch {
           guard error.code == .unsupported else { throw error }
-          try context.yield(.problem(error.at(entry.path)))
+          try context.yield(.row(.failed(error.at(entry.path))))
         }
       }
     }
     for entry in late.takeAll() {
       let error = BatchError(
         .invalid, "its content is stored with another name, which was not selected", path: entry.path)
-      try context.yield(entry.kind == .file ? .end : .problem(error))
+      try context.yield(.row(entry.kind == .file ? .end : .failed(error)))
     }
     try reader.drain()
     for damage in reader.damages(archive.path) {
-      try context.yield(.problem(damage))
+      try context.yield(.row(.failed(damage)))
       end.cutShort()
     }
     end.note { $0.remarks += reader.harmlessRemarks }
   }
 
   private func read(
-    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: Context
   ) throws(BatchError) {
     var end: UInt64 = 0
     try reader.readContent { (piece, offset) throws(BatchError) in
       try yieldZeros(offset - end, in: context)
       context.count(bytes: piece.count)
-      try context.yield(.content(Array(piece)))
+      try context.yield(.row(.content(Array(piece))))
       end = offset + UInt64(piece.count)
     }
     if end < entry.size { try yieldZeros(entry.size - end, in: context) }
-    try context.yield(.end)
+    try context.yield(.row(.end))
   }
 
-  private func yieldZeros(_ count: UInt64, in context: ReaderContext<Item>) throws(BatchError) {
+  private func yieldZeros(_ count: UInt64, in context: Context) throws(BatchError) {
     var rest = count
     while rest > 0 {
       let piece = Self.zeros.prefix(Int(min(rest, UInt64(Self.zeros.count))))
-      try context.yield(.content(piece.count == Self.zeros.count ? Self.zeros : Array(piece)))
+      try context.yield(.row(.content(piece.count == Self.zeros.count ? Self.zeros : Array(piece))))
       rest -= UInt64(piece.count)
     }
   }
 }
 
-extension PrintReader.Item: MeasuredItem {
+extension PrintReader.Row: MeasuredItem {
   package var measure: ItemMeasure {
     switch self {
     case .content(let bytes):
       ItemMeasure(weight: Int64(bytes.count), count: 0, retained: Int64(bytes.count))
-    case .end, .problem: ItemMeasure(weight: 0, retained: 512)
+    case .end, .failed: ItemMeasure(weight: 0, retained: 512)
     }
   }
 }

@@ -20,7 +20,7 @@ package struct VerifyJob: BatchJob {
     package var mark = SupersededMembers.Mark.none
   }
 
-  /// One result of a worker.
+  /// One result of a worker, or of the reader.
   package enum Row: Sendable {
     case finding(Finding)
     /// A member of the archive with its digest there; only if the archive is compared with a folder.
@@ -43,11 +43,15 @@ package struct VerifyJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> VerifyWorker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> VerifyWorker {
     VerifyWorker(live.map { LiveComparison($0, countsBytes: false) })
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
+  package func add(_ row: Row, in context: WorkerContext, to rows: inout [Row]) { rows.append(row) }
+
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
+    Collector(output)
+  }
 
   /// Counts findings and passes them on; decides whether a separate file has the content of its member.
   package final class Collector: BatchCollector {

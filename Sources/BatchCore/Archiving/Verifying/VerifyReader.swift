@@ -17,16 +17,15 @@ package struct VerifyReader: BatchReader {
       case stretch(ArchiveFile, WrittenArchive.Stretch)
       /// A member whose content was read, for the comparison with the folder.
       case compare(RecordedPath)
-      /// A path in the folder that the archive does not contain.
-      case new(PathBytes)
-      case problem(Problem)
-      case note(Verification.Note)
     }
 
     let step: Step
     /// Whether other members have its name.
     var mark = SupersededMembers.Mark.none
   }
+
+  /// Notes, and paths in the folder that the archive does not contain.
+  package typealias Row = VerifyJob.Row
 
   private enum Way {
     case segments(IndexedArchive)
@@ -107,7 +106,7 @@ package struct VerifyReader: BatchReader {
     if case .segments(let indexed) = way { indexed.index.total } else { nil }
   }
 
-  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+  package func read(in context: Context) throws(BatchError) {
     var places = RecordedPlaces()
     do throws(BatchError) {
       try yield(notes, in: context)
@@ -121,24 +120,26 @@ package struct VerifyReader: BatchReader {
       try context.checkCancellation()
       // Too little memory is no damage.
       if error.code == .exhausted { throw error }
-      try context.yield(Item(step: .unreadable(nil, error)))
+      try context.yield(.item(Item(step: .unreadable(nil, error))))
       if live != nil {
         try yield([.fact("new paths cannot be determined: the archive was not read to its end")], in: context)
       }
     }
-    if let stretch = written?.stretch { try context.yield(Item(step: .stretch(archive, stretch))) }
+    if let stretch = written?.stretch { try context.yield(.item(Item(step: .stretch(archive, stretch)))) }
   }
 
-  private func yield(_ notes: [Verification.Note], in context: ReaderContext<Item>) throws(BatchError) {
-    for note in notes { try context.yield(Item(step: .note(note))) }
+  private func yield(_ notes: [Verification.Note], in context: Context) throws(BatchError) {
+    for note in notes { try context.yield(.row(.note(note))) }
   }
 
-  private func yieldNew(_ paths: NewPaths, in context: ReaderContext<Item>) throws(BatchError) {
+  private func yieldNew(_ paths: NewPaths, in context: Context) throws(BatchError) {
     var paths = paths
     while let found = paths.next() {
       switch found {
-      case .new(let path, _): try context.yield(Item(step: .new(path)))
-      case .problem(let problem): try context.yield(Item(step: .problem(problem)))
+      case .item((let path, _)):
+        let finding = VerifyJob.Finding(path: path, damage: nil, difference: Difference(.new))
+        try context.yield(.row(.finding(finding)))
+      case .problem(let problem): try context.yield(.problem(problem))
       }
     }
   }
@@ -146,7 +147,7 @@ package struct VerifyReader: BatchReader {
   // MARK: Members of an index
 
   private func readSegments(
-    of indexed: IndexedArchive, _ places: inout RecordedPlaces, in context: ReaderContext<Item>
+    of indexed: IndexedArchive, _ places: inout RecordedPlaces, in context: Context
   ) throws(BatchError) {
     var marks = SupersededMembers()
     if written == nil {
@@ -166,18 +167,19 @@ package struct VerifyReader: BatchReader {
       }
       let contents = written?.contents[group.frames].compactMap { $0 } ?? []
       try context.yield(
-        Item(
-          step: .segment(
-            indexed, group, members, contents: contents.count == group.frames.count ? contents : nil)))
+        .item(
+          Item(
+            step: .segment(
+              indexed, group, members, contents: contents.count == group.frames.count ? contents : nil))))
     }
-    try context.yield(Item(step: .end(indexed)))
+    try context.yield(.item(Item(step: .end(indexed))))
   }
 
   // MARK: Members that are read
 
   private func read(
     _ reader: any MemberReader, of open: OpenArchive, _ places: inout RecordedPlaces,
-    in context: ReaderContext<Item>
+    in context: Context
   ) throws(BatchError) {
     var marks =
       marksMembers ? try SupersededMembers(open, decodes: live != nil) : SupersededMembers()
@@ -190,7 +192,7 @@ package struct VerifyReader: BatchReader {
           continue
         }
         if live != nil, let path = error.path { places.add(path, isDirectory: false) }
-        try context.yield(Item(step: .unreadable(error.path, error)))
+        try context.yield(.item(Item(step: .unreadable(error.path, error))))
       case .entry(let entry):
         if live != nil { places.add(entry.path, isDirectory: entry.kind == .directory) }
         let mark = marks.mark(entry.path)
@@ -205,7 +207,7 @@ package struct VerifyReader: BatchReader {
           if error.code == .exhausted { throw error }
           step = .unreadable(entry.path, error.at(entry.path))
         }
-        try context.yield(Item(step: step, mark: mark))
+        try context.yield(.item(Item(step: step, mark: mark)))
       }
     }
     try reader.drain()
@@ -214,7 +216,7 @@ package struct VerifyReader: BatchReader {
   }
 
   private func readContent(
-    of entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+    of entry: ArchiveEntry, _ reader: any MemberReader, in context: Context
   ) throws(BatchError) -> Item.Step {
     var count = 0
     do throws(BatchError) {
@@ -231,7 +233,7 @@ package struct VerifyReader: BatchReader {
   }
 
   private func compared(
-    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: ReaderContext<Item>
+    _ entry: ArchiveEntry, _ reader: any MemberReader, in context: Context
   ) throws(BatchError) -> RecordedPath {
     var entry = entry
     var digest: Digest?
@@ -257,13 +259,17 @@ extension VerifyReader.Item: MeasuredItem {
         weight: indexed.index.weight(of: group), count: group.members.count,
         retained: Int64(members.memory) + Self.ownSize)
     case .compare(let member): ItemMeasure(weight: Int64(clamping: member.size ?? 0), retained: Self.ownSize)
-    case .read, .unreadable(.some, _), .problem: ItemMeasure(weight: 0, retained: Self.ownSize)
-    case .end, .stretch, .unreadable(nil, _), .new, .note:
+    case .read, .unreadable(.some, _): ItemMeasure(weight: 0, retained: Self.ownSize)
+    case .end, .stretch, .unreadable(nil, _):
       ItemMeasure(weight: 0, count: 0, retained: Self.ownSize)
     }
   }
 
   private static let ownSize: Int64 = 512
+}
+
+extension VerifyJob.Row: MeasuredItem {
+  package var measure: ItemMeasure { ItemMeasure(weight: 0, count: 0, retained: 512) }
 }
 
 extension VerifyReader.Item: FileItem {
@@ -272,7 +278,7 @@ extension VerifyReader.Item: FileItem {
     case .segment(let archive, _, _, _), .end(let archive): archive.file.path
     case .stretch(let file, _): file.path
     case .compare(let member): member.path
-    case .read, .unreadable, .new, .problem, .note: nil
+    case .read, .unreadable: nil
     }
   }
 }

@@ -30,10 +30,6 @@ package final class VerifyWorker: BatchWorker {
     case .stretch(let archive, let stretch): try verify(stretch, of: archive, in: context, into: &output)
     case .compare(let member):
       try add(Finding(path: member.path, damage: nil, mark: item.mark), of: member, in: context, to: &output)
-    case .new(let path):
-      output.append(.finding(Finding(path: path, damage: nil, difference: Difference(.new))))
-    case .problem(let problem): context.report(problem)
-    case .note(let note): output.append(.note(note))
     case .read(let path):
       context.finish()
       note(path, nil, to: &output)

@@ -42,7 +42,7 @@ final class WrittenMembers {
   /// Yields each member that was read, or its error.
   ///
   /// - Throws: `malformed` if the archive cannot be read further, or ends too early or too late.
-  func read(in context: ReaderContext<VerifyReader.Item>) throws(BatchError) {
+  func read(in context: VerifyReader.Context) throws(BatchError) {
     while let member = try reader.next() {
       guard let number = number(of: member) else {
         throw BatchError(.malformed, "it has more members than were archived")
@@ -56,7 +56,7 @@ final class WrittenMembers {
         try context.checkCancellation()
         step = .unreadable(expected.path, error.at(expected.path))
       }
-      try context.yield(VerifyReader.Item(step: step))
+      try context.yield(.item(VerifyReader.Item(step: step)))
     }
     try reader.drain()
     if let missing = order.first ?? others.values.filter({ !$0.isFound }).map(\.number).min() {
@@ -76,7 +76,7 @@ final class WrittenMembers {
   }
 
   private func compare(
-    _ entry: ArchiveEntry, with expected: ArchivedMember, in context: ReaderContext<VerifyReader.Item>
+    _ entry: ArchiveEntry, with expected: ArchivedMember, in context: VerifyReader.Context
   ) throws(BatchError) {
     guard Self.isSame(entry.path, expected.path, in: container) else {
       throw BatchError(.malformed, "another member is in its place")

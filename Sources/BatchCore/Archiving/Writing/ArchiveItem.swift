@@ -9,7 +9,6 @@ package enum ArchiveItem: Sendable {
   /// The header of a file whose blocks all lanes archive.
   case header(LargeMember)
   case block(LargeMember, index: Int)
-  case problem(Problem)
 }
 
 extension ArchiveItem {
@@ -22,7 +21,6 @@ extension ArchiveItem {
     case .link(let record, _): return Self.headersSize + 2 * Self.pathSize(of: record)
     case .header(let member): return Self.headersSize + Self.pathSize(of: member.record)
     case .block(let member, _): return member.blockSize
-    case .problem: return 0
     }
   }
 
@@ -53,7 +51,6 @@ extension ArchiveItem: FileItem {
     switch self {
     case .member(let record, _), .link(let record, _): record.path
     case .header(let member), .block(let member, _): member.record.path
-    case .problem: nil
     }
   }
 }

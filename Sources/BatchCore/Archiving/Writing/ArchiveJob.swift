@@ -32,13 +32,15 @@ package struct ArchiveJob: BatchJob {
     self.report = report
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> ArchiveWorker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> ArchiveWorker {
     let probe = context.laneProbe
     let bench = try SegmentWriter(options, buffers) { () throws(BatchError) in try probe.check() }
     return ArchiveWorker(options, try MemberMaker(options), bench, settling)
   }
 
-  package func makeCollector(in context: CollectorContext) throws(BatchError) -> sending ArchiveCollector {
+  package func makeCollector(in context: CollectorContext, sharing: Void) throws(BatchError)
+    -> sending ArchiveCollector
+  {
     try ArchiveCollector(options, context, output, parts, buffers, report)
   }
 

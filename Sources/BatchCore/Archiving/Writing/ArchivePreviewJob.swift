@@ -22,12 +22,13 @@ package struct ArchivePreviewJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> FunctionWorker<Item, ResultRows> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> FunctionWorker<
+    Item, ResultRows
+  > {
     let maker = try MemberMaker(options)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .problem(let problem): context.report(problem)
       // A block belongs to a file that was counted with its header.
       case .block: break
       case .member(let record, _): try add(record, maker, context, to: &output)

@@ -27,7 +27,9 @@ package struct ArchiveSource: BatchSource {
     threshold = Int64(blockSize) * 2
   }
 
-  package mutating func next() -> ArchiveItem? { nextBlock() ?? walk().map { item(for: $0) } }
+  package mutating func next() -> Yielded<ArchiveItem, Never>? {
+    nextBlock().map { .item($0) } ?? walk().map { item(for: $0) }
+  }
 
   /// The next block of the last large file; nil when none is left.
   mutating func nextBlock() -> ArchiveItem? {
@@ -40,43 +42,45 @@ package struct ArchiveSource: BatchSource {
     return .block(member, index: blocksDone)
   }
 
-  /// The next item of the tree. Unless it is skipped, ``item(for:)`` follows, and then its blocks.
-  mutating func walk() -> WalkItem? { tree.next() }
+  /// The next step of the walk. Unless it is skipped, ``item(for:)`` follows, and then its blocks.
+  mutating func walk() -> Walked? { tree.next() }
 
   /// Whether a file is archived in blocks, by several lanes.
   func isLarge(_ record: FileRecord) -> Bool { record.status.size >= threshold }
 
-  mutating func item(for walked: WalkItem) -> ArchiveItem {
+  mutating func item(for walked: Walked) -> Yielded<ArchiveItem, Never> {
     switch walked {
     case .problem(let problem): .problem(problem)
-    case .standardInput:
+    case .item(.standardInput):
       .problem(
         Problem(
           .unreadable,
           BatchError(.invalid, "standard input has no name and no size to archive it under", path: "-")))
-    case .file(let record): item(for: record)
+    case .item(.file(let record)): item(for: record)
     }
   }
 
-  private mutating func item(for record: FileRecord) -> ArchiveItem {
-    guard record.status.kind == .regular else { return .member(record, dataMap: nil) }
+  private mutating func item(for record: FileRecord) -> Yielded<ArchiveItem, Never> {
+    guard record.status.kind == .regular else { return .item(.member(record, dataMap: nil)) }
     if record.status.linkCount > 1, format.takesSpecialMembers {
       if let first = firstNames[record.status.identity] ?? plannedFirst() {
-        return .link(record, first: first)
+        return .item(.link(record, first: first))
       }
       // If it cannot be read, the collector refuses the links to it.
       firstNames[record.status.identity] = record.path
     }
-    guard record.status.size >= threshold else { return .member(record, dataMap: nil) }
+    guard record.status.size >= threshold else { return .item(.member(record, dataMap: nil)) }
     let mayHaveHoles = record.status.allocated < record.status.size && format.container == .tar
     let map = mayHaveHoles ? tree.dataMap(of: record) : nil
     let member = LargeMember(record, dataMap: map, blockSize: blockSize)
-    guard member.storedSize >= UInt64(clamping: threshold) else { return .member(record, dataMap: map) }
+    guard member.storedSize >= UInt64(clamping: threshold) else {
+      return .item(.member(record, dataMap: map))
+    }
     // In a format without holes, or for a file with too many ranges, zeros are stored as content.
     if let problem = tree.tooManyHoles(record, among: member.storedSize) { return .problem(problem) }
     large = member
     blocksDone = 0
-    return .header(member)
+    return .item(.header(member))
   }
 
   package var filteredCount: Int { tree.filteredCount }
@@ -91,7 +95,6 @@ package struct ArchiveSource: BatchSource {
     // Headers and blocks are separate frames.
     case .header, .block: .max
     case .link(let record, _): min(record.excessPathLength * 4, ArchiveItem.mostOfPath)
-    case .problem: 0
     }
   }
 

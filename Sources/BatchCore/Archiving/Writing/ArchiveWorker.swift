@@ -43,7 +43,6 @@ package final class ArchiveWorker: BatchWorker {
   ) throws(BatchError) {
     try context.checkCancellation()
     switch item {
-    case .problem(let problem): context.report(problem)
     case .member(let record, let map):
       if !isSerial {
         try add(record, map, context)

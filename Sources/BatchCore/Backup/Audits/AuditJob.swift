@@ -37,7 +37,7 @@ package struct AuditJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> Worker {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> Worker {
     let digests = DigestPool(concurrency: context.concurrencyLimit)
     return switch target {
     case .live(let live): Worker(LiveComparison(live, reportsRot: true), nil, digests)
@@ -45,7 +45,9 @@ package struct AuditJob: BatchJob {
     }
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
+    Collector(output)
+  }
 
   /// Compares paths, and hashes new files.
   package final class Worker: BatchWorker {
@@ -65,7 +67,6 @@ package struct AuditJob: BatchJob {
     ) throws(BatchError) {
       try context.checkCancellation()
       switch item {
-      case .problem(let problem): context.report(problem)
       case .record(let record, let others): try compare(record, others, context, &output)
       case .newRecord(let record):
         context.finish()

@@ -124,7 +124,7 @@ package struct AuditPreparation: Sendable {
       while let item = try records.next() {
         try run.cancellation.check()
         switch item {
-        case .record(let record, _): found.append(record)
+        case .item((let record, _)): found.append(record)
         case .problem(let problem):
           run.report(problem, severity: .failure)
           failed += 1
@@ -160,7 +160,7 @@ package struct AuditPreparation: Sendable {
     var records = try AuditRecords(comparand, preferring: preferred, in: context)
     while let item = try records.next() {
       try context.cancellation.check()
-      guard case .record(let record, let others) = item, let place = try? RelativePath(record.path) else {
+      guard case .item((let record, let others)) = item, let place = try? RelativePath(record.path) else {
         continue
       }
       survey.add(record.path, place, isFolder: record.kind == .directory)

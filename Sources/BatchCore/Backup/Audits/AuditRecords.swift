@@ -3,10 +3,7 @@ import BatchOutputs
 
 /// The records of an audit's reference, one after the other.
 package struct AuditRecords {
-  enum Item {
-    case record(RecordedPath, others: [Digest])
-    case problem(Problem)
-  }
+  typealias Item = (record: RecordedPath, others: [Digest])
 
   private enum Origin {
     case snapshot(SnapshotReader)
@@ -64,16 +61,16 @@ package struct AuditRecords {
   /// Whether the format makes names begin with a dot; known after a row was read.
   var isMtree: Bool { if case .manifest(let manifest) = origin { manifest.format == .mtree } else { false } }
 
-  mutating func next() throws(BatchError) -> Item? {
+  mutating func next() throws(BatchError) -> Yielded<Item, Never>? {
     switch origin {
     case .records(var rest):
       guard let record = rest.popFirst() else { return nil }
       origin = .records(rest)
-      return .record(record, others: [])
+      return .item((record, []))
     case .snapshot(let reader):
       while let item = try reader.next() {
         guard case .entry(let entry, _) = item else { continue }
-        return .record(record(of: entry), others: [])
+        return .item((record(of: entry), []))
       }
       return nil
     case .manifest(let manifest):
@@ -84,7 +81,7 @@ package struct AuditRecords {
           return .problem(
             Problem(.malformed, BatchError(.malformed, "line \(line): \(reason)", path: manifest.path)))
         case .entry(let entry):
-          if let found = try row(of: entry) { return found }
+          if let found = try row(of: entry) { return .item(found) }
         }
       }
       return nil
@@ -107,7 +104,7 @@ package struct AuditRecords {
       entry.isAlgorithmGuessed
       ? DigestAlgorithm.candidates(hexLength: digest.algorithm.byteCount * 2)
         .filter { $0 != digest.algorithm }.compactMap { digest.reinterpreted(as: $0) } : []
-    return .record(record, others: others)
+    return (record, others)
   }
 
   private mutating func emptyDigest(_ algorithm: DigestAlgorithm) throws(BatchError) -> Digest {

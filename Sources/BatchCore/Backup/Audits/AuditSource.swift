@@ -8,7 +8,6 @@ package enum AuditItem: Sendable {
   case new(PathBytes, FileRecord, [DigestAlgorithm])
   /// A path that is only in the other record.
   case newRecord(RecordedPath)
-  case problem(Problem)
 }
 
 /// The other side of an audit.
@@ -52,7 +51,7 @@ package struct AuditSource: BatchSource {
     findsNew = false
   }
 
-  package mutating func next() throws(BatchError) -> AuditItem? {
+  package mutating func next() throws(BatchError) -> Yielded<AuditItem, Never>? {
     while !isAtEnd {
       if let item = try nextRecord() { return item }
       isAtEnd = true
@@ -63,14 +62,14 @@ package struct AuditSource: BatchSource {
       }
     }
     while let record = newRecords.popFirst() {
-      if isNew(record) { return .newRecord(record) }
+      if isNew(record) { return .item(.newRecord(record)) }
     }
     switch newPaths?.next() {
-    case .new(var path, let record):
+    case .item((var path, let record)):
       if !plan.beginsWithDot, path.bytes.starts(with: "./".utf8) { path = PathBytes(path.bytes.dropFirst(2)) }
       let size = UInt64(clamping: record.status.size)
       let mayBeCopy = record.status.kind == .regular && size > 0 && (hasUnknownSizes || sizes.contains(size))
-      return .new(path, record, mayBeCopy ? algorithms : [])
+      return .item(.new(path, record, mayBeCopy ? algorithms : []))
     case .problem(let problem): return .problem(problem)
     case nil: return nil
     }
@@ -83,11 +82,11 @@ package struct AuditSource: BatchSource {
     return !place.bytes.isEmpty && !places.has(place.bytes)
   }
 
-  private mutating func nextRecord() throws(BatchError) -> AuditItem? {
+  private mutating func nextRecord() throws(BatchError) -> Yielded<AuditItem, Never>? {
     while let item = try records.next() {
       switch item {
       case .problem(let problem): return .problem(problem)
-      case .record(let recorded, let others):
+      case .item((let recorded, let others)):
         guard plan.takes(recorded.path), let record = recorded.dropping(plan.dropped) else { continue }
         if findsNew { places.add(record.path, isDirectory: record.kind == .directory) }
         guard record.kind == .regular || target.hasAllKinds else { continue }
@@ -95,7 +94,7 @@ package struct AuditSource: BatchSource {
           if let size = record.size { sizes.insert(size) } else { hasUnknownSizes = true }
           if algorithms.isEmpty { algorithms = ([record.digest].compactMap { $0 } + others).map(\.algorithm) }
         }
-        return .record(record, others: others)
+        return .item(.record(record, others: others))
       }
     }
     return nil
@@ -106,7 +105,7 @@ package struct AuditSource: BatchSource {
     case .record(let record, _):
       if case .live = target, record.digest != nil { Int64(clamping: record.size ?? 0) } else { 0 }
     case .new(_, let record, let algorithms): algorithms.isEmpty ? 0 : max(0, record.status.size)
-    case .newRecord, .problem: 0
+    case .newRecord: 0
     }
   }
 
@@ -142,7 +141,6 @@ extension AuditItem: FileItem {
     switch self {
     case .record(let record, _), .newRecord(let record): record.path
     case .new(let path, _, _): path
-    case .problem: nil
     }
   }
 }

@@ -7,12 +7,11 @@ struct FolderRecordJob: BatchJob {
   let live: LiveTree
   let algorithm: DigestAlgorithm
 
-  func makeWorker(in context: WorkerContext) -> FunctionWorker<WalkItem, [RecordRow]> {
+  func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<WalkItem, [RecordRow]> {
     let comparison = LiveComparison(live)
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .problem(let problem): context.report(problem)
       case .standardInput: break
       case .file(let file):
         // Without the slash after the folder.
@@ -28,17 +27,18 @@ struct FolderRecordJob: BatchJob {
     }
   }
 
-  func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+  func makeCollector(in context: CollectorContext, sharing: Void) -> sending RecordCollector {
+    RecordCollector()
+  }
 }
 
 /// Records the members of an archive, whose contents were read.
 struct MemberRecordJob: BatchJob {
   typealias Item = MemberListReader.Item
 
-  func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [RecordRow]> {
+  func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Item, [RecordRow]> {
     FunctionWorker { (item, context, output) in
       switch item {
-      case .problem(let error): context.report(Problem(.unreadable, error))
       case .members: break
       case .member(let member):
         guard let entry = member.entry else { return }
@@ -52,7 +52,9 @@ struct MemberRecordJob: BatchJob {
     }
   }
 
-  func makeCollector(in context: CollectorContext) -> sending RecordCollector { RecordCollector() }
+  func makeCollector(in context: CollectorContext, sharing: Void) -> sending RecordCollector {
+    RecordCollector()
+  }
 }
 
 /// One recorded path.

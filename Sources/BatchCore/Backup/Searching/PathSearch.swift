@@ -93,7 +93,7 @@ package struct SnapshotSearchSource: BatchSource {
     rest = all[...]
   }
 
-  package mutating func next() -> SearchedSnapshot? { rest.popFirst() }
+  package mutating func next() -> Yielded<SearchedSnapshot, Never>? { rest.popFirst().map { .item($0) } }
 
   package func weight(of item: SearchedSnapshot) -> Int64 {
     Int64(clamping: item.snapshot.footer.rows.multipliedReportingOverflow(by: Self.rowSize).partialValue)
@@ -123,7 +123,7 @@ package struct SnapshotSearchJob: BatchJob {
   }
 
   /// Each worker reads a manifest once, for its rows and for its digest.
-  package func makeWorker(in context: WorkerContext) -> FunctionWorker<Item, [FoundPath]> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Item, [FoundPath]> {
     var rows = ManifestRows()
     return FunctionWorker { (item, context, output) throws(BatchError) in
       let name = item.snapshot.name
@@ -151,7 +151,9 @@ package struct SnapshotSearchJob: BatchJob {
     }
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
+    Collector(output)
+  }
 
   /// Determines what has changed from snapshot to snapshot, from hashes of the found rows.
   package final class Collector: BatchCollector {

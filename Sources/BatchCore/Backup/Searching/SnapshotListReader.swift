@@ -3,6 +3,7 @@ import BatchEngine
 /// Yields the rows of a snapshot's manifest in the form in which members of an archive are listed.
 package struct SnapshotListReader: BatchReader {
   package typealias Item = MemberListReader.Item
+  package typealias Row = Never
 
   private let reader: SnapshotReader
   private let planner: ExtractionPlanner
@@ -18,12 +19,12 @@ package struct SnapshotListReader: BatchReader {
     planner = ExtractionPlanner(try selection.decided(byNamesIn: manifest, in: context), globs: globs)
   }
 
-  package func read(in context: ReaderContext<Item>) throws(BatchError) {
+  package func read(in context: Context) throws(BatchError) {
     while let item = try reader.next() {
       guard case .entry(let entry, _) = item,
         planner.chooses(entry.path, isDirectory: entry.kind == .directory)
       else { continue }
-      try context.yield(.member(ListedMember(entry)))
+      try context.yield(.item(.member(ListedMember(entry))))
     }
     end.note { $0.unmatched = planner.unmatched }
   }

@@ -69,7 +69,7 @@ extension OutputProof<DecodedContent> {
   ///   - read: reads the source and computes its digest; nil when the source must not be used, which has been reported.
   /// - Returns: nil when it failed, which has been reported.
   func compare(
-    _ record: FileRecord, with output: FileIdentity, _ plan: OutputPlan, _ outputs: RunOutputs,
+    _ record: FileRecord, with output: FileIdentity, _ plan: OutputPlan, _ outputs: OutputStage,
     in context: WorkerContext, kept: inout OutputPlace?,
     read: () throws(BatchError) -> (status: FileStatus, isStable: Bool)?
   ) throws(BatchError) -> TransformRow? {

@@ -65,7 +65,7 @@ package struct JoinedOutput: Sendable {
   /// Stages the output.
   ///
   /// - Parameter read: the status of the source when the output was compared with it; nil if it was not compared.
-  func stage(in outputs: RunOutputs, provedBy read: FileStatus? = nil) -> StagedOutput {
+  func stage(in outputs: OutputStage, provedBy read: FileStatus? = nil) -> StagedOutput {
     outputs.add(output, of: file.record, read ?? start.status, at: place, isProved: read != nil)
   }
 }
@@ -81,7 +81,7 @@ final class LargeOutput {
 
   /// - Throws: the errors of ``AtomicFile/init(at:in:replacing:unnamedWith:area:)``, and `changed` or `vanished` if the
   ///   source's folder is gone or replaced.
-  init(_ file: LargeFile, _ start: LargeFileStart, _ outputs: RunOutputs) throws(BatchError) {
+  init(_ file: LargeFile, _ start: LargeFileStart, _ outputs: OutputStage) throws(BatchError) {
     self.file = file
     self.start = start
     mark = outputs.options.removesSource ? .removed : .kept

@@ -9,7 +9,7 @@ struct PlainCopy {
     _ consume: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> ReadOutcome?
 
-  let outputs: RunOutputs
+  let outputs: OutputStage
 
   /// Takes a staging place and writes the copy; the staged output keeps the place.
   ///

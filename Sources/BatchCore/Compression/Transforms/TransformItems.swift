@@ -22,7 +22,6 @@ package enum CompressItem: Sendable {
   case compressed(FileRecord)
   /// A file that came earlier, through another operand.
   case repeated(FileRecord)
-  case problem(Problem)
 }
 
 /// One work item of a run that decompresses.
@@ -36,7 +35,6 @@ package enum DecompressItem: Sendable {
   /// A further name of an earlier file; both names get outputs.
   case link(HardLinkItem, mayHaveRival: Bool)
   case standardInput
-  case problem(Problem)
 }
 
 extension CompressItem: FileItem {
@@ -48,7 +46,6 @@ extension CompressItem: FileItem {
     case .again(let source): source.record.path
     case .link(let name): name.record.path
     case .streamBlock: "-"
-    case .problem: nil
     }
   }
 }
@@ -60,7 +57,6 @@ extension DecompressItem: FileItem {
     case .again(let source): source.record.path
     case .link(let name, _): name.record.path
     case .standardInput: "-"
-    case .problem: nil
     }
   }
 }

@@ -5,6 +5,7 @@ package struct CheckJob: BatchJob {
   package typealias Item = CheckItem
 
   private let ignoresMissing: Bool
+  private let largeFiles = Blake3File.Files()
   private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
   private let output: @Sendable (CheckedChunk) throws(BatchError) -> Void
 
@@ -22,11 +23,14 @@ package struct CheckJob: BatchJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker {
-    try Worker(DigestPool(concurrency: context.concurrencyLimit), ignoresMissing: ignoresMissing, render)
+  package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> Worker {
+    try Worker(
+      DigestPool(concurrency: context.concurrencyLimit), largeFiles, ignoresMissing: ignoresMissing, render)
   }
 
-  package func makeCollector(in context: CollectorContext) -> sending Collector { Collector(output) }
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
+    Collector(output)
+  }
 
   package final class Worker: BatchWorker {
     /// A file that waits for its digest.
@@ -38,16 +42,18 @@ package struct CheckJob: BatchJob {
 
     private let digests: DigestPool
     private let reader: DigestReader<Waiting>
+    private let largeFiles: Blake3File.Files
     private let ignoresMissing: Bool
     private let render: @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
     /// The algorithm that matched the last row of unknown algorithm.
     private var matched: DigestAlgorithm?
 
     init(
-      _ digests: DigestPool, ignoresMissing: Bool,
+      _ digests: DigestPool, _ largeFiles: Blake3File.Files, ignoresMissing: Bool,
       _ render: @escaping @Sendable (ManifestEntry, CheckOutcome, inout [UInt8]) -> Void
     ) throws(BatchError) {
       self.digests = digests
+      self.largeFiles = largeFiles
       reader = try DigestReader()
       self.ignoresMissing = ignoresMissing
       self.render = render
@@ -95,7 +101,7 @@ package struct CheckJob: BatchJob {
       try settle(in: context, into: &output)
     }
 
-    private func settle(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
+    package func settle(in context: WorkerContext, into output: inout CheckedChunk) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         try add(file.entry, compare(file, [digest], in: context), to: &output)
       }
@@ -113,7 +119,7 @@ package struct CheckJob: BatchJob {
       let file = Waiting(entry: entry, record: record, readings: readings)
       let algorithms = readings[0].map(\.algorithm)
       if algorithms == [.blake3], record.status.size >= Blake3File.threshold,
-        let digest = try Blake3File.digest(of: record, in: context)?.digest
+        let digest = try Blake3File.digest(of: record, among: largeFiles, in: context)?.digest
       {
         try settle(in: context, into: &output)
         context.finish()

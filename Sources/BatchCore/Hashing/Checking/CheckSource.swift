@@ -38,9 +38,9 @@ package struct CheckSource: BatchSource {
     chooser = ListedNameChooser(options: selection, base: directory ?? PathBytes("."), calls: context.calls)
   }
 
-  package mutating func next() throws(BatchError) -> CheckItem? {
+  package mutating func next() throws(BatchError) -> Yielded<CheckItem, Never>? {
     while let row = try nextRow() {
-      if let item = item(for: row) { return item }
+      if let item = item(for: row) { return .item(item) }
     }
     return nil
   }

@@ -8,11 +8,11 @@ package struct CheckedFilesSource: BatchSource {
     self.source = source
   }
 
-  package mutating func next() throws(BatchError) -> WalkItem? {
-    while let item = try source.next() {
+  package mutating func next() throws(BatchError) -> Walked? {
+    while case .item(let item)? = try source.next() {
       switch item {
-      case .file(_, let record): return .file(record)
-      case .standardInput: return .standardInput
+      case .file(_, let record): return .item(.file(record))
+      case .standardInput: return .item(.standardInput)
       case .unavailable(_, let error):
         return .problem(Problem(error.code == .missing ? .missing : .unreadable, error))
       case .unreadable(let problem): return .problem(problem)

@@ -4,9 +4,9 @@ import Synchronization
 
 /// The BLAKE3 digest of a large file, whose subtrees are read and hashed on as many threads as the concurrency allows.
 struct Blake3File {
-  /// How many large files of a run are hashed like this now: they share the threads.
-  private final class Files: Sendable {
-    let count = Atomic<Int>(0)
+  /// How many large files of a job are hashed like this now: they share the threads.
+  final class Files: Sendable {
+    fileprivate let count = Atomic<Int>(0)
   }
 
   /// The shared state of the threads that work on one window.
@@ -35,14 +35,15 @@ struct Blake3File {
   private let context: WorkerContext
   private let record: FileRecord
 
-  /// - Parameter settling: checked before the content is read; nil if not needed.
+  /// - Parameters:
+  ///   - files: those of the job.
+  ///   - settling: checked before the content is read; nil if not needed.
   /// - Returns: nil when the file is not as the walk found it, before or after, or has too many holes; then it must be read
   ///   sequentially, which reports that.
   /// - Throws: only an error that ends the run.
   static func digest(
-    of record: FileRecord, _ settling: ChangeSettling? = nil, in context: WorkerContext
+    of record: FileRecord, among files: Files, _ settling: ChangeSettling? = nil, in context: WorkerContext
   ) throws(BatchError) -> (digest: Digest, isSettled: Bool)? {
-    let files = context.services.service { () throws(Never) in Files() }
     files.count.add(1, ordering: .relaxed)
     defer { files.count.subtract(1, ordering: .relaxed) }
     let file = Blake3File(context: context, record: record)

@@ -15,3 +15,12 @@ public struct Chunk<Item: Sendable>: Sendable {
   /// Bytes that its items keep in memory until its results are collected.
   let retained: Int64
 }
+
+/// A chunk, and what its source yielded between the items.
+struct PlannedChunk<Item: Sendable, Row: Sendable>: Sendable {
+  let chunk: Chunk<Item>
+  /// Rows and problems, each with the number of items before it.
+  let asides: [(Yielded<Never, Row>, position: Int)]
+
+  var count: Int { chunk.items.count + asides.count }
+}

@@ -1,4 +1,4 @@
-/// What the planner knows about an item before it is processed.
+/// What the planner knows about an item, row or problem before it is processed.
 package struct ItemMeasure: Sendable {
   /// In bytes, 0 when that is not known.
   let weight: Int64
@@ -14,36 +14,43 @@ package struct ItemMeasure: Sendable {
   }
 }
 
-/// Cuts a sequence of items into chunks, by count and bytes only.
+/// Cuts what a source yields into chunks, by count and bytes only. Rows and problems count as items do.
 ///
 /// The plan never depends on the concurrency or on time, so whatever is made chunk by chunk is the same at every `-j`.
-struct ChunkPlanner<Item: Sendable> {
+struct ChunkPlanner<Item: Sendable, Row: Sendable> {
   private let stride: ChunkStride
   private var items: [Item] = []
+  private var asides: [(Yielded<Never, Row>, position: Int)] = []
   private var (byteCount, retained, pathCount) = (Int64(0), Int64(0), 0)
   private var index = 0
   /// The most items of the next chunk.
   private var limit: Int
   /// The chunk of a large item that ended an incomplete chunk.
-  private var large: Chunk<Item>?
+  private var large: PlannedChunk<Item, Row>?
 
   init(stride: ChunkStride) {
     self.stride = stride
     limit = stride.count(at: 0)
   }
 
-  /// Adds the next item.
+  private var count: Int { items.count + asides.count }
+
+  /// Adds the next item, row or problem.
   ///
-  /// - Returns: a chunk if this item completes one; then ``takeLarge()`` may return a second one.
-  mutating func add(_ item: Item, _ measure: ItemMeasure) -> Chunk<Item>? {
+  /// - Returns: a chunk if it completes one; then ``takeLarge()`` may return a second one.
+  mutating func add(_ yielded: Yielded<Item, Row>, _ measure: ItemMeasure) -> PlannedChunk<Item, Row>? {
     let isLarge = measure.weight >= stride.largeThreshold
-    let before = isLarge && !items.isEmpty ? cut() : nil
-    items.append(item)
+    let before = isLarge && count > 0 ? cut() : nil
+    switch yielded {
+    case .item(let item): items.append(item)
+    case .row(let row): asides.append((.row(row), position: items.count))
+    case .problem(let problem): asides.append((.problem(problem), position: items.count))
+    }
     let weight = max(0, measure.weight)
     byteCount += min(weight, .max - byteCount)
     retained += min(max(0, measure.retained), .max - retained)
     pathCount += measure.count
-    guard isLarge || items.count >= limit || byteCount >= stride.byteCount else { return nil }
+    guard isLarge || count >= limit || byteCount >= stride.byteCount else { return nil }
     let chunk = cut(isLarge: isLarge)
     guard let before else { return chunk }
     large = chunk
@@ -51,24 +58,28 @@ struct ChunkPlanner<Item: Sendable> {
   }
 
   /// A chunk of one item beside the sequence, whose results are collected as soon as they are there.
-  func chunk(beside item: Item, _ measure: ItemMeasure) -> Chunk<Item> {
-    Chunk(
-      index: index, items: [item], byteCount: max(0, measure.weight),
-      isLarge: measure.weight >= stride.largeThreshold, isOrdered: false, pathCount: measure.count,
-      retained: max(0, measure.retained))
+  func chunk(beside item: Item, _ measure: ItemMeasure) -> PlannedChunk<Item, Row> {
+    PlannedChunk(
+      chunk: Chunk(
+        index: index, items: [item], byteCount: max(0, measure.weight),
+        isLarge: measure.weight >= stride.largeThreshold, isOrdered: false, pathCount: measure.count,
+        retained: max(0, measure.retained)),
+      asides: [])
   }
 
   /// The chunk of a large item that ended the chunk before it.
-  mutating func takeLarge() -> Chunk<Item>? { large.take() }
+  mutating func takeLarge() -> PlannedChunk<Item, Row>? { large.take() }
 
   /// The chunk of the items that follow the last complete chunk.
-  mutating func takeRest() -> Chunk<Item>? { items.isEmpty ? nil : cut() }
+  mutating func takeRest() -> PlannedChunk<Item, Row>? { count == 0 ? nil : cut() }
 
-  private mutating func cut(isLarge: Bool = false) -> Chunk<Item> {
-    let chunk = Chunk(
-      index: index, items: items, byteCount: byteCount, isLarge: isLarge, pathCount: pathCount,
-      retained: retained)
-    items = []
+  private mutating func cut(isLarge: Bool = false) -> PlannedChunk<Item, Row> {
+    let chunk = PlannedChunk(
+      chunk: Chunk(
+        index: index, items: items, byteCount: byteCount, isLarge: isLarge, pathCount: pathCount,
+        retained: retained),
+      asides: asides)
+    (items, asides) = ([], [])
     (byteCount, retained, pathCount) = (0, 0, 0)
     index += 1
     limit = stride.count(at: index)
@@ -76,7 +87,21 @@ struct ChunkPlanner<Item: Sendable> {
   }
 }
 
-/// An item that knows its own measure.
+/// An item or row that knows its own measure.
 package protocol MeasuredItem: Sendable {
   var measure: ItemMeasure { get }
+}
+
+extension Never: MeasuredItem {
+  package var measure: ItemMeasure { switch self {} }
+}
+
+extension Yielded: MeasuredItem where Item: MeasuredItem, Row: MeasuredItem {
+  package var measure: ItemMeasure {
+    switch self {
+    case .item(let item): item.measure
+    case .row(let row): row.measure
+    case .problem: ItemMeasure(weight: 0, retained: 512)
+    }
+  }
 }

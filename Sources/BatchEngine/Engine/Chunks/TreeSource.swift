@@ -1,18 +1,18 @@
 /// The files below some operands, in tree order.
 public struct TreeSource: BatchSource {
   private var walker: TreeWalker
-  /// The items to yield instead of a walk.
-  private let known: (() -> WalkItem?)?
-  /// ``BatchOptions/mostHoles`` of the run.
+  /// What to yield instead of a walk.
+  private let known: (() -> Walked?)?
+  /// As in ``BatchOptions/mostHoles``.
   private let mostHoles: UInt64
 
-  init(walker: TreeWalker, mostHoles: UInt64, known: (() -> WalkItem?)? = nil) {
+  init(walker: TreeWalker, mostHoles: UInt64, known: (() -> Walked?)? = nil) {
     self.walker = walker
     self.mostHoles = mostHoles
     self.known = known
   }
 
-  public mutating func next() -> WalkItem? { known == nil ? walker.next() : known?() }
+  public mutating func next() -> Yielded<WalkItem, Never>? { known == nil ? walker.next() : known?() }
 
   /// The status of the folder of the last item, as it was when it was listed; nil for an operand.
   package var folderStatus: FileStatus? { walker.folderStatus }
@@ -58,6 +58,10 @@ public struct TreeSource: BatchSource {
   /// Takes descriptors from the budget of the run.
   package func withDescriptors<Result>(_ count: Int, _ body: () -> Result) -> Result {
     walker.descriptors.withDescriptors(count, body)
+  }
+
+  package func weight(of walked: Walked) -> Int64 {
+    if case .item(let item) = walked { weight(of: item) } else { 0 }
   }
 
   public func weight(of item: WalkItem) -> Int64 {

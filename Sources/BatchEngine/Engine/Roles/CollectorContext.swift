@@ -23,8 +23,6 @@ public struct CollectorContext: Sendable {
   package var concurrency: ConcurrencyLimit { run.concurrency }
   package var calls: any FileSystemCalls { run.calls }
   package var folders: FolderOpener { run.folders }
-  /// Objects that workers and the collector share.
-  package var services: RunServices { RunServices(run) }
 
   /// - Throws: the reason, when the run is to stop.
   public func checkCancellation() throws(BatchError) { try run.cancellation.check() }
@@ -59,31 +57,5 @@ public struct CollectorContext: Sendable {
     run.counters.count(problem, severity)
     run.report(problem, severity: severity)
     return severity
-  }
-}
-
-/// The objects that the workers and the collector of a run share.
-package struct RunServices: Sendable {
-  private let run: RunContext
-
-  init(_ run: RunContext) {
-    self.run = run
-  }
-
-  package var cancellation: Cancellation { run.cancellation }
-
-  package var folders: FolderOpener { run.folders }
-
-  /// The one object of a type in the run, such as the committer of outputs. The first caller creates it.
-  package func service<Service: AnyObject & Sendable, Failure: Error>(
-    _ make: () throws(Failure) -> Service
-  ) throws(Failure) -> Service {
-    try run.services.withLock { (services) throws(Failure) in
-      let key = ObjectIdentifier(Service.self)
-      if let service = services[key] as? Service { return service }
-      let service = try make()
-      services[key] = service
-      return service
-    }
   }
 }

@@ -1,16 +1,16 @@
-/// What a reader may do in a run: read, decode, count bytes, and yield items to the workers.
+/// What a reader may do in a run: read, decode, count bytes, and yield items, rows and problems.
 ///
 /// It cannot name or remove files. It is valid only during the call of ``BatchReader/read(in:)``.
-package final class ReaderContext<Item: MeasuredItem> {
+package final class ReaderContext<Item: MeasuredItem, Row: MeasuredItem> {
   /// Lets the reader read and decode.
   package let reading = ReadingRight()
   private let run: RunContext
   private let probe: LaneProbe
-  private var planner: ChunkPlanner<Item>
-  private let handOver: (Chunk<Item>) throws(BatchError) -> Void
+  private var planner: ChunkPlanner<Item, Row>
+  private let handOver: (PlannedChunk<Item, Row>) throws(BatchError) -> Void
 
   /// - Parameter handOver: receives one chunk after the other; an error that it throws ends the reading.
-  init(_ run: RunContext, _ handOver: @escaping (Chunk<Item>) throws(BatchError) -> Void) {
+  init(_ run: RunContext, _ handOver: @escaping (PlannedChunk<Item, Row>) throws(BatchError) -> Void) {
     self.run = run
     self.handOver = handOver
     probe = LaneProbe(run.cancellation)
@@ -31,12 +31,12 @@ package final class ReaderContext<Item: MeasuredItem> {
   /// Counts bytes that were read; a negative number subtracts bytes that turned out to be damaged.
   package func count(bytes: Int) { run.counters.addBytes(bytes) }
 
-  /// Passes an item to the workers; waits while they have enough.
+  /// Passes on an item, row or problem; waits while the workers have enough.
   ///
   /// - Throws: as ``checkCancellation()``.
-  package func yield(_ item: Item) throws(BatchError) {
+  package func yield(_ yielded: Yielded<Item, Row>) throws(BatchError) {
     try checkCancellation()
-    guard let chunk = planner.add(item, item.measure) else { return }
+    guard let chunk = planner.add(yielded, yielded.measure) else { return }
     try handOver(chunk)
     if let large = planner.takeLarge() { try handOver(large) }
   }

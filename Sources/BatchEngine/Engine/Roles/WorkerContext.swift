@@ -56,8 +56,6 @@ public final class WorkerContext {
   package var folders: FolderOpener { run.folders }
   package var options: BatchOptions { run.options }
   package var cancellation: Cancellation { run.cancellation }
-  /// Objects that workers and the collector share.
-  package var services: RunServices { RunServices(run) }
 
   /// Whether the collector takes no more results, so that the worker need not begin further items.
   package var isEnded: Bool { run.isEnded }

@@ -6,23 +6,41 @@
 public protocol BatchJob<Item>: Sendable {
   /// What a source yields: ``WalkItem`` for trees.
   associatedtype Item
+  /// What the workers and the collector of one run share, such as the outputs that workers complete and the collector commits.
+  /// `Void`, the default, if they share nothing.
+  associatedtype Shared: Sendable = Void
+  /// A result that the source yields itself because it needs no worker. `Never`, the default, if the source yields none.
+  associatedtype SourceRow: Sendable = Never
   associatedtype Worker: BatchWorker where Worker.Item == Item
   associatedtype Collector: BatchCollector where Collector.Output == Worker.Output
 
   /// How many descriptors a worker may need at a time while it processes one chunk.
   var descriptors: Int { get }
 
+  /// Makes the shared value of a run, before the collector.
+  ///
+  /// - Parameter context: that of the collector. What the value does with it for a worker, the worker does.
+  /// - Throws: an error that ends the run.
+  func makeShared(in context: CollectorContext) throws(BatchError) -> Shared
+
   /// Makes the worker of a lane, on that lane and before its first chunk.
   ///
   /// - Parameter context: the context of the first chunk, which the worker must not keep.
   /// - Throws: an error that ends the run.
-  func makeWorker(in context: WorkerContext) throws(BatchError) -> Worker
+  func makeWorker(in context: WorkerContext, sharing shared: Shared) throws(BatchError) -> Worker
 
   /// Makes the collector of a run, before the first chunk.
   ///
   /// - Parameter context: what the collector may do; the collector may keep it.
   /// - Throws: an error that ends the run.
-  func makeCollector(in context: CollectorContext) throws(BatchError) -> sending Collector
+  func makeCollector(
+    in context: CollectorContext, sharing shared: Shared
+  ) throws(BatchError) -> sending Collector
+
+  /// Adds a row of the source to the results of a chunk, after those of the items before it.
+  ///
+  /// - Parameter context: counts what the row stands for, if the collector does not.
+  func add(_ row: SourceRow, in context: WorkerContext, to output: inout Worker.Output)
 }
 
 extension BatchJob {
@@ -30,7 +48,15 @@ extension BatchJob {
   public var descriptors: Int { DescriptorBudget.tokensToRead }
 }
 
-/// Processes the items of chunks on one lane.
+extension BatchJob where Shared == Void {
+  public func makeShared(in context: CollectorContext) {}
+}
+
+extension BatchJob where SourceRow == Never {
+  public func add(_ row: Never, in context: WorkerContext, to output: inout Worker.Output) {}
+}
+
+/// Processes the items of chunks on one lane. It does not see the rows and problems that the source yields between them.
 ///
 /// A worker belongs to its lane: it processes one chunk at a time, needs no lock, and does not see the state of another worker.
 /// It reads files through the context, which counts them, applies the policies and keeps the budgets.
@@ -47,6 +73,10 @@ public protocol BatchWorker<Item, Output>: AnyObject {
   /// Processes one item. Problems of its path alone are reported to the context.
   func process(_ item: Item, in context: WorkerContext, into output: inout Output) throws(BatchError)
 
+  /// Adds the results that the worker keeps back, if any. Called before a row or a problem of the source is added, whose place is
+  /// after them.
+  func settle(in context: WorkerContext, into output: inout Output) throws(BatchError)
+
   /// Called after the last item of a chunk.
   func end(in context: WorkerContext, into output: inout Output) throws(BatchError)
 }
@@ -55,6 +85,8 @@ extension BatchWorker {
   public func begin(
     _ chunk: Chunk<Item>, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {}
+
+  public func settle(in context: WorkerContext, into output: inout Output) throws(BatchError) {}
 
   public func end(in context: WorkerContext, into output: inout Output) throws(BatchError) {}
 }

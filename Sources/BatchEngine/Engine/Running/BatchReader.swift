@@ -4,9 +4,13 @@
 /// on the caller's if the run uses no other thread.
 package protocol BatchReader<Item>: SendableMetatype {
   associatedtype Item: MeasuredItem
+  /// A result that needs no worker: the ``BatchJob/SourceRow`` of the job. `Never` if the reader yields none.
+  associatedtype Row: MeasuredItem = Never
 
-  /// Reads to the end and yields items. Called once.
+  typealias Context = ReaderContext<Item, Row>
+
+  /// Reads to the end, and yields items, rows and problems. Called once.
   ///
   /// It must throw soon after a call of the context has thrown.
-  func read(in context: ReaderContext<Item>) throws(BatchError)
+  func read(in context: Context) throws(BatchError)
 }

@@ -22,19 +22,19 @@ public struct BatchRunner: Sendable {
   /// - Returns: the counts, and the reason if the run stopped early, otherwise the collector's result.
   public func run<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source
-  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item {
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item, Job.SourceRow == Source.Row {
     run(job, ChunkFeed(source: source, stride: context.options.stride))
   }
 
   /// Runs a job over the items of a reader. Blocks the caller until everything is collected or the run has stopped.
   package func run<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: sending Reader
-  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item {
+  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Reader.Item, Job.SourceRow == Reader.Row {
     run(job, ReaderFeed(reader, context))
   }
 
   private func run<Job: BatchJob>(
-    _ job: Job, _ feed: any ChunkSupply<Job.Item>
+    _ job: Job, _ feed: any ChunkSupply<Job.Item, Job.SourceRow>
   ) -> RunOutcome<Job.Collector.Summary> {
     let start = ContinuousClock.now
     var result: Job.Collector.Summary?
@@ -77,7 +77,7 @@ public struct BatchRunner: Sendable {
   public func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
     _ job: Job, over source: sending Source, notify queue: DispatchQueue,
     _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
-  ) where Job.Item == Source.Item {
+  ) where Job.Item == Source.Item, Job.SourceRow == Source.Row {
     // Transferred by the caller, and used only by the block below.
     nonisolated(unsafe) let source = source
     start(notify: queue, handler) { self.run(job, over: source) }
@@ -87,7 +87,7 @@ public struct BatchRunner: Sendable {
   package func start<Job: BatchJob, Reader: BatchReader & SendableMetatype>(
     _ job: Job, reading reader: sending Reader, notify queue: DispatchQueue,
     _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
-  ) where Job.Item == Reader.Item {
+  ) where Job.Item == Reader.Item, Job.SourceRow == Reader.Row {
     // Transferred by the caller, and used only by the block below.
     nonisolated(unsafe) let reader = reader
     start(notify: queue, handler) { self.run(job, reading: reader) }
@@ -118,7 +118,8 @@ public struct BatchRunner: Sendable {
   private final class ChunkRun<Job: BatchJob>: Sendable {
     private let job: Job
     private let context: RunContext
-    private let feed: any ChunkSupply<Job.Item>
+    private let feed: any ChunkSupply<Job.Item, Job.SourceRow>
+    private let shared: Job.Shared
     private let collector: Mutex<Job.Collector>
     /// All calls of the collector are made here.
     private let collecting = DispatchQueue(label: "batchproc.collect")
@@ -130,11 +131,14 @@ public struct BatchRunner: Sendable {
     private let largestRetained = Atomic<Int64>(BatchRunner.smallRetained)
     private let sourceEnded = Atomic<Bool>(false)
 
-    init(_ job: Job, _ feed: any ChunkSupply<Job.Item>, _ context: RunContext) throws(BatchError) {
+    init(_ job: Job, _ feed: any ChunkSupply<Job.Item, Job.SourceRow>, _ context: RunContext)
+      throws(BatchError)
+    {
       self.job = job
       self.context = context
       self.feed = feed
-      collector = Mutex(try job.makeCollector(in: CollectorContext(context)))
+      shared = try job.makeShared(in: CollectorContext(context))
+      collector = Mutex(try job.makeCollector(in: CollectorContext(context), sharing: shared))
       feed.onAsk { [weak self] in
         self?.roomAppeared()
         self?.queue.withLock { $0 }?.itemsAppeared()
@@ -178,15 +182,16 @@ public struct BatchRunner: Sendable {
         cancellation: cancellation,
         next: { queue in
           guard let chunk = self.nextChunk() else { return nil }
-          self.retained.add(chunk.retained, ordering: .relaxed)
-          self.largestRetained.max(chunk.retained, ordering: .relaxed)
+          let retained = chunk.chunk.retained
+          self.retained.add(retained, ordering: .relaxed)
+          self.largestRetained.max(retained, ordering: .relaxed)
           return ChunkOperation(
-            itemCount: chunk.items.count, isLarge: chunk.isLarge && !context.options.isSerial, lanes: lanes,
+            itemCount: chunk.count, isLarge: chunk.chunk.isLarge && !context.options.isSerial, lanes: lanes,
             ending: { queue.ending(itemCount: $0) }, finished: { queue.finished() }
           ) { lane in
             guard var report = self.process(chunk, on: lane) else { return }
-            report.retained = chunk.retained
-            sink.submit(report, of: chunk)
+            report.retained = retained
+            sink.submit(report, of: chunk.chunk)
           }
         },
         isAsked: { self.feed.hasAsked },
@@ -223,8 +228,8 @@ public struct BatchRunner: Sendable {
         repeat {
           try feed.forEach { (chunk) throws(BatchError) in
             self.note(chunk)
-            let operation = ChunkOperation(itemCount: chunk.items.count, isLarge: chunk.isLarge, lanes: nil) {
-              if let report = self.process(chunk, on: $0) { sink.submit(report, of: chunk) }
+            let operation = ChunkOperation(itemCount: chunk.count, isLarge: chunk.chunk.isLarge, lanes: nil) {
+              if let report = self.process(chunk, on: $0) { sink.submit(report, of: chunk.chunk) }
             }
             try operation.run(on: lane)
             // The source takes tokens on this thread too, and would wait for those of the lane.
@@ -260,7 +265,7 @@ public struct BatchRunner: Sendable {
       if context.isEnded { throw BatchError(.cancelled, "the collector takes no more") }
     }
 
-    private func nextChunk() -> Chunk<Job.Item>? {
+    private func nextChunk() -> PlannedChunk<Job.Item, Job.SourceRow>? {
       do throws(BatchError) {
         guard !context.isEnded else { return nil }
         if let chunk = try feed.next() {
@@ -274,9 +279,9 @@ public struct BatchRunner: Sendable {
       return nil
     }
 
-    private func note(_ chunk: Chunk<Job.Item>) {
+    private func note(_ chunk: PlannedChunk<Job.Item, Job.SourceRow>) {
       context.counters.addFiltered(feed.takeFiltered())
-      context.counters.addSeen(chunk.pathCount)
+      context.counters.addSeen(chunk.chunk.pathCount)
     }
 
     private func endOfFeed() {
@@ -284,8 +289,12 @@ public struct BatchRunner: Sendable {
       sourceEnded.store(true, ordering: .relaxed)
     }
 
-    private func process(_ chunk: Chunk<Job.Item>, on lane: Lane) -> ChunkReport<Job.Worker.Output>? {
+    private func process(
+      _ planned: PlannedChunk<Job.Item, Job.SourceRow>, on lane: Lane
+    ) -> ChunkReport<Job.Worker.Output>? {
       guard !cancellation.isCancelled else { return nil }
+      let chunk = planned.chunk
+      var asides = planned.asides[...]
       lane.hold(
         descriptors: job.descriptors, memory: chunk.isLarge ? FileReader.largeMemory : FileReader.bufferSize)
       #if DEBUG
@@ -303,12 +312,14 @@ public struct BatchRunner: Sendable {
         // Counted by hand: enumerating a generic type would build its metadata for each item.
         var index = 0
         for item in chunk.items {
+          if !asides.isEmpty { try add(&asides, before: index, worker, chunkContext, &output) }
           lane.position.advance(to: index)
           index += 1
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
           if isTimed { chunkContext.endTime(of: item) }
         }
+        if !asides.isEmpty { try add(&asides, before: index, worker, chunkContext, &output) }
         chunkContext.resultCount = output.count
         try worker.end(in: chunkContext, into: &output)
         return ChunkReport(
@@ -323,9 +334,26 @@ public struct BatchRunner: Sendable {
       }
     }
 
+    /// Adds the rows and problems that the source yielded between two items.
+    private func add(
+      _ asides: inout ArraySlice<(Yielded<Never, Job.SourceRow>, position: Int)>, before index: Int,
+      _ worker: Job.Worker, _ context: WorkerContext, _ output: inout Job.Worker.Output
+    ) throws(BatchError) {
+      while let (aside, position) = asides.first, position <= index {
+        asides.removeFirst()
+        context.resultCount = output.count
+        try worker.settle(in: context, into: &output)
+        context.resultCount = output.count
+        switch aside {
+        case .row(let row): job.add(row, in: context, to: &output)
+        case .problem(let problem): context.report(problem)
+        }
+      }
+    }
+
     private func worker(of lane: Lane, in chunk: WorkerContext) throws(BatchError) -> Job.Worker {
       if let worker = lane.worker as? Job.Worker { return worker }
-      let worker = try job.makeWorker(in: chunk)
+      let worker = try job.makeWorker(in: chunk, sharing: shared)
       lane.worker = worker
       return worker
     }

@@ -1,8 +1,9 @@
 import Synchronization
 
 /// Supplies the chunks of a run.
-protocol ChunkSupply<Item>: AnyObject, Sendable {
+protocol ChunkSupply<Item, Row>: AnyObject, Sendable {
   associatedtype Item: Sendable
+  associatedtype Row: Sendable
 
   /// Whether ``next()`` would return a chunk, the end or an error without waiting.
   var isReady: Bool { get }
@@ -10,7 +11,7 @@ protocol ChunkSupply<Item>: AnyObject, Sendable {
   /// The next chunk, nil at the end. Called only when ``isReady`` is true.
   ///
   /// - Throws: the error of the source or reader.
-  func next() throws(BatchError) -> Chunk<Item>?
+  func next() throws(BatchError) -> PlannedChunk<Item, Row>?
 
   /// How many paths were left out since the last call.
   func takeFiltered() -> Int
@@ -32,32 +33,33 @@ protocol ChunkSupply<Item>: AnyObject, Sendable {
   /// Makes all chunks on the calling thread, instead of the calls above.
   ///
   /// - Throws: the error of the source, the reader or `body`.
-  func forEach(_ body: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError)
+  func forEach(_ body: @escaping (PlannedChunk<Item, Row>) throws(BatchError) -> Void) throws(BatchError)
 }
 
-/// Makes chunks from the items of a source. One thread at a time may request the next chunk.
-final class ChunkFeed<Item: Sendable>: ChunkSupply {
+/// Makes chunks of what a source yields. One thread at a time may request the next chunk.
+final class ChunkFeed<Item: Sendable, Row: Sendable>: ChunkSupply {
   private struct State {
-    var planner: ChunkPlanner<Item>
-    let next: () throws(BatchError) -> Item?
+    var planner: ChunkPlanner<Item, Row>
+    let next: () throws(BatchError) -> Yielded<Item, Row>?
     let asked: AskedItems<Item>?
-    let measure: (Item) -> ItemMeasure
+    let measure: (Yielded<Item, Row>) -> ItemMeasure
     /// How many paths the source has left out so far, and how many of them were counted.
     let filtered: () -> Int
     var counted = 0
     var isAtEnd = false
 
-    mutating func nextChunk() throws(BatchError) -> Chunk<Item>? {
+    mutating func nextChunk() throws(BatchError) -> PlannedChunk<Item, Row>? {
       if let large = planner.takeLarge() { return large }
       // A source may take long for one item or for its end, so requests are taken before each item and after the end.
       while true {
         if let asked, let item = asked.take() {
-          if !asked.isOrdered { return planner.chunk(beside: item, measure(item)) }
-          if let chunk = planner.add(item, measure(item)) { return chunk }
+          let measure = measure(.item(item))
+          if !asked.isOrdered { return planner.chunk(beside: item, measure) }
+          if let chunk = planner.add(.item(item), measure) { return chunk }
         } else if isAtEnd {
           return planner.takeRest()
-        } else if let item = try next() {
-          if let chunk = planner.add(item, measure(item)) { return chunk }
+        } else if let yielded = try next() {
+          if let chunk = planner.add(yielded, measure(yielded)) { return chunk }
         } else {
           isAtEnd = true
         }
@@ -68,7 +70,8 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
   private let state: Mutex<State>
   private let asked: AskedItems<Item>?
 
-  init<Source: BatchSource>(source: sending Source, stride: ChunkStride) where Source.Item == Item {
+  init<Source: BatchSource>(source: sending Source, stride: ChunkStride)
+  where Source.Item == Item, Source.Row == Row {
     let speaker = source
     var source = source
     let asked = source.asked
@@ -77,9 +80,16 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
       State(
         planner: ChunkPlanner(stride: stride),
         next: { () throws(BatchError) in try source.next() }, asked: asked,
-        measure: {
-          ItemMeasure(
-            weight: speaker.weight(of: $0), count: speaker.count(of: $0), retained: speaker.retained(by: $0))
+        measure: { yielded in
+          switch yielded {
+          case .item(let item):
+            ItemMeasure(
+              weight: speaker.weight(of: item), count: speaker.count(of: item),
+              retained: speaker.retained(by: item))
+          case .row(let row):
+            ItemMeasure(weight: 0, count: speaker.count(ofRow: row), retained: speaker.retained(byRow: row))
+          case .problem: ItemMeasure(weight: 0)
+          }
         },
         filtered: { source.filteredCount }))
   }
@@ -87,7 +97,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
   /// A source only plans, so each of its steps is short.
   var isReady: Bool { true }
 
-  func next() throws(BatchError) -> Chunk<Item>? {
+  func next() throws(BatchError) -> PlannedChunk<Item, Row>? {
     try state.withLock { (state) throws(BatchError) in try state.nextChunk() }
   }
 
@@ -107,7 +117,7 @@ final class ChunkFeed<Item: Sendable>: ChunkSupply {
 
   func stop() {}
 
-  func forEach(_ body: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
+  func forEach(_ body: @escaping (PlannedChunk<Item, Row>) throws(BatchError) -> Void) throws(BatchError) {
     while let chunk = try next() { try body(chunk) }
   }
 }

@@ -35,7 +35,7 @@ package protocol RowJob<Rows>: BatchJob where Collector == RowCollector<Rows> {
 }
 
 extension RowJob {
-  package func makeCollector(in context: CollectorContext) -> sending RowCollector<Rows> {
+  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending RowCollector<Rows> {
     RowCollector(output)
   }
 }

@@ -21,7 +21,8 @@ package struct ListJob: RowJob {
     self.output = output
   }
 
-  package func makeWorker(in context: WorkerContext) -> some BatchWorker<WalkItem, ResultRows> {
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> some BatchWorker<WalkItem, ResultRows>
+  {
     FunctionWorker(process)
   }
 
@@ -38,8 +39,6 @@ package struct ListJob: RowJob {
     case .standardInput:
       output.append { render("-", &$0) }
       context.finish()
-    case .problem(let problem):
-      context.report(problem)
     }
   }
 }

@@ -7,9 +7,10 @@ import Synchronization
 /// It makes one chunk more than the run has admitted, then waits.
 final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
   typealias Item = Reader.Item
+  typealias Row = Reader.Row
 
   private struct State {
-    var ready: Chunk<Item>?
+    var ready: PlannedChunk<Item, Row>?
     var isAtEnd = false
     var failure: BatchError?
     /// Whether the reader waits until its chunk is taken.
@@ -32,7 +33,7 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
 
   var isReady: Bool { state.withLock { $0.ready != nil || $0.isAtEnd } }
 
-  func next() throws(BatchError) -> Chunk<Item>? {
+  func next() throws(BatchError) -> PlannedChunk<Item, Row>? {
     let (chunk, failure) = state.withLock { state in
       let chunk = state.ready.take()
       if chunk != nil, state.isWaiting {
@@ -79,24 +80,26 @@ final class ReaderFeed<Reader: BatchReader>: ChunkSupply {
     run.cancellation.forget(registration.withLock { $0 })
   }
 
-  func forEach(_ body: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
+  func forEach(_ body: @escaping (PlannedChunk<Item, Row>) throws(BatchError) -> Void) throws(BatchError) {
     try read(body)
   }
 
-  private func read(_ handOver: @escaping (Chunk<Item>) throws(BatchError) -> Void) throws(BatchError) {
+  private func read(_ handOver: @escaping (PlannedChunk<Item, Row>) throws(BatchError) -> Void)
+    throws(BatchError)
+  {
     let reader = reader.withLock { stored in
       let reader = stored
       stored = nil
       return reader
     }
     guard let reader else { return }
-    let context = ReaderContext(run, handOver)
+    let context = Reader.Context(run, handOver)
     try reader.read(in: context)
     try context.finish()
   }
 
   /// Waits until the previous chunk has been taken.
-  private func put(_ chunk: Chunk<Item>, _ appeared: () -> Void) throws(BatchError) {
+  private func put(_ chunk: PlannedChunk<Item, Row>, _ appeared: () -> Void) throws(BatchError) {
     while true {
       let isPut = state.withLock { state in
         if state.isStopped || state.ready == nil {

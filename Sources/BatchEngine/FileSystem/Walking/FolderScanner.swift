@@ -51,7 +51,7 @@ struct FolderScanner: Sendable {
   /// The next files of a folder that has more than one block of them, and how many of them the options leave out.
   package func block(
     _ entries: ArraySlice<DirectoryEntry>, of folder: ScannedFolder
-  ) -> (items: [WalkItem], filteredCount: Int) {
+  ) -> (items: [Walked], filteredCount: Int) {
     descriptors.withDescriptors(DescriptorBudget.tokensToList) {
       do throws(BatchError) {
         let opened = try open(folder.directory)
@@ -163,7 +163,7 @@ struct FolderScanner: Sendable {
   private func item(
     for entry: DirectoryEntry, in directory: DirectoryPath, names: NameArena,
     at folder: borrowing Descriptor
-  ) -> WalkItem? {
+  ) -> Walked? {
     if let kind = entry.kind, kind != .regular, !(kind == .symbolicLink && options.followsLinks),
       !options.takesEverything || kind == .socket
     {
@@ -191,10 +191,11 @@ struct FolderScanner: Sendable {
       return .problem(.special(status.kind, at: directory.path(of: entry, names: names)))
     }
     guard status.kind != .regular || options.takes(status) else { return nil }
-    return .file(
-      FileRecord(
-        directory: directory, names: names, nameOffset: entry.nameOffset, status: status,
-        followsLinks: followsLinks))
+    return .item(
+      .file(
+        FileRecord(
+          directory: directory, names: names, nameOffset: entry.nameOffset, status: status,
+          followsLinks: followsLinks)))
   }
 
   private func status(

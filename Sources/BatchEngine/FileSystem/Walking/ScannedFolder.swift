@@ -5,7 +5,7 @@ struct ScannedFolder: Sendable {
   package let status: FileStatus?
   package let names: NameArena
   /// The first files, or all of them in a folder of ordinary size.
-  package let items: [WalkItem]
+  package let items: [Walked]
   /// Entries whose status is read in blocks when the walk reaches them.
   package let rest: ArraySlice<DirectoryEntry>
   /// Its subfolders, in the order of their names.

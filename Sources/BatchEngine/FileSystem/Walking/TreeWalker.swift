@@ -10,7 +10,7 @@ package struct TreeWalker {
   private struct Level {
     let folder: ScannedFolder
     var position = 0
-    var block: [WalkItem]
+    var block: [Walked]
     var rest: ArraySlice<DirectoryEntry>
     var unoffered: ArraySlice<DirectoryEntry>
     /// The next subfolders that were scanned with this folder.
@@ -54,7 +54,7 @@ package struct TreeWalker {
   }
 
   /// The next item, or nil at the end.
-  package mutating func next() -> WalkItem? {
+  package mutating func next() -> Walked? {
     while true {
       if let item = nextInTree() { return item }
       guard let operand = operands.next() else {
@@ -74,8 +74,8 @@ package struct TreeWalker {
 
   // MARK: Operands
 
-  private mutating func begin(_ operand: PathBytes) -> WalkItem? {
-    if operand == "-" { return .standardInput }
+  private mutating func begin(_ operand: PathBytes) -> Walked? {
+    if operand == "-" { return .item(.standardInput) }
     guard !operand.isEmpty, !operand.containsNUL else {
       let message = operand.isEmpty ? "an operand is the empty name" : "an operand holds a NUL byte"
       return .problem(Problem(.missing, BatchError(.missing, message, path: operand)))
@@ -95,7 +95,7 @@ package struct TreeWalker {
   }
 
   /// An operand that is a symbolic link, if links are yielded as links.
-  private mutating func linkOperand(_ operand: PathBytes) -> WalkItem? {
+  private mutating func linkOperand(_ operand: PathBytes) -> Walked? {
     guard scanner.options.takesEverything, !scanner.options.followsLinks, !scanner.options.followsOperands,
       let status = try? scanner.calls.status(of: operand), status.kind == .symbolicLink
     else { return nil }
@@ -104,7 +104,7 @@ package struct TreeWalker {
 
   private mutating func fileOperand(
     _ operand: PathBytes, _ status: FileStatus, followsLinks: Bool
-  ) -> WalkItem? {
+  ) -> Walked? {
     guard scanner.options.yields(status.kind) else {
       return .problem(
         Problem(
@@ -127,23 +127,25 @@ package struct TreeWalker {
       filteredCount += 1
       return nil
     }
-    return .file(
-      FileRecord(
-        directory: directory, names: names, nameOffset: 0, status: status, followsLinks: followsLinks))
+    return .item(
+      .file(
+        FileRecord(
+          directory: directory, names: names, nameOffset: 0, status: status, followsLinks: followsLinks)))
   }
 
   /// The folder as an item, if folders are yielded.
-  private func itself(_ folder: ScannedFolder) -> WalkItem? {
+  private func itself(_ folder: ScannedFolder) -> Walked? {
     guard scanner.options.takesEverything, let status = folder.status else { return nil }
-    return .file(
-      FileRecord(
-        directory: folder.directory, names: NameArena([]), nameOffset: 0, status: status,
-        followsLinks: scanner.options.followsLinks))
+    return .item(
+      .file(
+        FileRecord(
+          directory: folder.directory, names: NameArena([]), nameOffset: 0, status: status,
+          followsLinks: scanner.options.followsLinks)))
   }
 
   // MARK: Folders
 
-  private mutating func nextInTree() -> WalkItem? {
+  private mutating func nextInTree() -> Walked? {
     while let top = levels.indices.last {
       if levels[top].position < levels[top].block.count {
         defer { levels[top].position += 1 }

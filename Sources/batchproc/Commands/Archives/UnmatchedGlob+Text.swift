@@ -13,7 +13,7 @@ extension UnmatchedGlob {
 
   /// The advice if a word of restic was given instead of a path.
   private var habit: Remedy? {
-    if glob == "latest" { return .advice("the newest snapshot is the default; another one: --at ID") }
+    if glob == "latest" { return .advice("the newest snapshot is the default; use --at ID for another one") }
     if (try? SnapshotPlace(glob)) != nil { return .advice("a snapshot is chosen by --at \(glob)") }
     return nil
   }

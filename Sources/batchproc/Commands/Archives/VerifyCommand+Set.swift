@@ -115,7 +115,7 @@ extension VerifyCommand {
           remedy: .giveIdentity), severity: isNeeded ? .failure : .warning)
     }
     guard try BackupSet.digest(of: path, in: session.context) == companion.archiveDigest else {
-      throw BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path)
+      throw BatchError(.malformed, "its digest differs from the companion of its snapshot", path: path)
     }
     record?.note(sameDigestOf: name, companion)
     tally.archives += 1
@@ -166,7 +166,7 @@ extension VerifyCommand {
     if let recorded = snapshot?.footer.index, let digest = verification.indexDigest, recorded != digest {
       record?.note(damageOf: name)
       fail(
-        BatchError(.malformed, "is another archive than the manifest of its snapshot says", path: path),
+        BatchError(.malformed, "is not the archive that the manifest of its snapshot records", path: path),
         &tally)
     }
     if session.common.verbose {

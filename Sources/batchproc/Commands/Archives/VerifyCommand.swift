@@ -99,7 +99,7 @@ struct VerifyCommand: Command {
     let recorded = isArchive ? companion.archiveDigest : companion.manifestDigest
     guard try BackupSet.digest(of: path, in: session.context) == recorded else {
       return session.difference(
-        BatchError(.malformed, "its digest is not the one in the companion of its snapshot", path: path))
+        BatchError(.malformed, "its digest differs from the companion of its snapshot", path: path))
     }
     if !common.quiet, !common.json {
       session.diagnostics.report(

@@ -148,7 +148,9 @@ struct BackupCommand: Command {
   private func sources() throws(BatchError) -> [PathBytes] {
     let paths = Array(session.operands(operands).uncounted)
     try session.cancellation.check()
-    guard !paths.isEmpty else { throw BatchError(.missing, "there is no path in the lists: no snapshot") }
+    guard !paths.isEmpty else {
+      throw BatchError(.missing, "the lists contain no path: no snapshot was made")
+    }
     return paths
   }
 
@@ -199,7 +201,7 @@ struct BackupCommand: Command {
         BatchError(
           .unreadable,
           "no old snapshot is removed, since \(ByteCount.counted(failures, "input")) could not be backed up",
-          remedy: "leave out by --exclude what can never be read, or accept it by --on unreadable=warn"),
+          remedy: "use --exclude for files that can never be read, or --on unreadable=warn"),
         severity: .warning)
     }
     // What rot replaced may be whole only in an old snapshot.

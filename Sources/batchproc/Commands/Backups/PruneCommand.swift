@@ -105,7 +105,7 @@ extension Session {
       BatchError(
         .special,
         "the snapshots of \(origin) have failures since \(snapshot): a run with failures removes no old snapshot",
-        remedy: "leave out by --exclude what can never be read, or accept it by --on unreadable=warn"))
+        remedy: "use --exclude for files that can never be read, or --on unreadable=warn"))
   }
 
   /// Names snapshots that are kept since their times are in the future.

@@ -55,7 +55,8 @@ struct MergeCommand: Command {
     guard results.faults.isEmpty || allowsMissing else {
       session.reporter.fatal(
         BatchError(
-          .unwritable, "nothing is merged: \(results.faults.count) of the results do not count",
+          .unwritable,
+          "nothing was merged: \(ByteCount.counted(results.faults.count, "result")) missing or damaged",
           path: folder.path,
           remedy: "run these shards again, or give --allow-missing"))
       return .exit(.outputIncomplete)

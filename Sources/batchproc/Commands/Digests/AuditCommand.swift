@@ -34,7 +34,7 @@ struct AuditCommand: Command {
     try refuseSets(pair)
     if isOfParts, pair[0].isFolder {
       throw BatchError(
-        .invalid, "the first of three or more paths is the manifest that the others are compared with",
+        .invalid, "with three or more paths, the first must be the manifest to compare the others with",
         path: first)
     }
     guard updates else {
@@ -68,7 +68,7 @@ struct AuditCommand: Command {
       var hasFile = false
       while !hasFile, let item = tree.next() {
         try session.cancellation.check()
-        if case .file = item { hasFile = true }
+        if case .item(.file) = item { hasFile = true }
       }
       if !hasFile { return root }
     }
@@ -81,7 +81,7 @@ struct AuditCommand: Command {
   ) throws(BatchError) -> Ending {
     let (manifest, directory) = (pair[0].path, pair[1].path)
     guard let form = preparation.form else {
-      throw BatchError(.invalid, "has no row whose form could be kept", path: manifest)
+      throw BatchError(.invalid, "has no row that shows the format to write", path: manifest)
     }
     guard failed == 0, tally.counts[.rot] == nil else {
       session.reporter.fatal(
@@ -94,8 +94,9 @@ struct AuditCommand: Command {
     if tally.counts[.missing] != nil, let empty = try emptyFolder(of: roots, pair) {
       session.reporter.fatal(
         BatchError(
-          .invalid, "not updated: it has files of '\(empty)', where no file is left", path: manifest,
-          remedy: "mount it; or, if this is meant, write a new manifest with 'hash -o'"))
+          .invalid, "not updated: it has files of '\(empty)', but that directory has no files any more",
+          path: manifest,
+          remedy: "mount it; or, if the files were removed on purpose, write a new manifest with 'hash -o'"))
       return .exit(.differences)
     }
     var call = HashCall(try ManifestWriter(form.format, algorithms: form.algorithms, zero: false))

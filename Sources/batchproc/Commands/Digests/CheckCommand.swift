@@ -56,7 +56,7 @@ struct CheckCommand: DividedCommand {
     let outcome = try session.run(call, .paths(operands, walk)) {
       [options, session] (chunk) throws(BatchError) in
       if options.warnsOfBadLines { chunk.text.forEach { session.diagnostics.report($0, as: .warning) } }
-      for path in chunk.different { session.found(path, "another digest than the recorded one") }
+      for path in chunk.different { session.found(path, "the digest differs from the recorded one") }
       try results.write(chunk.rows)
     }
     return finish(outcome, manifests: operands.count)

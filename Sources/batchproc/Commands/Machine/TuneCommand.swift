@@ -60,7 +60,7 @@ struct TuneCommand: Command {
     _ sweep: ConcurrencySweep, _ sample: TuneSample, _ device: DeviceFacts, seconds: Double
   ) throws(BatchError) -> Ending {
     guard let best = sweep.recommendation else {
-      throw BatchError(.invalid, "there was no time for a single measurement", remedy: "give more --seconds")
+      throw BatchError(.invalid, "the time was too short for one measurement", remedy: "give more --seconds")
     }
     let rows = TuneRows(
       sweep: sweep, sample: sample, device: device, job: job, folder: folder, recommended: best)
@@ -75,7 +75,7 @@ struct TuneCommand: Command {
     } else {
       try session.output.write(rows.text)
       if isSaved, best.concurrency == nil {
-        session.diagnostics.report("nothing is saved: these measurements do not tell a number", as: .note)
+        session.diagnostics.report("nothing was saved: the measurements do not show a best number", as: .note)
       }
       if best.stride != nil, job == .archive {
         session.diagnostics.report(

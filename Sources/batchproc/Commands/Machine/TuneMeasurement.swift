@@ -92,11 +92,15 @@ struct TuneMeasurement: Sendable {
   func sample(of folder: PathBytes, seconds: Double, _ device: DeviceFacts) throws(BatchError) -> TuneSample {
     var source = session.context.tree([folder], options: try common.walkOptions())
     var items: [WalkItem] = []
-    while items.count < Self.mostFiles, let item = source.next() {
+    while items.count < Self.mostFiles, let walked = source.next() {
       try session.cancellation.check()
-      if case .file(let record) = item, record.status.kind == .regular { items.append(item) }
+      if case .item(let item) = walked, case .file(let record) = item, record.status.kind == .regular {
+        items.append(item)
+      }
     }
-    guard !items.isEmpty else { throw BatchError(.missing, "holds no files to measure with", path: folder) }
+    guard !items.isEmpty else {
+      throw BatchError(.missing, "contains no files to measure with", path: folder)
+    }
     let all = items
     let start = ConcurrencySweep.Setting(concurrency: options.concurrency)
     // Enough files to measure the time; measured twice, because the first run also loads files into the page cache.

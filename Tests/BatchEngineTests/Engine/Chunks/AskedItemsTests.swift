@@ -11,9 +11,9 @@ struct AskedItemsTests {
     let calls = Recorder<Int>()
     var left: [Int]
 
-    mutating func next() -> Int? {
+    mutating func next() -> Yielded<Int, Never>? {
       calls.record(left.count)
-      return left.popLast()
+      return left.popLast().map { .item($0) }
     }
 
     /// The greatest weight, so that each number is a separate chunk.
@@ -27,9 +27,9 @@ struct AskedItemsTests {
     /// until all numbers that it requested have arrived.
     var first: Int?
 
-    func makeWorker(in context: WorkerContext) -> Worker { Worker() }
+    func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector {
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector {
       Collector(asked, context, first)
     }
 
@@ -72,15 +72,15 @@ struct AskedItemsTests {
   func feed() throws {
     let source = Numbers(left: [1, 2])
     let feed = ChunkFeed(source: source, stride: .automatic)
-    #expect(try feed.next()?.items == [2])
+    #expect(try feed.next()?.chunk.items == [2])
     source.asked?.ask(7)
     #expect(feed.hasAsked)
-    #expect(try feed.next()?.items == [7])
-    #expect(try feed.next()?.items == [1])
-    #expect(try feed.next()?.items == nil)
-    #expect(try feed.next()?.items == nil)
+    #expect(try feed.next()?.chunk.items == [7])
+    #expect(try feed.next()?.chunk.items == [1])
+    #expect(try feed.next()?.chunk.items == nil)
+    #expect(try feed.next()?.chunk.items == nil)
     source.asked?.ask(8)
-    #expect(try feed.next()?.items == [8])
+    #expect(try feed.next()?.chunk.items == [8])
     #expect(!feed.hasAsked)
     #expect(source.calls.values == [2, 1, 0])
   }
@@ -112,14 +112,14 @@ struct AskedItemsTests {
       let asked: AskedItems<Int>? = AskedItems(isOrdered: false)
       var left = [3, 2, 1]
 
-      mutating func next() -> Int? { left.popLast() }
+      mutating func next() -> Yielded<Int, Never>? { left.popLast().map { .item($0) } }
       func weight(of item: Int) -> Int64 { .max }
     }
 
     let asked: AskedItems<Int>?
     let collected = Gate()
 
-    func makeWorker(in context: WorkerContext) -> FunctionWorker<Int, [Int]> {
+    func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Int, [Int]> {
       FunctionWorker { (item, context, rows) throws(BatchError) in
         if item == 2 { collected.pass() }
         context.finish()
@@ -127,7 +127,7 @@ struct AskedItemsTests {
       }
     }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(self) }
 
     final class Collector: BatchCollector {
       private let job: Waiting
@@ -163,9 +163,9 @@ struct AskedItemsTests {
       let requested: Gate?
       var left = [2, 1]
 
-      mutating func next() -> Int? {
+      mutating func next() -> Yielded<Int, Never>? {
         if left.isEmpty { requested?.pass() }
-        return left.popLast()
+        return left.popLast().map { .item($0) }
       }
 
       func weight(of item: Int) -> Int64 { .max }
@@ -174,7 +174,7 @@ struct AskedItemsTests {
     let source: Source
     let processed = Gate()
 
-    func makeWorker(in context: WorkerContext) -> FunctionWorker<Int, [Int]> {
+    func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Int, [Int]> {
       FunctionWorker { (item, context, rows) throws(BatchError) in
         if item == 10 { processed.open() }
         context.finish()
@@ -182,7 +182,7 @@ struct AskedItemsTests {
       }
     }
 
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(self) }
 
     final class Collector: BatchCollector {
       private let job: Blocking
@@ -223,8 +223,8 @@ struct AskedItemsTests {
   private struct Later: BatchJob {
     let asked: AskedItems<Int>?
 
-    func makeWorker(in context: WorkerContext) -> CountDown.Worker { CountDown.Worker() }
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(asked) }
+    func makeWorker(in context: WorkerContext, sharing: Void) -> CountDown.Worker { CountDown.Worker() }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(asked) }
 
     final class Collector: BatchCollector {
       private let asked: AskedItems<Int>?

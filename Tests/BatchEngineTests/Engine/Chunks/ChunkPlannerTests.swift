@@ -6,14 +6,14 @@ import Testing
 @Suite struct ChunkPlannerTests {
   /// The chunks of a list in which each item is its own weight.
   private static func chunks(_ weights: [Int64], _ stride: ChunkStride) -> [Chunk<Int64>] {
-    var planner = ChunkPlanner<Int64>(stride: stride)
+    var planner = ChunkPlanner<Int64, Never>(stride: stride)
     var chunks = [Chunk<Int64>]()
     for weight in weights {
-      guard let chunk = planner.add(weight, ItemMeasure(weight: weight)) else { continue }
-      chunks.append(chunk)
-      if let large = planner.takeLarge() { chunks.append(large) }
+      guard let chunk = planner.add(.item(weight), ItemMeasure(weight: weight)) else { continue }
+      chunks.append(chunk.chunk)
+      if let large = planner.takeLarge() { chunks.append(large.chunk) }
     }
-    if let rest = planner.takeRest() { chunks.append(rest) }
+    if let rest = planner.takeRest() { chunks.append(rest.chunk) }
     return chunks
   }
 
@@ -65,16 +65,37 @@ import Testing
   }
 
   @Test func addsUpTheMeasuresOfItems() {
-    var planner = ChunkPlanner<Int>(stride: .fixed(3))
+    var planner = ChunkPlanner<Int, Never>(stride: .fixed(3))
     var chunks = [Chunk<Int>]()
     for (count, retained) in [(1, Int64(10)), (0, 20), (1, .max), (1, 5)] {
-      if let chunk = planner.add(0, ItemMeasure(weight: 0, count: count, retained: retained)) {
-        chunks.append(chunk)
+      if let chunk = planner.add(.item(0), ItemMeasure(weight: 0, count: count, retained: retained)) {
+        chunks.append(chunk.chunk)
       }
     }
-    if let rest = planner.takeRest() { chunks.append(rest) }
+    if let rest = planner.takeRest() { chunks.append(rest.chunk) }
     #expect(chunks.map(\.pathCount) == [2, 1])
     #expect(chunks.map(\.retained) == [.max, 5])
+  }
+
+  @Test("counts rows and problems as items, so that a chunk does not depend on which of them a source yields")
+  func asides() {
+    let problem = Yielded<Int, Int>.problem(Problem(BatchError(.missing, "gone")))
+    var planner = ChunkPlanner<Int, Int>(stride: ChunkStride(count: 3, byteCount: 100, largeThreshold: 1000))
+    var chunks = [PlannedChunk<Int, Int>]()
+    let yielded: [(Yielded<Int, Int>, Int64)] = [
+      (.row(10), 0), (.item(1), 1), (problem, 0), (.row(11), 0), (.item(2), 1000), (.row(12), 100),
+      (problem, 0),
+    ]
+    for (step, weight) in yielded {
+      if let chunk = planner.add(step, ItemMeasure(weight: weight)) { chunks.append(chunk) }
+      if let large = planner.takeLarge() { chunks.append(large) }
+    }
+    if let rest = planner.takeRest() { chunks.append(rest) }
+    #expect(planner.takeRest() == nil)
+    #expect(chunks.map(\.count) == [3, 1, 1, 1, 1])
+    #expect(chunks.map(\.chunk.items) == [[1], [], [2], [], []])
+    #expect(chunks.map { $0.asides.map(\.position) } == [[0, 1], [0], [], [0], [0]])
+    #expect(chunks.map(\.chunk.isLarge) == [false, false, true, false, false])
   }
 
   @Test(arguments: 0..<40 as Range<UInt64>) func coversItsItemsInOrder(seed: UInt64) {

@@ -138,12 +138,12 @@ import Testing
     let gate: Gate
     var rest = 200
 
-    mutating func next() -> Int? {
+    mutating func next() -> Yielded<Int, Never>? {
       guard rest > 0 else { return nil }
       rest -= 1
       admitted.record(rest)
       if admitted.values.count == full { gate.open() }
-      return rest
+      return .item(rest)
     }
 
     func weight(of item: Int) -> Int64 { .max }

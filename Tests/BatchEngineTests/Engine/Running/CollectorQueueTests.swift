@@ -17,8 +17,8 @@ private func label(_ queue: OpaquePointer?) -> UnsafePointer<CChar>?
     let queues = Recorder<String>()
     let isStopped: Bool
 
-    func makeWorker(in context: WorkerContext) -> Worker { Worker(isStopped: isStopped) }
-    func makeCollector(in context: CollectorContext) -> sending Collector { Collector(self) }
+    func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker(isStopped: isStopped) }
+    func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(self) }
 
     final class Worker: BatchWorker {
       private let isStopped: Bool

@@ -15,11 +15,13 @@ import Testing
 
   /// A reader made of a closure.
   struct ClosureReader: BatchReader {
-    let body: @Sendable (ReaderContext<Item>) throws(BatchError) -> Void
+    let body: @Sendable (ReaderContext<Item, Never>) throws(BatchError) -> Void
 
-    init(_ body: @escaping @Sendable (ReaderContext<Item>) throws(BatchError) -> Void) { self.body = body }
+    init(_ body: @escaping @Sendable (ReaderContext<Item, Never>) throws(BatchError) -> Void) {
+      self.body = body
+    }
 
-    func read(in context: ReaderContext<Item>) throws(BatchError) { try body(context) }
+    func read(in context: ReaderContext<Item, Never>) throws(BatchError) { try body(context) }
   }
 
   /// Concurrency and whether the run uses the caller's thread, which it can at 1.
@@ -49,7 +51,9 @@ import Testing
       BatchRunner(run).run(
         job,
         reading: ClosureReader { (context) throws(BatchError) in
-          for number in 0..<1000 { try context.yield(Item(number: number, weight: number % 10 == 4 ? 9 : 0)) }
+          for number in 0..<1000 {
+            try context.yield(.item(Item(number: number, weight: number % 10 == 4 ? 9 : 0)))
+          }
         })
     }
     #expect(collected.values.flatMap(\.self) == Array(0..<1000))
@@ -63,10 +67,10 @@ import Testing
     let (gate, hasBegun) = (Gate(), Gate())
     let feed = ReaderFeed(
       ClosureReader { (context) throws(BatchError) in
-        try context.yield(Item(number: 1))
+        try context.yield(.item(Item(number: 1)))
         hasBegun.open()
         gate.pass()
-        try context.yield(Item(number: 2))
+        try context.yield(.item(Item(number: 2)))
       }, run)
     let appeared = DispatchSemaphore(value: 0)
     feed.start(beside: LanePool()) { appeared.signal() }
@@ -74,11 +78,11 @@ import Testing
       appeared.wait()
       hasBegun.pass()
       #expect(feed.isReady)
-      #expect(try feed.next()?.items.map(\.number) == [1])
+      #expect(try feed.next()?.chunk.items.map(\.number) == [1])
       #expect(!feed.isReady)
       gate.open()
       appeared.wait()
-      #expect(try feed.next()?.items.map(\.number) == [2])
+      #expect(try feed.next()?.chunk.items.map(\.number) == [2])
       appeared.wait()
       #expect(feed.isReady)
       #expect(try feed.next() == nil)
@@ -98,9 +102,9 @@ import Testing
       BatchRunner(run).run(
         job,
         reading: ClosureReader { (context) throws(BatchError) in
-          try context.yield(Item(number: 1))
+          try context.yield(.item(Item(number: 1)))
           isProcessed.pass()
-          try context.yield(Item(number: 2))
+          try context.yield(.item(Item(number: 2)))
         })
     }
     #expect(outcome.counts.seen == 2 && outcome.stopped == nil)
@@ -118,7 +122,7 @@ import Testing
         job,
         reading: ClosureReader { (context) throws(BatchError) in
           for number in 0..<20_000 {
-            try context.yield(Item(number: number))
+            try context.yield(.item(Item(number: number)))
             isOut.withLock {
               $0.yielded += 1
               $0.most = max($0.most, $0.yielded - $0.collected)
@@ -146,7 +150,7 @@ import Testing
       BatchRunner(run).run(
         job,
         reading: ClosureReader { (context) throws(BatchError) in
-          try context.yield(Item(number: 1))
+          try context.yield(.item(Item(number: 1)))
           hasBegun.open()
           while true { try context.checkCancellation() }
         })
@@ -170,7 +174,7 @@ import Testing
           for number in 0... {
             // The window of 64 is full and one more chunk is ready, so this call waits.
             if number == 65 { Thread { cancellation.cancel(BatchError(.cancelled, "enough")) }.start() }
-            try context.yield(Item(number: number))
+            try context.yield(.item(Item(number: number)))
           }
         })
     }
@@ -191,7 +195,7 @@ import Testing
       BatchRunner(run).run(
         job,
         reading: ClosureReader { (context) throws(BatchError) in
-          for number in 0..<3 { try context.yield(Item(number: number)) }
+          for number in 0..<3 { try context.yield(.item(Item(number: number))) }
           while true { try context.checkCancellation() }
         })
     }
@@ -208,7 +212,7 @@ import Testing
       BatchRunner(run).run(
         job,
         reading: ClosureReader { (context) throws(BatchError) in
-          for number in 0..<7 { try context.yield(Item(number: number)) }
+          for number in 0..<7 { try context.yield(.item(Item(number: number))) }
           throw error
         })
     }
@@ -235,7 +239,7 @@ import Testing
           try context.checkCancellation()
           let isHeld = isResumed.load(ordering: .relaxed)
           #expect(isHeld)
-          try context.yield(Item(number: 1))
+          try context.yield(.item(Item(number: 1)))
         })
     }
     #expect(outcome.counts.seen == 1)

@@ -81,7 +81,7 @@ import Testing
       var walker = walker(top, anchors: anchors, calls: calls, readAhead: readAhead)
       var found = [String]()
       while let item = walker.next() {
-        guard case .file(let record) = item else { return #expect(Bool(false), "\(item)") }
+        guard case .item(.file(let record)) = item else { return #expect(Bool(false), "\(item)") }
         _ = try reader.withFile(record) { (_, _) throws(BatchError) in }
         reader.closeFolder()
         found.append(record.path.description)
@@ -124,7 +124,7 @@ import Testing
     try fixture.rename(swapped, to: "aside")
     try fixture.symbolicLink(swapped, to: outside.root)
     while let item = walker.next() {
-      guard case .file(let record) = item else { continue }
+      guard case .item(.file(let record)) = item else { continue }
       #expect(record.path.lastComponent.starts(with: "file".utf8))
       _ = try? reader.withFile(record) { (_, status) throws(BatchError) in
         #expect(status.identity == record.status.identity)
@@ -141,7 +141,7 @@ import Testing
     try comb("t", depth: 100)
     try fixture.removeTree("aside")
     var count = 1
-    while case .file? = walker.next() { count += 1 }
+    while case .item(.file)? = walker.next() { count += 1 }
     #expect(count == 100)
   }
 

@@ -30,13 +30,13 @@ import Testing
   }
 
   /// The items found, as "name size" for files and "event name" for problems.
-  private static func texts(_ items: [WalkItem]) -> [String] {
+  private static func texts(_ items: [Walked]) -> [String] {
     items.map { item in
       switch item {
-      case .file(let record): "\(PathBytes(record.path.lastComponent)) \(record.status.size)"
+      case .item(.file(let record)): "\(PathBytes(record.path.lastComponent)) \(record.status.size)"
       case .problem(let problem):
         "\(problem.event) \(PathBytes((problem.error.path ?? "").lastComponent)) \(problem.error.errno)"
-      case .standardInput: "-"
+      case .item(.standardInput): "-"
       }
     }
   }

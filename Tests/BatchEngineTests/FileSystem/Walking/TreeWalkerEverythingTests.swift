@@ -19,8 +19,8 @@ import Testing
     var found: [String] = []
     while let item = tree.next() {
       switch item {
-      case .file(let record): found.append("\(fixture.relative(record.path)) \(record.status.kind)")
-      case .standardInput: found.append("-")
+      case .item(.file(let record)): found.append("\(fixture.relative(record.path)) \(record.status.kind)")
+      case .item(.standardInput): found.append("-")
       case .problem(let problem):
         found.append("\(problem.event) \(fixture.relative(problem.error.path ?? "none"))")
       }

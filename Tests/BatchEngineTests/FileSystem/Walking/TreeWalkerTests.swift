@@ -33,10 +33,10 @@ import Testing
     return found
   }
 
-  private func text(_ item: WalkItem) -> String {
+  private func text(_ item: Walked) -> String {
     switch item {
-    case .file(let record): relative(record.path)
-    case .standardInput: "standard input"
+    case .item(.file(let record)): relative(record.path)
+    case .item(.standardInput): "standard input"
     case .problem(let problem):
       "\(problem.event) \(relative(problem.error.path ?? "none")) \(problem.error.errno)"
     }
@@ -60,7 +60,7 @@ import Testing
     for byte in UInt8(1)...255 where byte != 0x2f && byte != 0x2e { try fixture.file(PathBytes([byte]), "") }
     var walker = walker([fixture.root])
     var names = [UInt8]()
-    while case .file(let record)? = walker.next() { names += record.path.lastComponent }
+    while case .item(.file(let record))? = walker.next() { names += record.path.lastComponent }
     #expect(names == (UInt8(1)...255).filter { $0 != 0x2f && $0 != 0x2e })
   }
 

@@ -2,8 +2,8 @@
 import BatchEngine
 
 struct LineCount: BatchJob {
-  func makeWorker(in context: WorkerContext) -> Worker { Worker() }
-  func makeCollector(in context: CollectorContext) -> sending Collector { Collector() }
+  func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
+  func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector() }
 
   /// Each lane has one worker, which reads files.
   final class Worker: BatchWorker {
@@ -11,7 +11,6 @@ struct LineCount: BatchJob {
       _ item: WalkItem, in context: WorkerContext, into rows: inout [String]
     ) throws(BatchError) {
       switch item {
-      case .problem(let problem): context.report(problem)
       case .standardInput: context.skip(.special(.fifo))
       case .file(let record):
         var lines = 0

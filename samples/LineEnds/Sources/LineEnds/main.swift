@@ -6,13 +6,12 @@ import BatchOutputs
 struct LineEnds: BatchJob {
   typealias Row = (source: PathBytes, text: [UInt8])
 
-  func makeWorker(in context: WorkerContext) -> Worker { Worker() }
-  func makeCollector(in context: CollectorContext) -> sending Collector { Collector(context) }
+  func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
+  func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(context) }
 
   final class Worker: BatchWorker {
     func process(_ item: WalkItem, in context: WorkerContext, into rows: inout [Row]) throws(BatchError) {
       switch item {
-      case .problem(let problem): context.report(problem)
       case .standardInput: context.skip(.special(.fifo))
       case .file(let record):
         var text = [UInt8]()

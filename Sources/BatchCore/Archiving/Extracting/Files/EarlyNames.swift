@@ -3,14 +3,10 @@ import BatchEngine
 /// Gives new files of an extraction their names before the collector decides about them: a temporary name and a rename take a
 /// fifth more processor time.
 ///
-/// The collector creates it, and removes such files again if they come after damage. In the results of workers they are called
-/// undoable. After a `kill -9` they keep their names, and each is complete.
-final class EarlyNames: Sendable {
-  private let right: CommitRight
-
-  init(by right: CommitRight) {
-    self.right = right
-  }
+/// The collector removes such files again if they come after damage. In the results of workers they are called undoable. After
+/// a `kill -9` they keep their names, and each is complete.
+struct EarlyNames {
+  private let right = CommitRight.earlyName
 
   /// Links a complete file that has no name.
   ///

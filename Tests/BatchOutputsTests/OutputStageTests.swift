@@ -6,8 +6,8 @@ import Testing
 @testable import BatchEngine
 @testable import BatchOutputs
 
-@Suite("A committer of outputs", .timeLimit(.minutes(1)))
-struct OutputCommitterTests {
+@Suite("The stage of a run's outputs", .timeLimit(.minutes(1)))
+struct OutputStageTests {
   private let fixture: TreeFixture
   /// The outputs that were staged, in order.
   private let staged = Recorder<(id: StagedOutput.ID, name: String)>()
@@ -21,18 +21,16 @@ struct OutputCommitterTests {
     for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try fixture.file(name, "content of \(name)") }
   }
 
-  private func committer(
+  private func outputs(
     _ calls: FaultyCommitCalls, limit: Int = 100, isSynced: Bool = true
-  ) -> OutputCommitter {
-    OutputCommitter(
-      RunOutputs(limit: limit, folders), isSynced: isSynced, devices: folders.devices,
-      calls: calls)
+  ) -> OutputStage {
+    OutputStage(limit: limit, folders, isSynced: isSynced, calls: calls)
   }
 
   /// The result of each staged output, in the order of staging.
-  private func outcomes(_ committer: OutputCommitter) -> [String] {
+  private func outcomes(_ outputs: OutputStage) -> [String] {
     staged.values.compactMap { id, name in
-      switch committer.outcome(of: id) {
+      switch outputs.commits.outcome(of: id) {
       case nil: nil
       case .committed(nil): "done \(name)"
       case .committed(let error?), .failed(let error): "failed \(name): \(error.message)"
@@ -43,14 +41,14 @@ struct OutputCommitterTests {
   }
 
   /// Stages the output of a source.
-  private func stage(_ name: PathBytes, _ committer: OutputCommitter, isProved: Bool = true) throws {
+  private func stage(_ name: PathBytes, _ outputs: OutputStage, isProved: Bool = true) throws {
     let record = try fixture.record(name)
-    try committer.outputs.reserve()
+    try outputs.reserve()
     let file = try AtomicFile(at: PathBytes(record.path.bytes + Array(".gz".utf8)), replacing: false)
     try file.write([1, 2, 3].span)
     try file.prepare(.init(of: record.status))
     let place = try folders.prepared(for: record)
-    let output = committer.outputs.add(file, of: record, record.status, at: place, isProved: isProved)
+    let output = outputs.add(file, of: record, record.status, at: place, isProved: isProved)
     staged.record((output.id, "\(PathBytes(file.target.lastComponent))"))
   }
 
@@ -58,11 +56,11 @@ struct OutputCommitterTests {
   private func commit(
     _ calls: FaultyCommitCalls, isSynced: Bool = true, isProved: Bool = true
   ) throws -> [String] {
-    let committer = committer(calls, isSynced: isSynced)
-    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer, isProved: isProved) }
+    let outputs = outputs(calls, isSynced: isSynced)
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, outputs, isProved: isProved) }
     #expect(calls.steps.values.isEmpty == isSynced)
-    committer.flush()
-    return outcomes(committer)
+    outputs.commits.flush()
+    return outcomes(outputs)
   }
 
   @Test("syncs once, renames, syncs each folder once, and then removes the sources")
@@ -114,19 +112,18 @@ struct OutputCommitterTests {
     calls.on(.change(.rename), nil, turns: 1...Int.max, .fail(ENOSPC))
     let folders = OutputFolders(
       mirroredInto: nil, isSynced: true, kept: 0, opener: FolderOpener(calls: calls))
-    let committer = OutputCommitter(
-      RunOutputs(limit: 100, folders), devices: folders.devices, calls: FaultyCommitCalls())
+    let outputs = OutputStage(limit: 100, folders, calls: FaultyCommitCalls())
     let record = try fixture.record("d/a")
     let place = try folders.prepared(for: record)
-    try committer.outputs.reserve()
+    try outputs.reserve()
     let file = try AtomicFile(at: fixture.path("d/a.gz"), in: place.outputFolder, replacing: false)
     try file.prepare(.init(of: record.status))
-    let output = committer.outputs.add(file, of: record, record.status, at: place, isProved: isProved)
+    let output = outputs.add(file, of: record, record.status, at: place, isProved: isProved)
     staged.record((output.id, "a.gz"))
-    committer.flush()
+    outputs.commits.flush()
     let message = "cannot give the finished file its name"
-    #expect(outcomes(committer) == ["\(isProved ? "unwritten" : "failed") a.gz: \(message)"])
-    #expect(committer.committedCount == 0 && fixture.files() == ["d/a", "d/b", "e/c"])
+    #expect(outcomes(outputs) == ["\(isProved ? "unwritten" : "failed") a.gz: \(message)"])
+    #expect(outputs.commits.count == 0 && fixture.files() == ["d/a", "d/b", "e/c"])
   }
 
   @Test("goes on with the other outputs when one cannot be renamed")
@@ -158,15 +155,15 @@ struct OutputCommitterTests {
   @Test("keeps a source that changed since it was read, and ignores one that is gone")
   func sourceChanged() throws {
     let calls = FaultyCommitCalls()
-    let committer = committer(calls)
-    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
+    let outputs = outputs(calls)
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, outputs) }
     try fixture.append("more", to: "d/a")
     try fixture.remove("d/b")
     try fixture.remove("e/c")
     try fixture.symbolicLink("e/c", to: fixture.path("d/a"))
-    committer.flush()
+    outputs.commits.flush()
     #expect(
-      outcomes(committer).sorted() == [
+      outcomes(outputs).sorted() == [
         "done b.gz", "failed a.gz: changed since it was read, and stays beside its output",
         "failed c.gz: changed since it was read, and stays beside its output",
       ])
@@ -184,10 +181,10 @@ struct OutputCommitterTests {
         try? fixture.setModified("d/a", seconds: time)
       }
     ])
-    let committer = committer(calls)
-    try stage("d/a", committer)
-    committer.flush()
-    #expect(outcomes(committer) == ["failed a.gz: changed since it was read, and stays beside its output"])
+    let outputs = outputs(calls)
+    try stage("d/a", outputs)
+    outputs.commits.flush()
+    #expect(outcomes(outputs) == ["failed a.gz: changed since it was read, and stays beside its output"])
     #expect(fixture.content("d/a").map { $0.elementsEqual("CONTENT OF d/a".utf8) } == true)
   }
 
@@ -196,53 +193,52 @@ struct OutputCommitterTests {
     let fixture = fixture
     // The other folder has a further name of the same file.
     let calls = FaultyCommitCalls(before: ["remove a": { try? fixture.exchange("d", "v") }])
-    let committer = committer(calls)
-    try stage("d/a", committer)
+    let outputs = outputs(calls)
+    try stage("d/a", outputs)
     try fixture.folder("v")
     try fixture.hardLink("v/a", to: "d/a")
-    committer.flush()
+    outputs.commits.flush()
     // The further name changed the status time, so the source and the further name are kept.
     #expect(fixture.exists("d/a") && fixture.exists("v/a") && fixture.exists("v/a.gz"))
-    let next = self.committer(FaultyCommitCalls(before: ["remove b": { try? fixture.exchange("d", "v") }]))
+    let next = self.outputs(FaultyCommitCalls(before: ["remove b": { try? fixture.exchange("d", "v") }]))
     try fixture.file("v/c", "other")
     try stage("v/b", next)
     try fixture.file("d/b", "other")
-    next.flush()
+    next.commits.flush()
     #expect(fixture.files().filter { $0.hasSuffix("/b") } == ["v/b"])
   }
 
   @Test("syncs each output by itself when syncfs does not report errors")
   func syncsEach() throws {
     let calls = FaultyCommitCalls(failing: ["sync b.gz"])
-    let committer = OutputCommitter(
-      RunOutputs(limit: 100, folders),
-      devices: SyncDevices(limit: 4, release: "5.7.19"), calls: calls)
-    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, committer) }
-    committer.flush()
+    let outputs = OutputStage(
+      limit: 100, folders, calls: calls, devices: SyncDevices(limit: 4, release: "5.7.19"))
+    for name in ["d/a", "d/b", "e/c"] as [PathBytes] { try stage(name, outputs) }
+    outputs.commits.flush()
     #expect(Array(calls.steps.values.prefix(4)) == ["sync a.gz", "sync b.gz", "sync c.gz", "publish a.gz"])
-    #expect(outcomes(committer) == ["done a.gz", "failed b.gz: fails: sync b.gz", "done c.gz"])
+    #expect(outcomes(outputs) == ["done a.gz", "failed b.gz: fails: sync b.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
   }
 
   @Test("syncs later outputs by themselves after a sync that failed, since the error may be theirs")
   func afterFailure() throws {
     let calls = FaultyCommitCalls(failing: ["sync d"])
-    let committer = committer(calls)
-    try stage("d/a", committer)
-    committer.flush()
-    try stage("d/b", committer)
-    committer.flush()
+    let outputs = outputs(calls)
+    try stage("d/a", outputs)
+    outputs.commits.flush()
+    try stage("d/b", outputs)
+    outputs.commits.flush()
     #expect(calls.steps.values.filter { $0.hasPrefix("sync") } == ["sync d", "sync b.gz"])
-    #expect(outcomes(committer) == ["failed a.gz: fails: sync d", "done b.gz"])
+    #expect(outcomes(outputs) == ["failed a.gz: fails: sync d", "done b.gz"])
   }
 
   @Test("keeps a file that took the name of an output meanwhile")
   func nameTaken() throws {
-    let committer = committer(FaultyCommitCalls())
-    try stage("d/a", committer)
+    let outputs = outputs(FaultyCommitCalls())
+    try stage("d/a", outputs)
     try fixture.file("d/a.gz", "mine")
-    committer.flush()
-    #expect(outcomes(committer) == ["failed a.gz: cannot write the output: it exists already"])
+    outputs.commits.flush()
+    #expect(outcomes(outputs) == ["failed a.gz: cannot write the output: it exists already"])
     #expect(fixture.content("d/a.gz").map { $0.elementsEqual("mine".utf8) } == true)
     #expect(fixture.files() == ["d/a", "d/a.gz", "d/b", "e/c"])
   }
@@ -256,14 +252,14 @@ struct OutputCommitterTests {
     let leave: @Sendable () -> Void = { open.leave() }
     let calls = FaultyCommitCalls(
       before: Dictionary(uniqueKeysWithValues: (0..<40).map { ("publish f\($0).gz", leave) }))
-    let committer = committer(calls, limit: limit)
+    let outputs = outputs(calls, limit: limit)
     let fixture = fixture
     for number in 0..<40 { try fixture.file(PathBytes("w/f\(number)"), "x") }
     let record = try fixture.record("w/f0")
     let place = try folders.prepared(for: record)
     try await onThreads(threads) { thread in
       for number in stride(from: thread, to: 40, by: threads) {
-        guard (try? committer.outputs.reserve()) != nil else {
+        guard (try? outputs.reserve()) != nil else {
           Issue.record("no place")
           return
         }
@@ -274,15 +270,15 @@ struct OutputCommitterTests {
           (try? file.prepare(.init(of: record.status)) == nil) == true
         else {
           open.leave()
-          committer.outputs.release()
+          outputs.release()
           continue
         }
         done.record(
-          committer.outputs.add(file, of: record, record.status, at: place, isProved: false).id)
+          outputs.add(file, of: record, record.status, at: place, isProved: false).id)
       }
     }
-    committer.flush()
-    #expect(done.values.count { committer.outcome(of: $0) != nil } == 34)
+    outputs.commits.flush()
+    #expect(done.values.count { outputs.commits.outcome(of: $0) != nil } == 34)
     #expect(open.most <= limit)
     // The folder for syncs is kept open.
     #expect(fixture.openDescriptors == 1)
@@ -293,33 +289,33 @@ struct OutputCommitterTests {
   func late() throws {
     let disk = Gate()
     let calls = FaultyCommitCalls(before: ["sync d": { disk.pass() }], patience: .nanoseconds(0))
-    let committer = committer(calls, limit: 4)
-    try stage("d/a", committer)
-    try stage("e/c", committer)
+    let outputs = outputs(calls, limit: 4)
+    try stage("d/a", outputs)
+    try stage("e/c", outputs)
     let late = Recorder<String>()
-    committer.flushLast { targets in
+    outputs.commits.flushLast { targets in
       for target in targets { late.record("\(PathBytes(target.lastComponent))") }
       disk.open()
     }
     #expect(late.values.filter { $0 == "a.gz" }.count == 1 && late.count == 2)
-    #expect(outcomes(committer) == ["done a.gz", "done c.gz"])
+    #expect(outcomes(outputs) == ["done a.gz", "done c.gz"])
     #expect(fixture.files() == ["d/a.gz", "d/b", "e/c.gz"])
     // One of these calls would wait if a place were lost.
-    for _ in 0..<4 { try committer.outputs.reserve() }
+    for _ in 0..<4 { try outputs.reserve() }
   }
 
   @Test("of a stopped run names no output that is committed in time")
   func inTime() throws {
-    let committer = committer(FaultyCommitCalls())
-    try stage("d/a", committer)
-    committer.flushLast { Issue.record("\($0)") }
-    #expect(outcomes(committer) == ["done a.gz"])
+    let outputs = outputs(FaultyCommitCalls())
+    try stage("d/a", outputs)
+    outputs.commits.flushLast { Issue.record("\($0)") }
+    #expect(outcomes(outputs) == ["done a.gz"])
   }
 
   @Test("keeps one place free for small outputs, and does not wait after a stop")
   func sparesPlaces() throws {
     let cancellation = Cancellation()
-    let outputs = RunOutputs(limit: 3, folders, cancellation)
+    let outputs = OutputStage(limit: 3, folders, cancellation)
     try outputs.reserve(sparing: 1)
     try outputs.reserve(sparing: 1)
     try outputs.reserve()
@@ -332,7 +328,7 @@ struct OutputCommitterTests {
   func wakesEach() async throws {
     for _ in 0..<50 {
       let cancellation = Cancellation()
-      let outputs = RunOutputs(limit: 2, folders, cancellation)
+      let outputs = OutputStage(limit: 2, folders, cancellation)
       try outputs.reserve()
       try outputs.reserve()
       // Ends the waits if the test fails.
@@ -354,7 +350,7 @@ struct OutputCommitterTests {
   @Test("ends the wait for a place when the run is stopped")
   func stopsWaiting() async throws {
     let cancellation = Cancellation()
-    let outputs = RunOutputs(limit: 1, folders, cancellation)
+    let outputs = OutputStage(limit: 1, folders, cancellation)
     try outputs.reserve()
     try await onThreads(2) { thread in
       guard thread == 0 else { return cancellation.cancel(BatchError(.cancelled, "stopped")) }
