@@ -120,7 +120,10 @@ extension CallVerdict {
   /// The verdict of a run with one output for each source.
   static func ofOutputs(_ tally: CallTally) -> CallVerdict {
     let isRefused = tally.counts.refused > 0 && tally.findings["outputs"] == 0
-    return CallVerdict(tally.counts).adding(.incomplete, if: tally.counts.spoilt > 0 || isRefused)
+    let verdict = CallVerdict(tally.counts)
+    // The target is to blame, and not the sources.
+    guard tally.counts.spoilt > 0 || isRefused else { return verdict }
+    return verdict.subtracting(.nothing).union(.incomplete)
   }
 }
 

@@ -49,7 +49,7 @@ import Testing
     "outputs are incomplete if some could not be stored, or none could be created",
     arguments: [
       (counts(done: 1), 1, []), (counts(done: 1, failed: 1, spoilt: 1), 1, [.someFailed, .incomplete]),
-      (counts(failed: 1, refused: 1), 0, [.someFailed, .incomplete]),
+      (counts(failed: 1, unavailable: 1, refused: 1), 0, [.someFailed, .incomplete]),
       (counts(done: 1, failed: 1, refused: 1), 1, .someFailed),
     ] as [(Counters.Snapshot, Int, CallVerdict)])
   func outputs(counts: Counters.Snapshot, made: Int, expected: CallVerdict) {

@@ -186,7 +186,7 @@ struct ShardPlanTests {
     try t.file("plan.json", "{}\n")
     #expect(error()?.code == .unwritable && error()?.path == folder.path(of: "plan.json"))
     try t.file("plan.json", Self.lines())
-    #expect(error()?.message == "the plan is one of version 1, and this is version 2")
+    #expect(error()?.message == "the plan was made by version 1, and this is version 2")
     try t.file(
       "plan.json", Self.lines { $0[0] = $0[0].replacing(#""version":"1""#, with: #""version":"2""#) })
     #expect(error() == nil)

@@ -108,7 +108,7 @@ import Testing
     try t.shell("head -c 5000000 /dev/urandom >w/large; chmod 640 w/large; touch -d @1000000000 w/large")
     let few = try t.batchproc("compress", "--output-dir", "few", "w")
     #expect(
-      few.errorText.contains("few: 5 files got no output here; --copy-others copies"), "\(few.errorText)")
+      few.errorText.contains("few: 5 files without an output here; --copy-others copies"), "\(few.errorText)")
     let line: [PathBytes] = [
       "compress", "--output-dir", "all", "--copy-others", "-j", PathBytes("\(concurrency)"), "w",
     ]

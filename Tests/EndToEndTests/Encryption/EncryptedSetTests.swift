@@ -132,7 +132,7 @@ struct EncryptedSetTests {
       back_up; echo new >src/new; back_up; "$BP" copy -q --copy-keep-last 1 set far; kinds far; "$BP" prune -q --keep-last 1 set; kinds set; "$BP" verify -q set; echo $?
       # What an interrupted run was about to remove.
       ls set | head -2 | tr '\\n' '\\0' >set/.backup.lock; back_up; kinds set
-      a=$(ls set/*.tar.zst.age | head -1); \(Self.flip) $a; "$BP" verify -q set 2>errors; echo $?; grep -c 'its digest is not' errors
+      a=$(ls set/*.tar.zst.age | head -1); \(Self.flip) $a; "$BP" verify -q set 2>errors; echo $?; grep -c 'its digest differs' errors
       "$BP" copy -q --checksum set far 2>errors; echo $?; grep -c 'is damaged, and does not replace' errors
       rm -r set/*; cp far/* set; back_up --full; "$BP" prune -q --keep-last 1 set; kinds set; "$BP" verify -q far; echo $?
       """)

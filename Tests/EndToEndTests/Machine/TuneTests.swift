@@ -65,7 +65,7 @@ import Testing
     let lines = run.text.split(separator: "\n")
     #expect(lines.last == "batchproc hash -j auto tiny")
     #expect(lines.dropLast().last?.hasSuffix("auto finds the number in each run.") ?? false, "\(run.text)")
-    #expect(run.errorText.contains("nothing is saved"))
+    #expect(run.errorText.contains("nothing was saved"))
     #expect(!t.exists("state"))
     let json = try t.batchproc(["tune", "--seconds", "1", "--json", "tiny"]).text
     let line = try #require(json.split(separator: "\n").first { $0.contains("\"recommendation\"") })

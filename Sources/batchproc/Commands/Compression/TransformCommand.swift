@@ -139,7 +139,7 @@ extension TransformCommand {
     let left = outputs.notSmaller + outputs.compressedAlready
     if let directory = naming.directory, Job.compresses, left > 0, !choices.outputs.copiesOthers {
       let text =
-        "\(ByteCount.files(left)) have no output here; --copy-others copies files that do not become smaller"
+        "\(ByteCount.files(left)) without an output here; --copy-others copies files that do not become smaller"
       session.warn(BatchError(.special, text, path: directory), as: .note)
     }
     if choices.level != nil, outputs.written == 0, outputs.upToDate > 0 {
