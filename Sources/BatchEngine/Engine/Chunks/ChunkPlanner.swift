@@ -33,7 +33,9 @@ struct ChunkPlanner<Item: Sendable, Row: Sendable> {
     limit = stride.count(at: 0)
   }
 
-  private var count: Int { items.count + asides.count }
+  /// Items, rows and problems of the next chunk; a number of its own, since counting a generic array would build its metadata for
+  /// each item.
+  private var count = 0
 
   /// Adds the next item, row or problem.
   ///
@@ -46,6 +48,7 @@ struct ChunkPlanner<Item: Sendable, Row: Sendable> {
     case .row(let row): asides.append((.row(row), position: items.count))
     case .problem(let problem): asides.append((.problem(problem), position: items.count))
     }
+    count += 1
     let weight = max(0, measure.weight)
     byteCount += min(weight, .max - byteCount)
     retained += min(max(0, measure.retained), .max - retained)
@@ -80,7 +83,7 @@ struct ChunkPlanner<Item: Sendable, Row: Sendable> {
         retained: retained),
       asides: asides)
     (items, asides) = ([], [])
-    (byteCount, retained, pathCount) = (0, 0, 0)
+    (byteCount, retained, pathCount, count) = (0, 0, 0, 0)
     index += 1
     limit = stride.count(at: index)
     return chunk

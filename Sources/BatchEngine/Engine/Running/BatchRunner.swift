@@ -311,15 +311,17 @@ public struct BatchRunner: Sendable {
         try worker.begin(chunk, in: chunkContext, into: &output)
         // Counted by hand: enumerating a generic type would build its metadata for each item.
         var index = 0
+        // For the same reason, a number says whether rows or problems lie between the items.
+        let hasAsides = asides.count > 0
         for item in chunk.items {
-          if !asides.isEmpty { try add(&asides, before: index, worker, chunkContext, &output) }
+          if hasAsides { try add(&asides, before: index, worker, chunkContext, &output) }
           lane.position.advance(to: index)
           index += 1
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
           if isTimed { chunkContext.endTime(of: item) }
         }
-        if !asides.isEmpty { try add(&asides, before: index, worker, chunkContext, &output) }
+        if hasAsides { try add(&asides, before: index, worker, chunkContext, &output) }
         chunkContext.resultCount = output.count
         try worker.end(in: chunkContext, into: &output)
         return ChunkReport(
