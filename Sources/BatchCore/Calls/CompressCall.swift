@@ -121,7 +121,7 @@ extension CallVerdict {
   static func ofOutputs(_ tally: CallTally) -> CallVerdict {
     let isRefused = tally.counts.refused > 0 && tally.findings["outputs"] == 0
     let verdict = CallVerdict(tally.counts)
-    // The target is to blame, and not the sources.
+    // The target is the reason, not the sources.
     guard tally.counts.spoilt > 0 || isRefused else { return verdict }
     return verdict.subtracting(.nothing).union(.incomplete)
   }
