@@ -29,6 +29,7 @@ package struct ArchiveCall: Call {
     var division = Division(unit: .members(options), join: .archive(options))
     division.outputs = [output.path].compactMap { $0 }
     division.folder = directory
+    division.skipsTemporaries = true
     return division
   }
 

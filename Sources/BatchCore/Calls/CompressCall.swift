@@ -132,6 +132,7 @@ extension Division {
   fileprivate init(transforming options: OutputOptions, naming: OutputNaming?) {
     self.init(unit: .sources(naming: naming), join: .receipts)
     outputs = [options.naming.directory].compactMap { $0 }
+    skipsTemporaries = true
     checksFolders = false
     takesOnePath = true
   }

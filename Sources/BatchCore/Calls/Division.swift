@@ -28,6 +28,8 @@ package struct Division: Sendable {
   package var outputs: [PathBytes] = []
   /// The folder in which the paths begin, which the plan enters; nil for the current one.
   package var folder: PathBytes?
+  /// Whether the walk leaves out temporary files of other runs.
+  package var skipsTemporaries = false
   /// Whether a shard reports folders to which entries were added, or from which entries were removed. Outputs beside their
   /// sources change the times of folders.
   package var checksFolders = true
@@ -37,13 +39,8 @@ package struct Division: Sendable {
   /// The walk of a run on one machine.
   package func walk(_ given: WalkOptions) -> WalkOptions {
     var walk = given
-    switch unit {
-    case .files, .lines: break
-    case .sources: walk.skipsTemporaries = true
-    case .members:
-      walk.takesEverything = true
-      walk.skipsTemporaries = true
-    }
+    if skipsTemporaries { walk.skipsTemporaries = true }
+    if case .members = unit { walk.takesEverything = true }
     walk.excluded.formUnion(outputs.compactMap(StandardStreams.identity))
     return walk
   }

@@ -3,11 +3,11 @@ import Synchronization
 
 /// The paths that a call processes, given one by one and in lists, counted when they are read.
 package final class Operands: Sendable {
-  package let given: [PathBytes]
+  private let given: [PathBytes]
   private let lists: [PathList]
   private let taken = Mutex(0)
   /// Whether they can be read twice: standard input cannot.
-  package let isRepeatable: Bool
+  private let isRepeatable: Bool
 
   /// - Parameters:
   ///   - given: `-` is standard input.

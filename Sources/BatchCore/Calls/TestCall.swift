@@ -5,7 +5,11 @@ import Synchronization
 package struct TestCall: Call {
   package init() {}
 
-  package var division: Division? { Division(unit: .files, join: .receipts) }
+  package var division: Division? {
+    var division = Division(unit: .files, join: .receipts)
+    division.skipsTemporaries = true
+    return division
+  }
 
   package func verdict(_ tally: CallTally) -> CallVerdict {
     CallVerdict(tally.counts).adding(.differences, if: TestCounts(tally.findings).damaged > 0)

@@ -22,7 +22,7 @@ extension Batch {
   /// The entries of manifests, by result.
   public struct CheckedFiles: Sendable {
     private var tally = CheckTally()
-    /// Files that have the digest differs from the recorded one, in the order of the manifests, at most ``Settings/mostListed``.
+    /// Files whose digest differs from the recorded one, in the order of the manifests, at most ``Settings/mostListed``.
     public internal(set) var differences: [PathBytes] = []
     private var isAtEnd = false
 

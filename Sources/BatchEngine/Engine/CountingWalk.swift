@@ -16,13 +16,12 @@ package enum CountingWalk {
   /// An operation that is not started yet; it stops early if the operation or the run is cancelled.
   ///
   /// - Parameters:
-  ///   - queue: the queue on which the walk runs.
   ///   - paths: the operands of the run.
   package static func operation(
-    on queue: DispatchQueue = DispatchQueue(label: "batchproc.count"), options: WalkOptions, run: RunContext,
+    options: WalkOptions, run: RunContext,
     of paths: @escaping @Sendable () -> AnyIterator<PathBytes>
   ) -> ResultOperation<Counters.Snapshot> {
-    ResultOperation(on: queue) { operation in
+    ResultOperation(on: DispatchQueue(label: "batchproc.count")) { operation in
       var source = run.tree(paths(), options: options)
       var total = Counters.Snapshot()
       while !operation.isCancelled, !run.cancellation.isCancelled, let found = source.next() {

@@ -6,6 +6,9 @@ protocol DividedCommand: Command {
   associatedtype Job: Call
 
   /// The call that the options describe.
+  ///
+  /// - Parameter environment: the variables that may change the result; none for a shard or a merge, since the plan has their
+  ///   values.
   static func makeCall(
     _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment
   ) throws -> Job

@@ -182,7 +182,7 @@ import Testing
     #expect(restored.verdict == [])
     let preview = BackupPreviewCall(to: set, options) { (path, bytes) in bytes += path.bytes }
     #expect(try perform(preview, paths("t")).result?.preparation.header.increment == 1)
-    #expect(throws: BatchError.self) { try perform(BackupCall(to: set, options), paths("none")) }
+    expectError(.missing) { try perform(BackupCall(to: set, options), paths("none")) }
     #expect(try set.content(in: run).snapshots.count == 1)
   }
 }

@@ -22,7 +22,11 @@ import Testing
     try t.fifo("t/pipe")
   }
 
-  private func run(_ arguments: [PathBytes]) throws -> CommandRun { try CommandRun(arguments, in: t) }
+  private func run(
+    _ arguments: [PathBytes], environment: [String: PathBytes] = [:]
+  ) throws -> CommandRun {
+    try CommandRun(arguments, in: t, environment: environment)
+  }
 
   /// - Returns: the status of each shard, and the run of the merge.
   private func divided(_ command: [PathBytes], into count: Int) throws -> (shards: [Int32], merge: CommandRun)
@@ -66,6 +70,41 @@ import Testing
     #expect(one.status == 4 && merge.status == 4, "\(merge.errorText)")
     #expect(merge.output == one.output)
     #expect(shards.contains(4))
+  }
+
+  @Test("take nothing from the environment of one machine that would change the archive")
+  func environment() throws {
+    let command: [PathBytes] = ["archive", "--reproducible", "--format", "tar"]
+    #expect(try run(command + ["-q", "--no-fsync", "-o", "one", "t"]).status == 0)
+    let plan =
+      ["plan", "-q", "--no-fsync", "--shards", "1", "--out", "p", "--"] + command + ["-o", "many", "t"]
+    #expect(try run(plan).status == 0)
+    let epoch: [String: PathBytes] = ["SOURCE_DATE_EPOCH": "1"]
+    #expect(
+      try run(["archive", "-q", "--no-fsync", "--plan", "p", "--shard", "0"], environment: epoch).status == 0)
+    #expect(try run(["merge", "-q", "--no-fsync", "p"], environment: epoch).status == 0)
+    #expect(t.content("many") == t.content("one") && t.content("one")?.isEmpty == false)
+  }
+
+  @Test("leave out the temporary files of other runs, as on one machine")
+  func temporaries() throws {
+    let name = PathBytes("t/a/.batchproc-00000000-\(String(repeating: "0", count: 32)).tmp")
+    try t.file(name, [0x1f, 0x8b, 8, 0, 1])
+    #expect(try run(["test", "-q", "t"]).status == 0)
+    let (shards, merge) = try divided(["test", "--stride", "3", "t"], into: 2)
+    #expect(shards == [0, 0] && merge.status == 0, "\(merge.errorText)")
+    // The same bytes under another name are damage.
+    try t.file("t/a/file", [0x1f, 0x8b, 8, 0, 1])
+    #expect(try run(["test", "-q", "t"]).status == 4)
+  }
+
+  @Test("take no option from a configuration file that a plan refuses")
+  func configuration() throws {
+    try t.file("home/.config/batchproc/config", "[hash]\ncache\nalgorithm = md5\n")
+    let plan: [PathBytes] = ["plan", "-q", "--no-fsync", "--shards", "1", "--out", "p", "--", "hash", "t"]
+    #expect(try run(plan, environment: ["HOME": t.path("home")]).status == 0)
+    let stored = String(decoding: t.content("p/plan.json") ?? [], as: UTF8.self)
+    #expect(stored.contains("--algorithm") && !stored.contains("--cache"), "\(stored)")
   }
 
   @Test("compress, test and decompress all files")

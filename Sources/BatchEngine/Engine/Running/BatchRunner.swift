@@ -83,16 +83,6 @@ public struct BatchRunner: Sendable {
     start(notify: queue, handler) { self.run(job, over: source) }
   }
 
-  /// Starts a job over the items of a reader, and returns at once.
-  package func start<Job: BatchJob, Reader: BatchReader & SendableMetatype>(
-    _ job: Job, reading reader: sending Reader, notify queue: DispatchQueue,
-    _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
-  ) where Job.Item == Reader.Item, Job.SourceRow == Reader.Row {
-    // Transferred by the caller, and used only by the block below.
-    nonisolated(unsafe) let reader = reader
-    start(notify: queue, handler) { self.run(job, reading: reader) }
-  }
-
   /// Calls `body` on a queue of its own, and `handler` with what it returned.
   private func start<Outcome: Sendable>(
     notify queue: DispatchQueue, _ handler: @escaping @Sendable (Outcome) -> Void,

@@ -38,14 +38,16 @@ struct ArchiveCommand: DividedCommand {
   init(
     _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment, shard: ShardTask?
   ) throws {
-    choices = try ArchiveChoices(parsed, environment: environment)
+    // The variables of one machine must not change the archive of all shards.
+    let variables: Environment = shard == nil ? environment : { _ in nil }
+    choices = try ArchiveChoices(parsed, environment: variables)
     if common.json, !common.dryRun, choices.output == nil {
       throw UsageError(
         "--json cannot be used with -o -: standard output carries the archive.", in: parsed.command)
     }
     operands = parsed.operands
     self.shard = shard
-    call = try Self.makeCall(parsed, common: common, environment: environment)
+    call = try Self.makeCall(parsed, common: common, environment: variables)
     if shard != nil {
       call.output = .none
       call.directory = nil

@@ -33,7 +33,8 @@ struct RestoreCommand: Command {
     options.keepsGoing = !parsed.flag(.strict)
     extraction = options
     tally = TransformTally(namesEach: common.verbose || common.json)
-    session = try Session(common, environment: environment, observing: tally.observing)
+    session = try Session(
+      common, environment: environment, inputs: ExtractJob.descriptorsOfCollector, observing: tally.observing)
   }
 
   func run() throws(BatchError) -> Ending {

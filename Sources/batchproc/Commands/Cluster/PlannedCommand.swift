@@ -20,11 +20,9 @@ struct PlannedCommand {
       CommandLineParser(
         configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
         environment: environment))
-    // Options about this machine do not apply to others.
+    // Options about this machine do not apply to others, and some do not apply to plans.
     let named = Set(alone.given.map(\.id))
-    let given = full.given.filter {
-      named.contains($0.id) || !Self.use(of: $0.id, full.command).contains(.chosenByShard)
-    }
+    let given = full.given.filter { named.contains($0.id) || Self.use(of: $0.id, full.command).isEmpty }
     for option in alone.given where Self.use(of: option.id, full.command).contains(.refused) {
       throw UsageError(
         "A plan cannot be made with \(Self.spelling(option.id, full.command)).", in: outer)

@@ -34,7 +34,6 @@ enum ShardCommand {
       plan, plan.shards[index], of: planned.parsed, in: folder, isForced: own.flag(.force),
       environment: environment)
     if planned.kind.sharesHeap { ProcessHeap.share() }
-    // The plan has the values of the variables that the command reads.
     return try planned.command.init(
       parsed, common: CommonOptions(parsed), environment: environment, shard: task
     ).execute()

@@ -11,7 +11,7 @@ struct CatCommand: Command {
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment) throws {
     let choices = try TransformChoices(parsed, compresses: false, writesToStdout: true)
-    try StreamCheck.refuseEvents(parsed, common, isStream: true)
+    try DataOnOutput.refuseEvents(parsed, common, isStream: true)
     operands = parsed.operands
     naming = choices.outputs.naming
     var call = CatCall(mostOutput: choices.maximumOutput.map { UInt64(clamping: $0) })
@@ -41,7 +41,7 @@ struct CatCommand: Command {
 }
 
 /// Refuses `--json` where standard output carries data.
-enum StreamCheck {
+enum DataOnOutput {
   /// - Parameter isStream: whether the option or the command writes all results to standard output.
   static func refuseEvents(
     _ parsed: ParsedCommand, _ common: CommonOptions, isStream: Bool

@@ -59,7 +59,7 @@ struct TransformCommand<Job: TransformCall>: DividedCommand {
     _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment, shard: ShardTask?
   ) throws {
     choices = try TransformChoices(parsed, compresses: Job.compresses)
-    try StreamCheck.refuseEvents(parsed, common, isStream: choices.writesToStdout)
+    try DataOnOutput.refuseEvents(parsed, common, isStream: choices.writesToStdout)
     operands = parsed.operands
     self.shard = shard
     call = try Self.makeCall(parsed, common: common, environment: environment)

@@ -6,8 +6,6 @@ import Synchronization
 /// Holds back messages about outputs that one message about the target may replace.
 final class TransformTally: RunObserver {
   private struct Counts {
-    /// Outputs that could not be created in their folders.
-    var refused = 0
     var gaps = CheckGapCounts()
     /// Whether an output was made, or one was found up to date.
     var hasOutput = false
@@ -44,7 +42,6 @@ final class TransformTally: RunObserver {
   func changed(_ change: ConcurrencyChange) { reporter.withLock { $0 }?.changed(change) }
 
   func met(_ problem: Problem, severity: Severity) {
-    count(problem)
     if !hold(problem, severity) { pass(problem, severity) }
   }
 
@@ -74,10 +71,7 @@ final class TransformTally: RunObserver {
 
   /// Why no output could be made, if the target is the reason; nil if one was made.
   func refusal(of target: PathBytes?) -> BatchError? {
-    let counts = counts.withLock { $0 }
-    guard counts.refused > 0, !counts.hasOutput, let first = refusals.withLock({ $0.first }) else {
-      return nil
-    }
+    guard !counts.withLock({ $0.hasOutput }), let first = refusals.withLock({ $0.first }) else { return nil }
     return BatchError(
       .unwritable, "no output could be written", path: target ?? first.path, errno: first.errno,
       remedy: first.remedy)
@@ -94,10 +88,6 @@ final class TransformTally: RunObserver {
     }
     if isFull { passOn() }
     return isHeld
-  }
-
-  private func count(_ problem: Problem) {
-    if problem.error.isOfTarget { counts.withLock { $0.refused += 1 } }
   }
 
   func add(_ report: TransformReport) {
