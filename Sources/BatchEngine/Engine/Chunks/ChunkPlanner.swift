@@ -37,22 +37,45 @@ struct ChunkPlanner<Item: Sendable, Row: Sendable> {
   /// each item.
   private var count = 0
 
-  /// Adds the next item, row or problem.
+  /// Adds the next item.
   ///
   /// - Returns: a chunk if it completes one; then ``takeLarge()`` may return a second one.
+  mutating func add(_ item: Item, _ measure: ItemMeasure) -> PlannedChunk<Item, Row>? {
+    let before = endBefore(measure)
+    items.append(item)
+    return count(measure, after: before)
+  }
+
+  /// Adds the next row or problem; returns as ``add(_:_:)`` for an item does.
+  mutating func add(aside: Yielded<Never, Row>, _ measure: ItemMeasure) -> PlannedChunk<Item, Row>? {
+    let before = endBefore(measure)
+    asides.append((aside, position: items.count))
+    return count(measure, after: before)
+  }
+
+  /// Adds what a reader yields next; returns as ``add(_:_:)`` for an item does.
   mutating func add(_ yielded: Yielded<Item, Row>, _ measure: ItemMeasure) -> PlannedChunk<Item, Row>? {
-    let isLarge = measure.weight >= stride.largeThreshold
-    let before = isLarge && count > 0 ? cut() : nil
     switch yielded {
-    case .item(let item): items.append(item)
-    case .row(let row): asides.append((.row(row), position: items.count))
-    case .problem(let problem): asides.append((.problem(problem), position: items.count))
+    case .item(let item): add(item, measure)
+    case .row(let row): add(aside: .row(row), measure)
+    case .problem(let problem): add(aside: .problem(problem), measure)
     }
+  }
+
+  /// Ends the chunk before a large item, which has a chunk of its own.
+  private mutating func endBefore(_ measure: ItemMeasure) -> PlannedChunk<Item, Row>? {
+    measure.weight >= stride.largeThreshold && count > 0 ? cut() : nil
+  }
+
+  private mutating func count(_ measure: ItemMeasure, after before: PlannedChunk<Item, Row>?)
+    -> PlannedChunk<Item, Row>?
+  {
     count += 1
     let weight = max(0, measure.weight)
     byteCount += min(weight, .max - byteCount)
     retained += min(max(0, measure.retained), .max - retained)
     pathCount += measure.count
+    let isLarge = weight >= stride.largeThreshold
     guard isLarge || count >= limit || byteCount >= stride.byteCount else { return nil }
     let chunk = cut(isLarge: isLarge)
     guard let before else { return chunk }

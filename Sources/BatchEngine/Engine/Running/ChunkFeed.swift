@@ -37,14 +37,15 @@ protocol ChunkSupply<Item, Row>: AnyObject, Sendable {
 }
 
 /// Makes chunks of what a source yields. One thread at a time may request the next chunk.
-final class ChunkFeed<Item: Sendable, Row: Sendable>: ChunkSupply {
+final class ChunkFeed<Source: BatchSource>: ChunkSupply {
+  typealias Item = Source.Item
+  typealias Row = Source.Row
+
   private struct State {
+    var source: Source
     var planner: ChunkPlanner<Item, Row>
-    let next: () throws(BatchError) -> Yielded<Item, Row>?
     let asked: AskedItems<Item>?
-    let measure: (Yielded<Item, Row>) -> ItemMeasure
-    /// How many paths the source has left out so far, and how many of them were counted.
-    let filtered: () -> Int
+    /// How many of the paths that the source has left out were counted.
     var counted = 0
     var isAtEnd = false
 
@@ -53,45 +54,37 @@ final class ChunkFeed<Item: Sendable, Row: Sendable>: ChunkSupply {
       // A source may take long for one item or for its end, so requests are taken before each item and after the end.
       while true {
         if let asked, let item = asked.take() {
-          let measure = measure(.item(item))
-          if !asked.isOrdered { return planner.chunk(beside: item, measure) }
-          if let chunk = planner.add(.item(item), measure) { return chunk }
+          if !asked.isOrdered { return planner.chunk(beside: item, measure(item)) }
+          if let chunk = planner.add(item, measure(item)) { return chunk }
         } else if isAtEnd {
           return planner.takeRest()
-        } else if let yielded = try next() {
-          if let chunk = planner.add(yielded, measure(yielded)) { return chunk }
         } else {
-          isAtEnd = true
+          switch try source.next() {
+          case .item(let item): if let chunk = planner.add(item, measure(item)) { return chunk }
+          case .row(let row):
+            let measure = ItemMeasure(
+              weight: 0, count: source.count(ofRow: row), retained: source.retained(byRow: row))
+            if let chunk = planner.add(aside: .row(row), measure) { return chunk }
+          case .problem(let problem):
+            if let chunk = planner.add(aside: .problem(problem), ItemMeasure(weight: 0)) { return chunk }
+          case nil: isAtEnd = true
+          }
         }
       }
+    }
+
+    private func measure(_ item: Item) -> ItemMeasure {
+      ItemMeasure(
+        weight: source.weight(of: item), count: source.count(of: item), retained: source.retained(by: item))
     }
   }
 
   private let state: Mutex<State>
   private let asked: AskedItems<Item>?
 
-  init<Source: BatchSource>(source: sending Source, stride: ChunkStride)
-  where Source.Item == Item, Source.Row == Row {
-    let speaker = source
-    var source = source
-    let asked = source.asked
-    self.asked = asked
-    state = Mutex(
-      State(
-        planner: ChunkPlanner(stride: stride),
-        next: { () throws(BatchError) in try source.next() }, asked: asked,
-        measure: { yielded in
-          switch yielded {
-          case .item(let item):
-            ItemMeasure(
-              weight: speaker.weight(of: item), count: speaker.count(of: item),
-              retained: speaker.retained(by: item))
-          case .row(let row):
-            ItemMeasure(weight: 0, count: speaker.count(ofRow: row), retained: speaker.retained(byRow: row))
-          case .problem: ItemMeasure(weight: 0)
-          }
-        },
-        filtered: { source.filteredCount }))
+  init(source: sending Source, stride: ChunkStride) {
+    asked = source.asked
+    state = Mutex(State(source: source, planner: ChunkPlanner(stride: stride), asked: asked))
   }
 
   /// A source only plans, so each of its steps is short.
@@ -103,7 +96,7 @@ final class ChunkFeed<Item: Sendable, Row: Sendable>: ChunkSupply {
 
   func takeFiltered() -> Int {
     state.withLock { state in
-      let filtered = state.filtered()
+      let filtered = state.source.filteredCount
       defer { state.counted = filtered }
       return filtered - state.counted
     }
