@@ -22,29 +22,29 @@ TESTS = "BatchEngineTests|BatchCoreTests|BatchprocTests|CorpusTests"
 # The sources that read bytes which another user may have written: files, answers of programs, the command
 # line.
 READERS = """
-BatchCore/Archiving/Foreign/ReaderMessage
-BatchCore/Archiving/Formats/*
+BatchCore/Archiving/LibArchive/Foreign/ReaderMessage
+BatchCore/Archiving/HeaderChecks/*
 BatchCore/Archiving/Index/{IndexExtent,IndexPages,IndexSlice,MemberPage,StoredIndex}
 BatchCore/Archiving/Index/Locating/*
-BatchCore/Archiving/Library/{AccessList+Library,ArchiveReader,ArchiveReader+End,ArchiveReader+Format,LibraryEntry,LibraryMessage,StreamedTail,StreamedZip}
-BatchCore/Archiving/Model/{LittleEndianReader,NameTransform,OwnerNumbers,TarBlock}
-BatchCore/Backup/Drills/DrillState
+BatchCore/Archiving/LibArchive/{AccessList+LibArchive,ArchiveReader,ArchiveReader+End,ArchiveReader+Format,LibArchiveEntry,LibArchiveMessage,StreamedTail,StreamedZip}
+BatchCore/Archiving/Members/{HeaderChecksum,LittleEndianReader,NameTransform,OwnerNumbers}
+BatchCore/Backup/Damage/DrillState
 BatchCore/Backup/Sets/SetID
 BatchCore/Backup/SnapshotPlace
 BatchCore/Backup/Snapshots/{Companion,ManifestFile,SnapshotEntry,SnapshotFacts,SnapshotLine,SnapshotName,SnapshotReader,SnapshotRowParser}
-BatchCore/Backup/Targets/KnownTargets
+BatchCore/Backup/Sets/KnownTargets
 BatchCore/Backup/Times/{LocalTime,WrittenTime,WrittenTime+Reading}
 BatchCore/Cluster/{JSONFields,PlanRecord,ShardPlan,ShardResult,ShardResultReader}
-BatchCore/Compression/Codecs/{CompressionFormat+Detection,FrameStart}
+BatchCore/Compression/Codecs/{BlockFraming,CompressionFormat+Detection}
 BatchCore/Compression/Codecs/*/{*Decoder,*Scanner,*Reader,DeflateBits,DeflateTable,DeflateWalker,GzipBlockTable,GzipSegment,LZ4FrameHeader,XZLayout}
-BatchCore/Compression/Decoding/{PartScanner,StreamDecoder}
+BatchCore/Compression/Decoding/{FileDecoder+Parts,StreamDecoder}
 BatchCore/Encryption/{AgeFile,AgeHeader,AgeIdentity,AgeKeys,AgeRecipient,AgeStream,ArmorDecoder,Bech32,CanonicalBase64,ChunkCipher,PayloadLayout}
 BatchCore/Hashing/Cache/{CachedDigest,CachedRows}
 BatchCore/Hashing/Digests/{DecimalDigits,Hexadecimal}
 BatchCore/Hashing/Manifests/*
 BatchCore/Hashing/Manifests/Forms/*
 BatchCore/Tuning/SavedDevices
-BatchEngine/Engine/Steering/RunControl
+BatchEngine/Engine/Control/RunControl
 BatchEngine/FileSystem/Ignoring/*
 BatchEngine/FileSystem/Selecting/{OperandPattern,PathFilter+CacheTag,PathList}
 batchproc/Arguments/Configuration/*

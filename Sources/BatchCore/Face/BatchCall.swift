@@ -148,3 +148,65 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
           details: details.withLock { $0 })))
   }
 }
+
+/// The file descriptors of one call. No other call of the process can use them until they are given back.
+final class DescriptorShare: Sendable {
+  /// The largest share if the caller does not ask for a number.
+  private static let usual: UInt64 = 512
+  /// A call takes one n-th of the free descriptors, so that further calls get some too.
+  private static let part: UInt64 = 4
+  /// The descriptors of all calls in progress.
+  private static let promised = Mutex<UInt64>(0)
+
+  let count: Int
+  /// The descriptors of the process without those of the other calls.
+  let limit: DescriptorLimit
+
+  /// - Parameter wanted: how many are requested; nil for the usual number.
+  init(_ wanted: Int?) {
+    // The limit is not raised: it belongs to the program.
+    let free = DescriptorLimit.current().free
+    (count, limit) = Self.promised.withLock { promised in
+      let rest = free.soft - min(free.soft, promised)
+      let asked = wanted.map { UInt64(clamping: $0) } ?? min(Self.usual, rest / Self.part)
+      let most = rest - min(rest, DescriptorLimit.reserve)
+      let count = min(max(asked, DescriptorLimit.minimum), most)
+      promised += count
+      return (Int(clamping: count), DescriptorLimit(soft: rest, hard: rest))
+    }
+  }
+
+  /// To be called once, when the call has ended.
+  func giveBack() {
+    Self.promised.withLock { $0 -= min($0, UInt64(clamping: count)) }
+  }
+}
+
+/// The first problems of a run.
+final class ProblemLists: RunObserver {
+  private struct Lists {
+    var failures: [Problem] = []
+    var warnings: [Problem] = []
+  }
+
+  private let most: Int
+  private let lists = Mutex(Lists())
+
+  /// - Parameter most: the largest number of entries in each list.
+  init(most: Int) {
+    self.most = most
+  }
+
+  var failures: [Problem] { lists.withLock { $0.failures } }
+  var warnings: [Problem] { lists.withLock { $0.warnings } }
+
+  func met(_ problem: Problem, severity: Severity) {
+    lists.withLock { lists in
+      switch severity {
+      case .note: break
+      case .warning: if lists.warnings.count < most { lists.warnings.append(problem) }
+      case .failure: if lists.failures.count < most { lists.failures.append(problem) }
+      }
+    }
+  }
+}

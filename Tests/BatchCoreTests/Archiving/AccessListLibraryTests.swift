@@ -71,7 +71,7 @@ struct AccessListLibraryTests {
       for name in ["system.posix_acl_access", "system.posix_acl_default"] {
         let attribute = ExtendedAttribute(name: Array(name.utf8), value: bytes)
         let type = try #require(AccessList.type(of: attribute))
-        let entry = try LibraryEntry()
+        let entry = try LibArchiveEntry()
         entry.fill(ArchiveEntry(path: "d", kind: .directory, mode: 0o754, attributes: [attribute]))
         let read = AccessList(entry.pointer, type: type)
         // Three lines for a file express the same rights as its mode.
@@ -86,7 +86,7 @@ struct AccessListLibraryTests {
 
   @Test("with a name gets the number of the account, and drops a line whose account is unknown")
   func names() throws {
-    let entry = try LibraryEntry()
+    let entry = try LibArchiveEntry()
     entry.fill(ArchiveEntry(path: "f", kind: .file, mode: 0o640))
     let access = ARCHIVE_ENTRY_ACL_TYPE_ACCESS
     archive_entry_acl_add_entry(entry.pointer, access, 6, ARCHIVE_ENTRY_ACL_USER, -1, "daemon")
@@ -105,7 +105,7 @@ struct AccessListLibraryTests {
   func unknown() throws {
     let name = Array("system.posix_acl_access".utf8)
     let attribute = ExtendedAttribute(name: name, value: list([(0x01, 6), (0x40, 6), (0x04, 4), (0x20, 4)]))
-    let entry = try LibraryEntry()
+    let entry = try LibArchiveEntry()
     entry.fill(ArchiveEntry(path: "f", kind: .file, mode: 0o644, attributes: [attribute]))
     #expect(archive_entry_xattr_count(entry.pointer) == 1)
     #expect(archive_entry_acl_count(entry.pointer, ARCHIVE_ENTRY_ACL_TYPE_ACCESS) == 0)

@@ -66,7 +66,7 @@ import Testing
           file: file, size: size, memory: 1 << 20, right: ReadingRight()
         ).locate()
       default:
-        try SkippableIndex(file: file, size: size, memory: 1 << 20).place(
+        try SkippableTail(file: file, size: size, memory: 1 << 20).place(
           of: stride(from: 0, to: whole.count, by: 40_000).map {
             let start = 40 + UInt64($0) + UInt64($0 / 40_000) * 14
             return start..<(start + 14 + UInt64(min(40_000, whole.count - $0)))

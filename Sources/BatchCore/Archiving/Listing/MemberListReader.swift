@@ -21,7 +21,7 @@ package struct MemberListReader: BatchReader {
   private let reader: (any MemberReader)?
   private let digests: DigestStream?
   private let marksMembers: Bool
-  package let end = ArchiveEnd()
+  package let end = SharedFindings()
 
   /// - Parameters:
   ///   - selection: which members are listed; `globs` are its patterns, for messages.
@@ -204,5 +204,38 @@ extension MemberListReader.Item: MeasuredItem {
       ItemMeasure(weight: 0, count: slice.numbers.count, retained: Int64(slice.memory) * 2 + 512)
     case .member: ItemMeasure(weight: 0, retained: 512)
     }
+  }
+}
+
+/// Renders the members of an archive.
+package struct MemberListJob: RowJob {
+  package typealias Item = MemberListReader.Item
+
+  private let render: @Sendable (ListedMember, inout [UInt8]) -> Void
+  package let output: @Sendable (ResultRows) throws(BatchError) -> Void
+
+  /// - Parameters:
+  ///   - render: appends the row of a member; called on many threads at once.
+  ///   - output: takes rows; one call at a time, in the order of the archive.
+  package init(
+    render: @escaping @Sendable (ListedMember, inout [UInt8]) -> Void,
+    output: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
+  ) {
+    self.render = render
+    self.output = output
+  }
+
+  package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Item, ResultRows> {
+    FunctionWorker { (item, context, rows) in
+      switch item {
+      case .member(let member): append(member, context, &rows)
+      case .members(let slice): slice.forEach { append($0, context, &rows) }
+      }
+    }
+  }
+
+  private func append(_ member: ListedMember, _ context: WorkerContext, _ rows: inout ResultRows) {
+    rows.append { render(member, &$0) }
+    context.finish()
   }
 }

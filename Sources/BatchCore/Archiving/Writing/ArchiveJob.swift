@@ -94,3 +94,38 @@ package struct SerialMember: Sendable {
   let linkCount: UInt64
   var large: LargeMember?
 }
+
+/// What was written into an archive, for the comparison with what can be read back.
+package struct WrittenArchive: Sendable {
+  /// Bytes that no checksum of the format covers, up to the end of the archive.
+  struct Stretch: Sendable {
+    let bytes: Range<UInt64>
+    let digest: Digest
+  }
+
+  let format: ArchiveFormat
+  /// The members in the order in which they were written, never read from the archive itself.
+  ///
+  /// For a container without segments, one frame represents the whole archive, and the offsets are the numbers of members.
+  let index: MemberIndex
+  /// The digest of each frame's decoded content; empty for a container without segments.
+  let contents: [Digest?]
+  /// The index after compressed frames; the whole archive if its frames have no checksums.
+  let stretch: Stretch
+}
+
+/// Receives the frames and members of an archive instead of its file, if they become a part of a larger archive.
+package protocol ArchiveParts: Sendable {
+  /// Adds the next frame and the members that begin in it.
+  ///
+  /// - Parameter number: the number of the frame, from 0.
+  func add(_ frame: ArchiveFrame, number: UInt32, _ members: [ArchivedMember]) throws(BatchError)
+
+  /// Adds a member whose frames were added before.
+  ///
+  /// - Parameter frame: the number of its first frame.
+  func add(_ member: ArchivedMember, frame: UInt32) throws(BatchError)
+
+  /// Records that a file with several names is not in the archive under its first name.
+  func add(missing file: FileIdentity) throws(BatchError)
+}

@@ -15,8 +15,8 @@ final class SerialArchive {
   private let index: MemberIndexBuilder?
   private let measured: MeasuredStream?
   private var writtenCount = 0
-  private let writer: LibraryWriter
-  private let entry: LibraryEntry
+  private let writer: LibArchiveWriter
+  private let entry: LibArchiveEntry
   private var large: Large?
   /// The numbers of files with several names.
   private var numbers: [FileIdentity: Int64] = [:]
@@ -26,9 +26,9 @@ final class SerialArchive {
   init(_ options: ArchiveOptions, stream: any ResultStream) throws(BatchError) {
     format = options.format
     index = options.isRemembered ? try MemberIndexBuilder() : nil
-    entry = try LibraryEntry()
+    entry = try LibArchiveEntry()
     measured = options.isRemembered ? try MeasuredStream(stream, .xxh128) : nil
-    writer = try LibraryWriter(stream: measured ?? stream)
+    writer = try LibArchiveWriter(stream: measured ?? stream)
     let archive = writer.archive
     let isSet =
       switch format.container {

@@ -9,13 +9,13 @@ final class TarHeaders {
   /// The writer fills announced but missing content with zeros; above this size a new writer is cheaper.
   private static let mostZeros: UInt64 = 256 << 10
 
-  private let entry: LibraryEntry
+  private let entry: LibArchiveEntry
   // Writers whose last member is finished.
-  private var textWriter: LibraryWriter?
-  private var binaryWriter: LibraryWriter?
+  private var textWriter: LibArchiveWriter?
+  private var binaryWriter: LibArchiveWriter?
 
   init() throws(BatchError) {
-    entry = try LibraryEntry()
+    entry = try LibArchiveEntry()
   }
 
   /// Appends the header of a member. The caller then appends content of the announced size and calls ``pad(_:from:)``.
@@ -66,8 +66,8 @@ final class TarHeaders {
     if isBinary { binaryWriter = writer } else { textWriter = writer }
   }
 
-  private static func makeWriter(isBinary: Bool) throws(BatchError) -> LibraryWriter {
-    let writer = try LibraryWriter()
+  private static func makeWriter(isBinary: Bool) throws(BatchError) -> LibArchiveWriter {
+    let writer = try LibArchiveWriter()
     let archive = writer.archive
     guard archive_write_set_format_pax(archive) == ARCHIVE_OK,
       // Otherwise a second form of attributes is written too, about which stock tar warns.

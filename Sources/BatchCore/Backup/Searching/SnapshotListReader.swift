@@ -7,7 +7,7 @@ package struct SnapshotListReader: BatchReader {
 
   private let reader: SnapshotReader
   private let planner: ExtractionPlanner
-  package let end = ArchiveEnd()
+  package let end = SharedFindings()
 
   /// - Parameter selection: which rows are listed; `globs` are its patterns, for messages.
   /// - Throws: `malformed` for a manifest that is damaged.

@@ -23,3 +23,30 @@ package enum ManifestItem: Sendable, Hashable {
   /// A line that is not a row: text before the first row, a heading, the armor of a signed file.
   case text(line: Int, reason: String)
 }
+
+/// The row of a manifest for one file.
+package struct ManifestRow: Sendable {
+  package let path: PathBytes
+  /// The digests, in the order of the requested algorithms.
+  package let digests: [Digest]
+  /// The number of bytes that were hashed.
+  package let size: UInt64
+  /// nil for a stream.
+  package let modified: FileStatus.Time?
+
+  package init(path: PathBytes, digests: [Digest], size: UInt64, modified: FileStatus.Time?) {
+    self.path = path
+    self.digests = digests
+    self.size = size
+    self.modified = modified
+  }
+}
+
+/// Why a line of a manifest is not valid; the reason contains no bytes of the line.
+struct MalformedLine: Error {
+  let reason: String
+
+  init(_ reason: String) {
+    self.reason = reason
+  }
+}

@@ -41,7 +41,7 @@ package struct ManifestReader: Sendable {
   private var checksums: ChecksumLineParser
   private var hashdeep: HashdeepParser
   private var mtree = MtreeParser()
-  private var armour = ManifestArmour()
+  private var armor = ManifestArmor()
   private var hasRows = false
   private var isTagged = false
 
@@ -83,7 +83,7 @@ package struct ManifestReader: Sendable {
       }
       if number == 1 { dropByteOrderMark() }
       trimLineEnd()
-      if armour.takes(line) { return .text(line: number, reason: "armor of a signed file") }
+      if armor.takes(line) { return .text(line: number, reason: "armor of a signed file") }
       decideGrammar()
       let isWhole = grammar == .mtree ? try joinContinuations(read) : true
       guard isWhole else {

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
-import class Foundation.Operation
 import Synchronization
+import class Foundation.Operation
 
 /// Shows the progress of a run: a line at the bottom of a terminal, or occasional lines.
 final class ProgressDisplay: Sendable {
@@ -101,5 +101,47 @@ final class ProgressDisplay: Sendable {
       filesDone: counts.done + counts.failed + counts.skipped, filesTotal: all?.seen,
       bytesDone: bytes, bytesTotal: all?.byteCount,
       elapsed: elapsed, recent: recent)
+  }
+}
+
+/// Decides when a run without a terminal reports its progress: every 10 %, or after 60 s of silence.
+struct ProgressPlain: Sendable {
+  private static let stepsInAll = 10
+  private static let silence = 60.0
+
+  private var stepsTold = 0
+  private var toldAt = 0.0
+  private var shown = 0.0
+
+  /// The line to print now, without its end; nil when it is not yet time.
+  mutating func line(for state: ProgressState) -> String? {
+    if let fraction = state.fraction { shown = max(shown, fraction) }
+    // Only a finished run is at 100 %.
+    let steps =
+      state.isFinished ? Self.stepsInAll : min(Self.stepsInAll - 1, Int(shown * Double(Self.stepsInAll)))
+    guard steps > stepsTold || state.elapsed - toldAt >= ProgressPlain.silence else { return nil }
+    stepsTold = max(stepsTold, steps)
+    toldAt = state.elapsed
+    let known = state.fraction.map { _ in shown }
+    let percent = known.map { "\(state.isFinished ? 100 : min(99, Int($0 * 100))) %: " } ?? ""
+    return percent + state.parts(at: known).all.joined(separator: ", ")
+  }
+}
+
+/// Limits the number of updates a second.
+struct UpdatePacer: Sendable {
+  /// The time between two updates, in seconds.
+  private let interval: Double
+  private var last: Double?
+
+  init(perSecond: Double = 5) {
+    self.interval = 1 / perSecond
+  }
+
+  /// - Parameter now: seconds by a monotonic clock.
+  mutating func admits(at now: Double) -> Bool {
+    if let last, now - last < interval { return false }
+    last = now
+    return true
   }
 }

@@ -49,7 +49,7 @@ struct GzipIndexLocator: IndexLocator {
         place = slice.end
       }
       guard place > 0 else { return nil }
-      guard SkippableIndex.holds(slices.count, in: memory) else { throw StoredIndex.tooLarge }
+      guard SkippableTail.holds(slices.count, in: memory) else { throw StoredIndex.tooLarge }
       position += UInt64(place)
     }
     return slices

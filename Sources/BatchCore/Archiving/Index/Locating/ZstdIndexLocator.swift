@@ -16,7 +16,7 @@ struct ZstdIndexLocator: IndexLocator {
   private typealias SeekTable = (entries: [(compressed: UInt64, plain: UInt64)], start: UInt64)
 
   func locate() throws(BatchError) -> IndexPlace? {
-    let frames = SkippableIndex(file: file, size: size, memory: memory)
+    let frames = SkippableTail(file: file, size: size, memory: memory)
     if let table = try seekTable(), let indexFrames = indexFrames(of: table),
       var place = try frames.place(of: indexFrames)
     {

@@ -1,0 +1,119 @@
+import BatchEngine
+import CArchive
+
+extension ArchiveReader {
+  static let moreRemark = "there are bytes after the end of the archive, which are not read"
+  static let garbageRemark = "there are bytes after the end of the compressed data, which are not read"
+  static let behindSevenZipRemark = "there are bytes after the end of the 7z archive, which are not read"
+  static let loneBlockRemark = "of the two blocks that end the archive one is missing"
+  static let behindZipRemark = "there are bytes after the end of the zip, which are not read"
+  static let emptyRemark = "it has no members"
+  static let uncheckedRemark =
+    "contents may be wrong: the member index cannot be used, and without compression nothing else has their checksums"
+
+  /// Reads the bytes after the archive, so that all checksums of the compression are compared and nothing is skipped silently.
+  ///
+  /// - Throws: `malformed` if bytes cannot be decoded, or if an archive has no members but must have some.
+  func drain() throws(BatchError) {
+    if let failure = feed.failure { throw failure }
+    let hasMore = try drainContent()
+    let difference = claim.name?.difference(claim.compression, base)
+    if let difference, hasMembers { remarks.append(difference) }
+    guard !hasMembers else {
+      if hasMore {
+        remarks.append(Self.moreRemark)
+      } else if feed.content.hasGarbage {
+        remarks.append(Self.garbageRemark)
+      }
+      return
+    }
+    // Zeros read as a tar without members, and a lost first block may read as zeros.
+    if hasMore || feed.content.hasGarbage {
+      throw BatchError(.malformed, "damaged: it begins with zeros and has content after them", path: name)
+    }
+    if let difference {
+      throw BatchError(.malformed, "damaged: it has no members: \(difference)", path: name)
+    }
+    if requiresMembers {
+      throw BatchError(.malformed, "damaged: it has an index and no members", path: name)
+    }
+    remarks.append(Self.emptyRemark)
+  }
+
+  /// - Returns: whether there are bytes after the end of the archive.
+  private func drainContent() throws(BatchError) -> Bool {
+    let isFile = feed.content.length != nil
+    // In zip and 7z the directory locates the end.
+    let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
+    guard !isFile || endsWithZeros else { return false }
+    var trailing = TailBytes()
+    let start = feed.rest(from: position)
+    if endsWithZeros { start.withUnsafeBytes { trailing.add($0) } }
+    var tail: StreamedTail? = isTar ? feed.content.streamCheck.map { StreamedTail($0, start) } : nil
+    // Uncompressed content has no checksums, and may be long.
+    while !isFile || !trailing.isSurelyMore {
+      let piece = try feed.content.next()
+      if piece.isEmpty { break }
+      if endsWithZeros { trailing.add(piece) }
+      if trailing.isSurelyNoIndex { tail = nil } else { tail?.add(piece) }
+    }
+    if trailing.isMore { return true }
+    let remark = try feed.content.streamCheck.flatMap { (check) throws(BatchError) in
+      try tail?.compare(check.value, at: position, name)
+    }
+    if let remark { remarks.append(remark) }
+    return false
+  }
+}
+
+extension MemberReader {
+  private static var damages: [String] { [ArchiveReader.moreRemark, ArchiveReader.uncheckedRemark] }
+
+  /// Why members may be missing from an archive that was read to its end, or why their contents may be wrong. Zeros instead of
+  /// a header end a tar, and members after them are not read.
+  ///
+  /// - Parameter hasContents: whether contents were read, too.
+  func damages(_ name: PathBytes, hasContents: Bool = true) -> [BatchError] {
+    Self.damages.filter { remarks.contains($0) && (hasContents || $0 != ArchiveReader.uncheckedRemark) }
+      .map { BatchError(.malformed, "damaged: \($0)", path: name) }
+  }
+
+  /// Remarks that concern neither missing members nor contents.
+  var harmlessRemarks: [String] { remarks.filter { !Self.damages.contains($0) } }
+}
+
+/// The bytes after the end blocks of a tar: zeros that fill its last record, our index, or other data.
+struct TailBytes {
+  private var count: UInt64 = 0
+  private var hasContent = false
+  private var first: [UInt8] = []
+  private var last: [UInt8] = []
+
+  mutating func add(_ piece: UnsafeRawBufferPointer) {
+    count += UInt64(piece.count)
+    if !hasContent { hasContent = piece.contains { $0 != 0 } }
+    if first.count < 4 { first += piece.prefix(4 - first.count) }
+    if piece.count >= TailBlock.size {
+      last = Array(piece.suffix(TailBlock.size))
+    } else {
+      last = Array((last + piece).suffix(TailBlock.size))
+    }
+  }
+
+  /// Whether there is other data, regardless of the bytes that follow.
+  var isSurelyMore: Bool { hasContent && isSurelyNoIndex }
+
+  /// Whether these are not the bytes of an index, regardless of the bytes that follow.
+  var isSurelyNoIndex: Bool { first.count == 4 && !beginsAsIndex }
+
+  /// Whether there is anything except zeros and an index.
+  var isMore: Bool {
+    guard hasContent else { return false }
+    return !beginsAsIndex || TailBlock(last)?.tailLength != count
+  }
+
+  private var beginsAsIndex: Bool {
+    var reader = LittleEndianReader(first[...])
+    return reader.number(UInt32.self) == ZstdCodec.magic
+  }
+}

@@ -1,0 +1,441 @@
+import BatchEngine
+import CArchive
+
+/// Reads the members of an archive one after the other, in any format that stock tools write: tar in its
+/// dialects, cpio, zip, 7z.
+///
+/// libarchive parses; formats are enabled by name, and it never runs a program or writes. Its warnings are kept, members that
+/// it cannot interpret are returned as unusable, and fatal errors end the reading. One thread at a time uses a reader.
+final class ArchiveReader: MemberReader {
+  /// One step of the reading.
+  enum Member {
+    case entry(ArchiveEntry)
+    /// A member that is damaged or unsupported, or a part of the archive without a valid header. Reading can continue after it.
+    /// The code of the error distinguishes them: `malformed` is damage. The error has no path when it does not concern a
+    /// member.
+    case unusable(BatchError)
+  }
+
+  /// More calls without progress end the reading: libarchive could loop forever.
+  private static let mostIdleSteps = 1000
+  private static let blockSize: UInt64 = 512
+  static let unknownFormat = "in no known archive format"
+  private static let noProgress = "damaged: reading makes no progress"
+
+  /// Remarks that do not prevent reading a member, each once.
+  var remarks: [String] = []
+  /// Whether a member, or damage instead of one, was read.
+  private(set) var hasMembers = false
+  /// What the checksums of the compression cover; nil if not compressed.
+  var compressionFact: String?
+  /// The format claimed by the name of the archive, and the recognized compression.
+  let claim: (name: NameClaim?, compression: CompressionFormat?)
+  let requiresMembers: Bool
+  /// The size that counts for folders, in bytes.
+  private var folderBytes: UInt64 = 0
+  /// Bytes of content that were returned.
+  private(set) var plainCount: UInt64 = 0
+
+  let name: PathBytes
+  private let archive: OpaquePointer
+  let feed: ArchiveFeed
+  private let locale: ArchiveLocale
+  private let requiresEnd: Bool
+  private let limits: ArchiveLimits
+  /// The end of the content of the last passed member, including its padding.
+  private(set) var boundary: UInt64 = 0
+  private var isInside = false
+  /// The error after which libarchive is not called any more: its behaviour then differs by format, and it may crash.
+  private var ending: BatchError?
+  /// The end of the last returned piece of content in its file.
+  private var contentEnd: UInt64 = 0
+  private var records = PaxRecords()
+  private var isEncrypted = false
+  private let checksHeaders: Bool
+  /// The checksum of the headers of the last tar member, if needed.
+  private(set) var headerCheck: HeaderChecksum?
+  /// Members that were found after damage, which is reported first; nil for the end of the archive.
+  private var found: [Member?] = []
+  /// The directory of a zip archive in a file, once its first member is known; nil when the archive has no valid directory.
+  private var zip: ZipMembers?
+  private var areHeadersKnown = false
+  /// The headers of a 7z in a file, and their damage.
+  private var sevenZip: (header: SevenZipHeader?, damage: BatchError?)
+  private var streamedZip = StreamedZip()
+  /// How many names of a file in a cpio have been read, none of them with content; by its first name.
+  private var emptyNames: [PathBytes: UInt32] = [:]
+
+  /// - Parameters:
+  ///   - name: the name of the archive, for messages.
+  ///   - isUnicode: whether names are in UTF-16 or marked as UTF-8, as in 7z and zip.
+  ///   - requiresEnd: whether a tar must have its end blocks; a part of a tar has none.
+  ///   - requiresMembers: whether the archive has an index, so that one without members is damaged.
+  ///   - claim: the format claimed by its name, and the recognized compression.
+  ///   - readsAllFormats: whether formats are enabled that are read only on request.
+  ///   - checksHeaders: whether ``headerCheck`` is needed.
+  /// - Throws: `malformed` when it is in no known format.
+  init(
+    _ content: any ArchiveContent, name: PathBytes, isUnicode: Bool = false, requiresEnd: Bool = true,
+    requiresMembers: Bool = false, claim: (name: NameClaim?, compression: CompressionFormat?) = (nil, nil),
+    readsAllFormats: Bool = false, checksHeaders: Bool = false, limits: ArchiveLimits = ArchiveLimits(),
+    by right: ReadingRight
+  ) throws(BatchError) {
+    self.checksHeaders = checksHeaders
+    self.claim = claim
+    self.requiresMembers = requiresMembers
+    self.name = name
+    self.requiresEnd = requiresEnd
+    self.limits = limits
+    locale = isUnicode ? .unicode : .bytes
+    feed = ArchiveFeed(content)
+    guard let archive = archive_read_new() else { throw .noCodecMemory }
+    self.archive = archive
+    archive_read_support_format_tar(archive)
+    if requiresEnd {
+      archive_read_support_format_cpio(archive)
+      archive_read_support_format_zip_streamable(archive)
+      archive_read_support_format_7zip(archive)
+      if content.length != nil { archive_read_support_format_zip_seekable(archive) }
+    }
+    if readsAllFormats {
+      // Not xar: its reader needs an XML library and a Unicode library. Not warc: its reader fails on intact archives.
+      archive_read_support_format_ar(archive)
+      archive_read_support_format_cab(archive)
+      archive_read_support_format_iso9660(archive)
+      archive_read_support_format_lha(archive)
+      archive_read_support_format_rar(archive)
+      archive_read_support_format_rar5(archive)
+    }
+    let result = locale.use { feed.open(archive) }
+    guard result >= ARCHIVE_WARN else { throw failure() }
+  }
+
+  deinit {
+    archive_read_free(archive)
+  }
+
+  /// Reads the headers of a 7z in a file before libarchive reads them.
+  ///
+  /// - Throws: `malformed` for headers that libarchive must not read.
+  func readSevenZipHeader(of file: ArchiveFile) throws(BatchError) {
+    do throws(BatchError) {
+      sevenZip.header = try SevenZipHeader(file)
+    } catch {
+      guard error.code == .malformed, !SevenZipHeader.fatal.contains(error) else { throw error.at(name) }
+      sevenZip.damage = error
+    }
+  }
+
+  /// The format as libarchive calls it, known from the first member on.
+  var formatName: String {
+    guard let text = archive_format_name(archive) else { return "unknown" }
+    return String(cString: text)
+  }
+
+  /// Where the headers of the last member begin in the content.
+  var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
+
+  var isTar: Bool { base == ARCHIVE_FORMAT_TAR }
+
+  /// The next member; nil after the last one, if the archive ends as its format demands.
+  ///
+  /// - Throws: `malformed` if the archive cannot be read further.
+  func next() throws(BatchError) -> Member? {
+    if !found.isEmpty { return found.removeFirst() }
+    if let ending { throw ending }
+    // Skips the content, so that the offset after it is known.
+    if isInside { try skipContent() }
+    contentEnd = 0
+    let start = position
+    var headerStart = start
+    while true {
+      feed.keep(from: headerStart)
+      var entry: OpaquePointer?
+      let result = locale.use { archive_read_next_header(archive, &entry) }
+      guard result == ARCHIVE_RETRY else {
+        let member = try step(result, entry)
+        feed.stopKeeping()
+        guard headerStart > start else { return member }
+        found.insert(member, at: 0)
+        return .unusable(
+          BatchError(.malformed, "damaged: no valid header in bytes \(start) to \(headerStart)"))
+      }
+      // libarchive has skipped one block of a tar, and searches a header in the next one.
+      guard position > headerStart else { throw BatchError(.malformed, Self.noProgress, path: name) }
+      headerStart = position
+      boundary = position
+    }
+  }
+
+  private func step(_ result: Int32, _ entry: OpaquePointer?) throws(BatchError) -> Member? {
+    if result == ARCHIVE_EOF {
+      try checkEnd()
+      let losses = try checkZipDirectory()
+      found = losses.dropFirst().map { .unusable($0) } + [nil]
+      return losses.first.map { .unusable($0) }
+    }
+    guard result >= ARCHIVE_FAILED, let entry else { throw failure(after: result) }
+    hasMembers = true
+    // After a failed header there is no content to skip.
+    isInside = result != ARCHIVE_FAILED
+    // Some formats record an error of a member but return ARCHIVE_OK.
+    let message = message
+    archive_clear_error(archive)
+    let damage = try lookAtHeaders()
+    let member = try step(of: entry, message, hasFailed: result == ARCHIVE_FAILED)
+    guard let damage else { return member }
+    found.insert(member, at: 0)
+    return .unusable(damage)
+  }
+
+  private func step(
+    of entry: OpaquePointer, _ message: LibArchiveMessage?, hasFailed: Bool
+  ) throws(BatchError) -> Member {
+    let member = try member(of: entry)
+    guard let message else { return member }
+    if message.meaning == .harmless || (isEncrypted && message.isOfChecksum), !hasFailed { return member }
+    if message.isGap {
+      found = [member]
+      return .unusable(message.error)
+    }
+    if message.meaning == .noMemory { throw message.error }
+    guard case .entry(let described) = member else { return .unusable(message.error) }
+    return .unusable(message.error.at(described.path))
+  }
+
+  /// The next piece of the content of the last member, with its offset; nil at the end. Valid until the next call.
+  ///
+  /// - Throws: `malformed` when the content is not readable, and `exhausted` at a limit.
+  func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
+    guard !isEncrypted else { throw Self.encrypted }
+    if let ending { throw ending }
+    for _ in 0..<Self.mostIdleSteps {
+      var start: UnsafeRawPointer?
+      var count = 0
+      var offset: Int64 = 0
+      let result = archive_read_data_block(archive, &start, &count, &offset)
+      switch result {
+      case ARCHIVE_EOF:
+        guard archive_error_string(archive) == nil else { throw failure(after: result, ofContent: true) }
+        return nil
+      case ARCHIVE_OK:
+        guard let place = UInt64(exactly: offset), place >= contentEnd else {
+          throw BatchError(.malformed, "damaged: its parts overlap")
+        }
+        if count == 0 { continue }
+        let (next, isHuge) = place.addingReportingOverflow(UInt64(count))
+        guard !isHuge else { throw BatchError(.malformed, "damaged: no file is as large") }
+        contentEnd = next
+        plainCount += UInt64(count)
+        try checkLimits()
+        return (UnsafeRawBufferPointer(start: start, count: count), place)
+      // A warning about content means damage: libarchive reports a wrong checksum as a warning.
+      default: throw failure(after: result, ofContent: true)
+      }
+    }
+    throw BatchError(.malformed, Self.noProgress)
+  }
+
+  /// - Parameter folders: the size that counts for the folders needed so far, in bytes.
+  /// - Throws: `exhausted` at a limit.
+  func count(folders: UInt64) throws(BatchError) {
+    guard folders != folderBytes else { return }
+    folderBytes = folders
+    try checkLimits()
+  }
+
+  private func checkLimits() throws(BatchError) {
+    let (plain, isHuge) = plainCount.addingReportingOverflow(folderBytes)
+    try limits.check(plain: isHuge ? .max : plain, compressed: bytesRead)
+  }
+
+  /// Bytes of the archive file that were read so far.
+  var bytesRead: UInt64 { feed.content.bytesRead }
+
+  /// Whether the content begins with a zero byte. Read before ``next()`` is called.
+  var beginsWithZero: Bool { feed.rest(from: 0).first == 0 }
+
+  // MARK: Steps
+
+  /// The offset after the last byte that libarchive took, in the decompressed content.
+  var position: UInt64 { UInt64(clamping: archive_filter_bytes(archive, 0)) }
+
+  /// The format without its dialect, a number of libarchive.
+  var base: Int32 { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK }
+
+  private func skipContent() throws(BatchError) {
+    let result = archive_read_data_skip(archive)
+    isInside = false
+    guard result == ARCHIVE_OK else { throw failure(after: result, ofContent: true) }
+    boundary = position
+  }
+
+  /// Checks the end: a tar that was truncated between two members reads as complete, and a cpio ends at a name.
+  private func checkEnd() throws(BatchError) {
+    if let failure = feed.failure { throw failure }
+    if base == ARCHIVE_FORMAT_CPIO {
+      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+        do throws(BatchError) { try CpioHeader(headers).checkEnd() } catch { throw error.at(name) }
+      }
+    }
+    let isBare = archive_format(archive) == 0 || isTar || feed.delivered == 0
+    guard requiresEnd, isBare else { return }
+    let end = position
+    guard end >= boundary + Self.blockSize else {
+      throw BatchError(.malformed, "truncated: the blocks that end the archive are missing", path: name)
+    }
+    if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
+  }
+
+  /// Reads the directory of a zip or the headers of a 7z in a file, once.
+  ///
+  /// - Returns: the damage that was found.
+  private func lookAtHeaders() throws(BatchError) -> BatchError? {
+    guard !areHeadersKnown, let file = feed.content.file else { return nil }
+    areHeadersKnown = true
+    do throws(BatchError) {
+      switch base {
+      case ARCHIVE_FORMAT_ZIP: zip = try ZipMembers(file)
+      case ARCHIVE_FORMAT_7ZIP:
+        if let damage = sevenZip.damage { throw damage }
+        if let header = sevenZip.header, header.trailingByteCount > 0 {
+          remarks.append(Self.behindSevenZipRemark)
+        }
+      default: break
+      }
+      return nil
+    } catch {
+      guard error.code == .malformed || error.code == .unsupported else { throw error }
+      return BatchError(error.code, error.message)
+    }
+  }
+
+  /// Compares the members that were read with those that the directory of a zip names.
+  ///
+  /// - Returns: the error if the directory could not be read, or what only the directory of a stream stated.
+  private func checkZipDirectory() throws(BatchError) -> [BatchError] {
+    // An archive without members has headers too.
+    if let damage = try lookAtHeaders() { return [damage] }
+    guard base == ARCHIVE_FORMAT_ZIP else { return [] }
+    guard feed.content.file == nil else {
+      try zip?.checkEnd()
+      if zip?.hasMore == true { remarks.append(Self.behindZipRemark) }
+      return []
+    }
+    let (losses, hasMore) = try streamedZip.checkEnd(of: feed, from: position, name: name)
+    if hasMore { remarks.append(Self.behindZipRemark) }
+    return losses
+  }
+
+  private func member(of entry: OpaquePointer) throws(BatchError) -> Member {
+    do throws(BatchError) {
+      var member = try described(entry)
+      // libarchive applies the minus sign of a time only to its seconds.
+      let time = member.modified
+      if isTar, time.seconds < 0, time.nanoseconds > 0 {
+        member.modified = FileStatus.Time(
+          seconds: time.seconds - 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
+      }
+      do throws(BatchError) {
+        try check(&member, entry)
+        if isTar { try readHeaders(of: &member) }
+      } catch {
+        throw error.at(member.path)
+      }
+      return .entry(member)
+    } catch {
+      guard [.malformed, .unsupported, .special].contains(error.code) else { throw error }
+      return .unusable(error)
+    }
+  }
+
+  private func described(_ entry: OpaquePointer) throws(BatchError) -> ArchiveEntry {
+    do throws(BatchError) {
+      return try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
+    } catch {
+      // The directory names it too.
+      if base == ARCHIVE_FORMAT_ZIP { try checkZip(nil) }
+      throw error
+    }
+  }
+
+  /// - Parameter member: nil for one of a kind that cannot be extracted.
+  /// - Returns: whether the archive has a mode for it; and its stored name, if libarchive should not have changed that.
+  @discardableResult
+  private func checkZip(_ member: ArchiveEntry?) throws(BatchError) -> (hasMode: Bool, name: [UInt8]?) {
+    if feed.content.file == nil { return (false, try streamedZip.add(feed, upTo: position)) }
+    return try zip?.check(member) ?? (false, nil)
+  }
+
+  /// Checks what libarchive does not check, and adds what it does not say.
+  private func check(_ member: inout ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
+    switch base {
+    case ARCHIVE_FORMAT_TAR: break
+    case ARCHIVE_FORMAT_CPIO:
+      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
+        try CpioHeader(headers).check()
+      }
+      member.sharesContent =
+        archive_entry_nlink(entry) > 1 && (member.kind == .file || member.kind == .hardLink)
+      if member.sharesContent { noteContent(of: &member, nameCount: archive_entry_nlink(entry)) }
+    case ARCHIVE_FORMAT_ZIP:
+      let (hasMode, name) = try checkZip(member)
+      member.hasMode = hasMode
+      if let name { member.path = try ZipBackslashes.restored(member.path, from: name) }
+    // libarchive does not say whether the archive has a mode, but this is the one that it uses otherwise.
+    default: member.hasMode = member.mode != (member.kind == .directory ? 0o777 : 0o666)
+    }
+    isEncrypted = archive_entry_is_encrypted(entry) != 0
+    // The target of a link is stored as content.
+    if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
+  }
+
+  /// Counts the names of a file that shares its content, until one has content.
+  private func noteContent(of member: inout ArchiveEntry, nameCount: UInt32) {
+    let first = member.linkTarget ?? member.path
+    let count = member.size > 0 ? 0 : (emptyNames[first] ?? 0) &+ 1
+    member.isKnownEmpty = count == nameCount
+    emptyNames[first] = count == 0 || count == nameCount ? nil : count
+  }
+
+  /// Reads the fields of tar headers that libarchive does not check, or does not pass on unchanged.
+  private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
+    headerCheck = nil
+    _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
+      if checksHeaders { headerCheck = HeaderChecksum(of: bytes) }
+      let headers = TarHeaderScan(bytes)
+      guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
+      try headers.check()
+      try records.apply(headers, to: &member)
+    }
+    if let remark = records.remark, !remarks.contains(remark) { remarks.append(remark) }
+  }
+
+  private static let encrypted = BatchError(.unsupported, "unsupported: encrypted")
+
+  /// libarchive's message about the last call; nil if there is none.
+  private var message: LibArchiveMessage? {
+    archive_error_string(archive).map { LibArchiveMessage(String(cString: $0)) }
+  }
+
+  /// The error of a call. Ends the reading if no further call is allowed.
+  private func failure(after result: Int32, ofContent isContent: Bool = false) -> BatchError {
+    let error = failure()
+    let goesOn = [ARCHIVE_FORMAT_TAR, ARCHIVE_FORMAT_CPIO, ARCHIVE_FORMAT_ZIP, ARCHIVE_FORMAT_7ZIP].contains(
+      base)
+    if result <= ARCHIVE_FATAL || (isContent && !goesOn) {
+      ending = BatchError(
+        error.code, error.message + "; it is not read further", path: name, remedy: error.remedy)
+    }
+    return error
+  }
+
+  private func failure() -> BatchError {
+    if let failure = feed.failure { return failure }
+    guard let message else { return BatchError(.malformed, "damaged", path: name) }
+    if message.text.hasPrefix("Unrecognized archive format") {
+      return BatchError(.malformed, Self.unknownFormat, path: name)
+    }
+    return message.error.at(name)
+  }
+}
