@@ -104,7 +104,7 @@ enum CLI {
     if parsed.given.contains(where: { $0.id == .plan || $0.id == .shard }) {
       return try ShardCommand.run(parsed, kinds: \.kind, environment)
     }
-    return try parsed.command.id.kind.run(parsed, environment)
+    return try parsed.command.entry(in: \.kind).run(parsed, environment)
   }
 
   /// Reports an error that ended a run before the command could report anything.

@@ -1,7 +1,7 @@
 import BatchCore
 import BatchEngine
 
-/// The table of the commands: how each one is made.
+/// The table of how each command is made.
 extension CommandID {
   var kind: CommandKind {
     switch self {

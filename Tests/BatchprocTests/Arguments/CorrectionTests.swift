@@ -11,7 +11,7 @@ import Testing
       guard case .run(let parsed) = try CommandLineParser(environment: { _ in nil }).parse(arguments) else {
         return ""
       }
-      if parsed.command.id == .archive {
+      if parsed.command.name == "archive" {
         do {
           _ = try ArchiveChoices(parsed) { _ in nil }
         } catch let error as UsageError {

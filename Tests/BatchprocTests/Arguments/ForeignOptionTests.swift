@@ -8,7 +8,7 @@ import Testing
   @Test func explainsNoSpellingThatTheCommandAccepts() {
     for option in ForeignOption.table {
       for case let id? in option.commands {
-        let taken = CommandTable.standard.commands.first { $0.id == id }?.options.flatMap(\.spellings) ?? []
+        let taken = CommandTable.standard.describe(id).options.flatMap(\.spellings)
         #expect(Set(taken).isDisjoint(with: option.spellings), "\(id) \(option.spellings)")
       }
       #expect(!option.commands.isEmpty, "\(option.spellings)")
@@ -22,7 +22,7 @@ import Testing
     #expect(Set(answered).count == answered.count)
   }
 
-  @Test func namesOnlyCommandsAndOptionsThatExist() throws {
+  @Test func namesOnlyCommandsAndOptionsThatExist() {
     for option in ForeignOption.table {
       let words = option.answer.split { " ',;".contains($0) }.map(String.init)
       if let index = words.firstIndex(of: "batchproc") {
@@ -34,7 +34,7 @@ import Testing
         continue
       }
       for case let id? in option.commands {
-        let command = try #require(CommandTable.standard.commands.first { $0.id == id })
+        let command = CommandTable.standard.describe(id)
         for word in words where word.hasPrefix("--") {
           #expect(command.options.flatMap(\.spellings).contains(word), "\(id) \(option.answer)")
         }

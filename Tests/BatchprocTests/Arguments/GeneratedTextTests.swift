@@ -161,7 +161,7 @@ import Testing
       let named = command.arguments.filter { $0.kind != "positional" }
       #expect(named.map { $0.abstract } == spec.options.map(\.help))
       #expect(named.map { $0.names?.count } == spec.options.map(\.spellings.count))
-      if [.hash, .check].contains(spec.id) {
+      if ["hash", "check"].contains(spec.name) {
         let algorithm = named.first { $0.preferredName?.name == "algorithm" }
         #expect(algorithm?.allValues == HashOptions.algorithmNames)
       }

@@ -11,7 +11,7 @@ import Testing
   @Test func declaresEveryOptionAndCommand() {
     let options = CommandTable.standard.rootOptions + OptionTableTests.commands.flatMap(\.options)
     #expect(Set(options.map(\.id)) == Set(OptionID.allCases))
-    #expect(OptionTableTests.commands.map(\.id) == CommandID.allCases)
+    #expect(OptionTableTests.commands.map(\.name) == CommandID.allCases.map(\.rawValue))
   }
 
   @Test(arguments: commands)

@@ -114,6 +114,10 @@ import Testing
     Case(
       "a job makes the right to read", allowed: "let right: ReadingRight? = nil",
       refused: "let right: ReadingRight? = ReadingRight()", error: "inaccessible due to 'internal'"),
+    Case(
+      "code asks which command runs", allowed: "func part(_ command: CommandSpec) -> Bool { command.runsProfiles }",
+      refused: "func part(_ command: CommandSpec) -> Bool { command.id == .backup }",
+      error: "inaccessible due to 'fileprivate'"),
   ]
 
   /// Checks texts, each as a separate file, in one run of the compiler.
@@ -129,6 +133,7 @@ import Testing
         @testable import BatchCore
         import BatchEngine
         @testable import BatchOutputs
+        @testable import batchproc
 
         private \(text)
 

@@ -13,15 +13,14 @@ struct CopyChoices: Sendable {
   /// Whether unencrypted snapshots of a set with encrypted ones are copied too.
   let allowsPlain: Bool
 
-  init(_ parsed: ParsedCommand, remote: PathBytes) {
-    self.remote = remote
+  init(_ parsed: ParsedCommand, remote: PathBytes, comparesContents: Bool = false) {
+    (self.remote, self.comparesContents) = (remote, comparesContents)
     let rules: [(OptionID, Retention.Rule)] = [
       (.copyKeepLast, .last), (.copyKeepDaily, .daily), (.copyKeepWeekly, .weekly),
       (.copyKeepMonthly, .monthly), (.copyKeepYearly, .yearly),
     ]
     retention = parsed.retention(rules)
     grouping = parsed.grouping
-    comparesContents = parsed.command.id == .copy && parsed.flag(.checksum)
     isAppendOnly = parsed.flag(.appendOnly)
     allowsPlain = parsed.flag(.plain)
   }

@@ -49,7 +49,7 @@ struct Configuration: Sendable {
   ) throws(UsageError) -> [Setting] {
     var settings = Layers()
     for file in files {
-      for rows in [file.general, file.commands[command.id] ?? []] {
+      for rows in [file.general, file.commands[command.name] ?? []] {
         settings.put(try self.settings(rows, command, isGiven) { .file($0.place) })
       }
     }

@@ -21,7 +21,7 @@ struct ConfigurationFile: Sendable {
   }
 
   private(set) var general: [Row] = []
-  private(set) var commands: [CommandID: [Row]] = [:]
+  private(set) var commands: [String: [Row]] = [:]
   private(set) var profiles: [Profile] = []
 
   init(_ content: [UInt8], at path: PathBytes, table: CommandTable = .standard) throws(UsageError) {
@@ -43,7 +43,7 @@ struct ConfigurationFile: Sendable {
         let row = try Self.row(text, at: place)
         if try section.take(row, table: table) { continue }
         switch section {
-        case .command(let command): commands[command.id, default: []].append(row)
+        case .command(let command): commands[command.name, default: []].append(row)
         default: general.append(row)
         }
       }

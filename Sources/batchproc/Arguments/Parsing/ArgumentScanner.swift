@@ -60,7 +60,7 @@ struct ArgumentScanner {
       }
       return try valued(option, syntax, attached: attached, spelling: form.text)
     }
-    if attached == nil, ForeignOption.isNeedless(name, in: command?.id) { return nil }
+    if attached == nil, ForeignOption.isNeedless(name, in: command) { return nil }
     throw unknown(name, suggestion: Suggestion.nearest(to: name, among: options.flatMap(\.spellings)))
   }
 
@@ -79,7 +79,7 @@ struct ArgumentScanner {
       let dashed = Array("--".utf8) + [letter] + cluster
       let meant = options.flatMap(\.longForms).first { isFirst && $0.text.utf8.elementsEqual(dashed) }
       let spelling = [UInt8(ascii: "-"), letter]
-      if meant == nil, ForeignOption.isNeedless(spelling, in: command?.id, beside: cluster) { return nil }
+      if meant == nil, ForeignOption.isNeedless(spelling, in: command, beside: cluster) { return nil }
       throw unknown(
         isFirst && letter >= 0x80 ? dashed.dropFirst() : spelling[...], suggestion: meant?.text)
     }
@@ -109,7 +109,7 @@ struct ArgumentScanner {
   }
 
   private func unknown(_ name: some Collection<UInt8>, suggestion: String?) -> UsageError {
-    if let answer = ForeignOption.answer(to: name, in: command?.id), !answer.isEmpty {
+    if let answer = ForeignOption.answer(to: name, in: command), !answer.isEmpty {
       return UsageError(
         "\(quote(PathBytes(name))): \(answer).", in: command,
         correction: ForeignOption.replacement(in: answer).map { .replace(name, by: $0) })

@@ -54,7 +54,7 @@ struct CommandLineParser {
       }
     }
     var profiles: [ConfigurationFile.Profile?] = profile.map { [$0] } ?? []
-    if command.id == .backup {
+    if command.runsProfiles {
       profiles += try self.profiles(among: given, of: command, readsFiles: readsFiles)
       given.removeAll { $0.id == .profile }
     }
@@ -76,7 +76,7 @@ struct CommandLineParser {
     for option in given {
       guard option.id == .profile, case .bytes(let name) = option.value else { continue }
       let profile = try (readsFiles ? configuration() : .empty).profile(named: name)
-      guard profile.command.id == command.id else {
+      guard profile.command.name == command.name else {
         throw UsageError(
           "The profile \(quote(name)) is for '\(profile.command.name)', not for '\(command.name)'.",
           in: command)
@@ -104,7 +104,7 @@ struct CommandLineParser {
     if let archive = given.last(where: { $0.id == .archiveFile }), case .bytes(let path) = archive.value {
       operands.insert(path, at: 0)
     }
-    let readsLists = given.contains { $0.id == .filesFrom || $0.id == .files0From }
+    let readsLists = given.contains { command.operandOptions.contains($0.id) }
     if operands.isEmpty, !readsLists, !isPlanned, command.operands.first?.takesInput == true, hasInput() {
       operands = ["-"]
     }
@@ -115,11 +115,8 @@ struct CommandLineParser {
 
   private func checkOperands(of parsed: ParsedCommand) throws(UsageError) {
     let declared = parsed.command.operands
-    let readsLists = parsed.given.contains { $0.id == .filesFrom || $0.id == .files0From }
-    // A profile has its own paths.
-    let isScheduledProfile =
-      parsed.command.id == .schedule && parsed.given.contains { $0.id == .profile }
-    let required = isScheduledProfile ? 0 : declared.count { !$0.isOptional }
+    let readsLists = parsed.given.contains { parsed.command.operandOptions.contains($0.id) }
+    let required = declared.count { !$0.isOptional }
     if parsed.given.contains(where: { $0.id == .plan }) {
       guard let surplus = parsed.operands.first else { return }
       throw UsageError(

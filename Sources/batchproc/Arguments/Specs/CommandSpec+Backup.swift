@@ -129,7 +129,7 @@ extension CommandSpec {
       Example(
         command: "batchproc backup -q --to /mnt/backups --keep-daily 14 /etc /srv",
         meaning: "From cron: print only errors, and remove snapshots that are too old."),
-    ])
+    ], runsProfiles: true)
 
   static let snapshots = CommandSpec(
     id: .snapshots,

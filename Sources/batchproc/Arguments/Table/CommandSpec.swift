@@ -71,7 +71,8 @@ struct CommandSpec: Sendable {
     let meaning: String
   }
 
-  let id: CommandID
+  /// Visible only here, so that what differs between commands is a property here or a part of their ``CommandKind``, and no test of their names.
+  fileprivate let id: CommandID
   let abstract: String
   /// Paragraphs, ASCII.
   let discussion: [String]
@@ -82,8 +83,25 @@ struct CommandSpec: Sendable {
   /// Options that other commands have too.
   let shared: [Group]
   let examples: [Example]
+  /// Whether `--profile` reads the options and paths of a profile, once for each profile.
+  let runsProfiles: Bool
+  /// Options that give the paths instead of operands.
+  let operandOptions: Set<OptionID>
+
+  init(
+    id: CommandID, abstract: String, discussion: [String], operands: [Operand], own: [OptionSpec],
+    shared: [Group], examples: [Example], runsProfiles: Bool = false,
+    operandOptions: Set<OptionID> = [.filesFrom, .files0From]
+  ) {
+    (self.id, self.abstract, self.discussion) = (id, abstract, discussion)
+    (self.operands, self.own, self.shared, self.examples) = (operands, own, shared, examples)
+    (self.runsProfiles, self.operandOptions) = (runsProfiles, operandOptions)
+  }
 
   var name: String { id.rawValue }
+
+  /// What a table has for this command.
+  func entry<Entry>(in table: (CommandID) -> Entry) -> Entry { table(id) }
 
   /// Every heading with its options, in the order of the help.
   var groups: [Group] {
@@ -99,5 +117,12 @@ struct CommandSpec: Sendable {
   /// `batchproc hash [<options>] <path> ...`
   var usage: String {
     (["batchproc", name, "[<options>]"] + operands.map(\.label)).joined(separator: " ")
+  }
+}
+
+extension ForeignOption {
+  /// - Parameter command: nil for an option before a command.
+  func isAnswered(in command: CommandSpec?) -> Bool {
+    commands.contains(command?.id)
   }
 }

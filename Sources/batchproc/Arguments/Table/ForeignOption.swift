@@ -37,7 +37,7 @@ struct ForeignOption {
   /// - Parameters:
   ///   - spelling: with its dashes, without a value.
   ///   - command: nil for an option before a command.
-  static func answer(to spelling: some Collection<UInt8>, in command: CommandID?) -> String? {
+  static func answer(to spelling: some Collection<UInt8>, in command: CommandSpec?) -> String? {
     option(of: spelling, in: command)?.answer
   }
 
@@ -45,7 +45,7 @@ struct ForeignOption {
   ///
   /// - Parameter cluster: letters that follow it.
   static func isNeedless(
-    _ spelling: some Collection<UInt8>, in command: CommandID?, beside cluster: ArraySlice<UInt8> = []
+    _ spelling: some Collection<UInt8>, in command: CommandSpec?, beside cluster: ArraySlice<UInt8> = []
   ) -> Bool {
     guard let option = option(of: spelling, in: command) else { return false }
     return option.isNeedless && !cluster.contains { option.unless.utf8.contains($0) }
@@ -61,9 +61,9 @@ struct ForeignOption {
     return words.count <= 2 && !phrase.contains(">") ? String(phrase) : nil
   }
 
-  private static func option(of spelling: some Collection<UInt8>, in command: CommandID?) -> ForeignOption? {
+  private static func option(of spelling: some Collection<UInt8>, in command: CommandSpec?) -> ForeignOption? {
     table.first { option in
-      option.commands.contains(command)
+      option.isAnswered(in: command)
         && option.spellings.contains { $0.utf8.elementsEqual(spelling) }
     }
   }

@@ -14,7 +14,8 @@ struct CopyCommand: Command {
         "Missing expected argument '<remote>': where the snapshots are copied to.", in: parsed.command)
     }
     choices = try BackupChoices(parsed, directory: parsed.operands[0])
-    copying = CopyChoices(parsed, remote: parsed.operands[1])
+    copying = CopyChoices(
+      parsed, remote: parsed.operands[1], comparesContents: parsed.flag(.checksum))
     state = StateFile.path("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }

@@ -44,7 +44,7 @@ struct PlannedCommand {
     guard case .run(let parsed) = try parser.parse(words) else {
       throw UsageError("Missing the command that is to be divided.", in: outer)
     }
-    let kind = kinds(parsed.command.id)
+    let kind = parsed.command.entry(in: kinds)
     guard let command = kind.divided else {
       let names = CommandID.allCases.filter { kinds($0).divided != nil }
         .map { "'\($0.rawValue)'" }.joined(separator: ", ")

@@ -57,7 +57,7 @@ import Testing
       command = hash
       """)
     let job = try parsed(["--profile", "night"], files, ["BATCHPROC_STRIDE": "5"])
-    #expect(job.command.id == .hash)
+    #expect(job.command.name == "hash")
     #expect(job.operands == ["/a b", "/c"])
     #expect(job.count(.stride) == 2 && job.flag(.force))
     let other = try parsed(["--profile=night", "--stride", "7", "x"], files)
