@@ -53,7 +53,7 @@ package struct ArchiveCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<ArchiveJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     if let path = output.path {
       guard StandardStreams.linkCount(of: path) <= 1 else { throw Self.hasFurtherNames(path) }
       try FolderMaker(calls: run.calls, isSynced: isSynced).makeLast(path.parent)
@@ -154,7 +154,7 @@ package struct ArchivePreviewCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<ArchivePreviewJob, NoFindings> {
+  ) throws(BatchError) -> Prepared<NoFindings> {
     let replaced = try call.rehearse(in: run)
     let (source, total) = try call.members(of: input, in: run, excluding: [replaced].compactMap { $0 })
     let job = ArchivePreviewJob(call.options, render: render, output: report)

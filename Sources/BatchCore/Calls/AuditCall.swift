@@ -44,7 +44,7 @@ package struct AuditCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([AuditJob.Finding]) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<AuditJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     switch sides {
     case .pair(let first, let second, let parts, let aligns, let walk):
       let preparation = try AuditPreparation(

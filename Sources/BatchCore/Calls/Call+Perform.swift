@@ -41,12 +41,12 @@ extension Call {
     watch.begins(prepared.total)
     let outcome = prepared.run(BatchRunner(run))
     watch.ends(outcome.summary)
-    guard let summary = outcome.result else {
+    guard let makeResult = outcome.result else {
       prepared.discard()
       return CallOutcome(summary: outcome.summary, result: nil, verdict: [])
     }
     do throws(BatchError) {
-      var result = try prepared.result(summary)
+      var result = try makeResult()
       let verdict = verdict(
         CallTally(run.counters.snapshot, paths: input.pathCount, findings: result.findings))
       if verdict.contains(.nothing) {

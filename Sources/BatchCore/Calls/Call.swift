@@ -6,7 +6,6 @@ import BatchOutputs
 /// It knows no terminal, no command line and no exit status. A command, a call of the library and a shard of a plan run the
 /// same value, with ``perform(_:in:watchedBy:report:)``.
 package protocol Call<Report, Result> {
-  associatedtype Job: BatchJob
   /// What is reported during the run, such as the rows of some files.
   associatedtype Report
   associatedtype Result: CallResult
@@ -30,7 +29,7 @@ package protocol Call<Report, Result> {
   func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (Report) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<Job, Result>
+  ) throws(BatchError) -> Prepared<Result>
 
   /// What the counts of a run mean; over shards, those of all runs together.
   func verdict(_ tally: CallTally) -> CallVerdict
@@ -108,41 +107,68 @@ package struct NoFindings: CallResult {
   package init() {}
 }
 
-/// A job that is ready to run.
-package struct Prepared<Job: BatchJob, Result: CallResult> {
-  let run: (BatchRunner) -> RunOutcome<Job.Collector.Summary>
+/// Work that is ready to run.
+package struct Prepared<Result: CallResult> {
+  /// How the work ended, and what makes its result; nil if it was stopped.
+  typealias Ended = (summary: RunSummary, result: (() throws(BatchError) -> Result)?)
+
+  let run: (BatchRunner) -> Ended
   /// Counts the work; nil if it is unknown.
   let total: ResultOperation<Counters.Snapshot>?
-  /// The result of a run that reached its end.
-  let result: (Job.Collector.Summary) throws(BatchError) -> Result
   /// Gives the outputs their names.
   var complete: (inout Result) throws(BatchError) -> Void = { _ in }
   /// Removes the unfinished outputs.
   var discard: () -> Void = {}
 
-  /// - Parameter source: transferred to the run; the caller must not use it any more.
-  init<Source: BatchSource>(
+  /// A job over the items of a source.
+  ///
+  /// - Parameters:
+  ///   - source: transferred to the run; the caller must not use it any more.
+  ///   - result: called for a run that reached its end.
+  init<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: Source, total: ResultOperation<Counters.Snapshot>?,
     result: @escaping (Job.Collector.Summary) throws(BatchError) -> Result
   ) where Source.Item == Job.Item, Source.Row == Job.SourceRow {
     // Transferred by the caller, and used only by the one call of the block below.
     nonisolated(unsafe) let source = source
-    run = { $0.run(job, over: source) }
+    run = { Self.ended($0.run(job, over: source), result) }
     self.total = total
-    self.result = result
   }
 
+  /// A job over the items of a reader.
+  ///
   /// - Parameters:
   ///   - reader: transferred to the run; the caller must not use it any more.
   ///   - total: the number of members and bytes to read, if known.
-  init<Reader: BatchReader>(
+  ///   - result: called for a run that reached its end.
+  init<Job: BatchJob, Reader: BatchReader>(
     _ job: Job, reading reader: Reader, total: (members: Int, bytes: UInt64)?,
     result: @escaping (Job.Collector.Summary) throws(BatchError) -> Result
   ) where Reader.Item == Job.Item, Reader.Row == Job.SourceRow {
     // As above.
     nonisolated(unsafe) let reader = reader
-    run = { $0.run(job, reading: reader) }
+    run = { Self.ended($0.run(job, reading: reader), result) }
     self.total = total.map { CountingWalk.known($0.members, bytes: $0.bytes) }
-    self.result = result
+  }
+
+  /// Work without a job of its own, such as steps that are runs themselves. Done on the thread of the caller.
+  init(steps: @escaping () throws(BatchError) -> Result) {
+    total = nil
+    run = { runner in
+      let (context, start) = (runner.context, ContinuousClock.now)
+      let result = Swift.Result { () throws(BatchError) in try steps() }
+      var stopped = context.cancellation.reason
+      if stopped == nil, case .failure(let error) = result { stopped = error }
+      let summary = RunSummary(
+        counts: context.counters.snapshot, stopped: stopped, elapsed: ContinuousClock.now - start)
+      return (summary, stopped == nil ? { () throws(BatchError) in try result.get() } : nil)
+    }
+  }
+
+  private static func ended<Summary>(
+    _ outcome: RunOutcome<Summary>, _ result: @escaping (Summary) throws(BatchError) -> Result
+  ) -> Ended {
+    guard let summary = outcome.result else { return (outcome.summary, nil) }
+    return (outcome.summary, { () throws(BatchError) in try result(summary) })
   }
 }

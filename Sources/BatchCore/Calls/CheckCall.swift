@@ -38,7 +38,7 @@ package struct CheckCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (CheckedChunk) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<CheckJob, CheckTally> {
+  ) throws(BatchError) -> Prepared<CheckTally> {
     let (source, total) = try entries(of: input, in: run)
     let job = CheckJob(ignoresMissing: ignoresMissing, render: render, output: report)
     return Prepared(job, over: source, total: total) { $0 }

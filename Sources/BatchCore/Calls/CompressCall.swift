@@ -37,7 +37,7 @@ package struct CompressCall: Call {
 
   package func prepare(
     _ input: CallInput, in run: RunContext, report: @escaping TransformCollector.Report
-  ) throws(BatchError) -> Prepared<CompressJob, TransformCounts> {
+  ) throws(BatchError) -> Prepared<TransformCounts> {
     let (tree, total) = try input.sources(options, in: run)
     let source = try CompressSource(
       tree, operandCount: input.operands?.count, format: format, level: level, options: options,
@@ -70,7 +70,7 @@ package struct DecompressCall: Call {
 
   package func prepare(
     _ input: CallInput, in run: RunContext, report: @escaping TransformCollector.Report
-  ) throws(BatchError) -> Prepared<DecompressJob, TransformCounts> {
+  ) throws(BatchError) -> Prepared<TransformCounts> {
     let (tree, total) = try input.sources(options, in: run)
     let source = DecompressSource(
       tree, operands: input.operands, naming: options.naming, planned: input.hasRival)
@@ -100,7 +100,7 @@ package struct CatCall: Call {
 
   package func prepare(
     _ input: CallInput, in run: RunContext, report: @escaping @Sendable (Never) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<DecompressToStreamJob, DecompressToStreamJob.Sizes> {
+  ) throws(BatchError) -> Prepared<DecompressToStreamJob.Sizes> {
     let (tree, total) = try input.tree(in: run) { $0.skipsTemporaries = true }
     let decoding = DecoderOptions(maximumOutput: mostOutput, memory: run.options.memory)
     let job = DecompressToStreamJob(decoding, width: width, output: stream)

@@ -21,7 +21,7 @@ package struct DuplicatesCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<DuplicateJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     let (tree, total) = try input.tree(in: run) { $0.skipsTemporaries = true }
     let source = DuplicateSource(tree, mayRepeat: input.mayRepeat)
     let job = DuplicateJob(
@@ -60,7 +60,7 @@ package struct LinkCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (LinkOutcome) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<LinkJob, LinkCollector.Tally> {
+  ) throws(BatchError) -> Prepared<LinkCollector.Tally> {
     let job = LinkJob(mode, isDryRun: isDryRun, isSynced: isSynced, report: report)
     return Prepared(job, over: LinkSource(groups), total: nil) { $0 }
   }

@@ -53,7 +53,7 @@ package struct ExtractCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<ExtractJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     var options = options
     options.memory = run.options.memory
     switch members {
@@ -81,7 +81,7 @@ package struct ExtractCall: Call {
   private func restoring(
     _ reader: RestoreReader, _ selection: MemberSelection, _ options: ExtractionOptions, in run: RunContext,
     _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<ExtractJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     let unmatched = reader.unmatched
     return Prepared(try job(selection, options, in: run, report), reading: reader, total: nil) {
       Result(extraction: $0, unmatched: unmatched)

@@ -21,7 +21,7 @@ package struct FileListCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<ListJob, NoFindings> {
+  ) throws(BatchError) -> Prepared<NoFindings> {
     let job = ListJob(name: name, render: render, output: report)
     if let check {
       let entries = try check.entries(of: input, in: run)

@@ -53,7 +53,7 @@ package struct HashCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<HashJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     let opened = try output.open(in: run)
     return try opened.orDiscard { () throws(BatchError) in
       let header = header

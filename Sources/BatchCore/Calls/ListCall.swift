@@ -31,7 +31,7 @@ package struct ListCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<MemberListJob, ArchiveFindings> {
+  ) throws(BatchError) -> Prepared<ArchiveFindings> {
     let job = MemberListJob(render: render, output: report)
     switch members {
     case .archive(let archive, let selection, let globs):
@@ -73,7 +73,7 @@ package struct PrintCall: Call {
 
   package func prepare(
     _ input: CallInput, in run: RunContext, report: @escaping @Sendable (Never) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<PrintJob, ArchiveFindings> {
+  ) throws(BatchError) -> Prepared<ArchiveFindings> {
     let reader = PrintReader(
       try archive.open(in: run), selection: selection, globs: globs, limits: archiveLimits,
       memory: run.options.memory)

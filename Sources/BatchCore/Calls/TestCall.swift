@@ -18,7 +18,7 @@ package struct TestCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([TestJob.Finding]) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<TestJob, TestCounts> {
+  ) throws(BatchError) -> Prepared<TestCounts> {
     let (tree, total) = try input.tree(in: run) { $0.skipsTemporaries = true }
     let counts = Mutex(TestCounts())
     let job = TestJob(DecoderOptions(memory: run.options.memory)) { (findings) throws(BatchError) in

@@ -2,7 +2,13 @@ import BatchEngine
 
 /// Decodes an archive, and compares all its checksums and its index with its content; also with a folder.
 package struct VerifyCall: Call {
-  private let archive: ReadArchive
+  private enum Source {
+    case archive(ReadArchive)
+    /// An archive that is not finished, and what it was made of.
+    case written(ArchiveFile, WrittenArchive)
+  }
+
+  private let source: Source
   /// A folder to compare the members with; nil for none.
   package var folder: (path: PathBytes, walk: WalkOptions)?
   /// The part of the archive that is read; nil for all of it.
@@ -12,7 +18,10 @@ package struct VerifyCall: Call {
   /// Descriptors that the reader needs.
   package var inputs = 1
 
-  package init(_ archive: ReadArchive) { self.archive = archive }
+  package init(_ archive: ReadArchive) { source = .archive(archive) }
+
+  /// Compares an archive that was just written with what it was made of.
+  init(_ archive: ArchiveFile, madeOf written: WrittenArchive) { source = .written(archive, written) }
 
   package var limits: CallLimits { CallLimits(inputs: inputs) }
 
@@ -29,8 +38,14 @@ package struct VerifyCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([VerifyJob.Finding]) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<VerifyJob, Verification> {
-    let file = try archive.open(in: run)
+  ) throws(BatchError) -> Prepared<Verification> {
+    let file: ArchiveFile
+    switch source {
+    case .archive(let archive): file = try archive.open(in: run)
+    case .written(let archive, let written):
+      let reader = try VerifyReader(archive, madeOf: written, by: run.reading)
+      return Prepared(VerifyJob(output: report), reading: reader, total: nil) { $0 }
+    }
     let live = try folder.map { (folder) throws(BatchError) in
       var walk = folder.walk
       walk.takesEverything = true

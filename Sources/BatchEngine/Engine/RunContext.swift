@@ -17,7 +17,7 @@ public final class RunContext: Sendable {
   package let calls: any FileSystemCalls
   package let observer: (any RunObserver)?
   /// Nil if the times of files are not needed.
-  let fileTimes: (any FileTimeObserver)?
+  package let fileTimes: (any FileTimeObserver)?
   private let ended = Atomic<Bool>(false)
   /// Results that the collector keeps until others arrive.
   let keptResults = Atomic<Int>(0)

@@ -228,18 +228,6 @@ final class Session: CallWatch, Sendable {
     }
   }
 
-  /// Runs a job and shows its progress.
-  ///
-  /// - Parameter total: counts the total work, if possible.
-  func run<Job: BatchJob, Source: BatchSource>(
-    _ job: Job, over source: sending Source, total: ResultOperation<Counters.Snapshot>? = nil
-  ) -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item, Job.SourceRow == Source.Row {
-    begins(total)
-    let outcome = BatchRunner(context).run(job, over: source)
-    ends(outcome.summary)
-    return outcome
-  }
-
   /// Runs a call, and shows its progress.
   ///
   /// - Throws: why the run could not begin.

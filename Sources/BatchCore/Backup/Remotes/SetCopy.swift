@@ -11,16 +11,6 @@ package struct SetCopy {
     package var equal = 0
     /// How many errors of snapshots and archives were reported.
     package var problems = 0
-
-    package var status: Status { problems == 0 ? .whole : files + equal > 0 ? .partial : .nothing }
-  }
-
-  package enum Status: Sendable {
-    case whole
-    /// Some snapshots were not copied.
-    case partial
-    /// Snapshots exist, and none of their files could be copied.
-    case nothing
   }
 
   private let set: BackupSet
@@ -28,6 +18,9 @@ package struct SetCopy {
   private let run: RunContext
   private let comparesContents: Bool
   private let allowsPlain: Bool
+  /// Whether all checksums in an unencrypted archive are correct. The digest is that of its index in the manifest of its snapshot; nil
+  /// if that was removed.
+  private let isWhole: (SnapshotName, _ index: Digest?) throws(BatchError) -> Bool
   private let fail: (BatchError) -> Void
   private var there: [PathBytes: UInt64] = [:]
   /// The sizes of the files that this run has copied.
@@ -37,12 +30,15 @@ package struct SetCopy {
   /// - Parameters:
   ///   - comparesContents: whether existing files are read and compared.
   ///   - allowsPlain: whether unencrypted snapshots are copied too if others are encrypted.
+  ///   - isWhole: whether all checksums in an unencrypted archive are correct, and its index has the digest.
   ///   - fail: receives the errors of snapshots that are not copied, because they are damaged or an archive is missing, and of
   ///     archives that differ from their copies.
   package init(
     _ set: BackupSet, to remote: any Remote, comparesContents: Bool, allowsPlain: Bool, in run: RunContext,
+    isWhole: @escaping (SnapshotName, Digest?) throws(BatchError) -> Bool,
     fail: @escaping (BatchError) -> Void
   ) {
+    self.isWhole = isWhole
     self.set = set
     self.remote = remote
     self.comparesContents = comparesContents
@@ -169,7 +165,7 @@ package struct SetCopy {
             path: set.path(file)))
       }
       if recorded == digest { return .different }
-    } else if try set.isWhole(name, index: snapshots[name]?.footer.index, in: run) {
+    } else if try isWhole(name, snapshots[name]?.footer.index) {
       return .different
     }
     return .doubtful(
@@ -193,29 +189,6 @@ package struct SetCopy {
         .unwritable,
         "\(there[file] == nil ? "is missing" : "has the wrong size") at \(remote.place) after it was copied",
         path: set.path(file))
-    }
-  }
-}
-
-extension BackupSet {
-  /// Whether all checksums in an unencrypted archive are correct.
-  ///
-  /// - Parameter index: the digest of its index in the manifest of its snapshot; nil if that was removed.
-  fileprivate func isWhole(
-    _ name: SnapshotName, index: Digest?, in run: RunContext
-  ) throws(BatchError) -> Bool {
-    let part = RunContext(sharing: run, stride: .automatic, observer: nil)
-    do throws(BatchError) {
-      let archive = try archive(name, in: SourceContext(part))
-      let reader = try VerifyReader(archive, memory: run.options.memory, by: part.reading)
-      let outcome = BatchRunner(part).run(VerifyJob { _ in }, reading: reader)
-      if let stopped = outcome.summary.stopped { throw stopped }
-      guard let found = outcome.result, !found.isDifferent else { return false }
-      return index == nil || index == found.indexDigest
-    } catch {
-      try run.cancellation.check()
-      guard error.code == .malformed else { throw error }
-      return false
     }
   }
 }

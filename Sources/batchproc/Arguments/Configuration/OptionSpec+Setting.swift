@@ -2,8 +2,7 @@ import BatchEngine
 
 extension CommandSpec {
   var settableOptions: [OptionSpec] {
-    // A schedule contains only the command line.
-    id == .schedule ? [] : options.filter { ![.help, .version, .profile].contains($0.id) }
+    readsConfiguration ? options.filter { ![.help, .version, .profile].contains($0.id) } : []
   }
 
   var settableKeys: [String] { settableOptions.flatMap(\.longForms).map { String($0.text.dropFirst(2)) } }

@@ -93,7 +93,9 @@ extension CommandSpec {
       Example(
         command: "batchproc schedule --cron --profile nightly --enable",
         meaning: "Have cron run the backup of a profile."),
-    ], operandOptions: [.filesFrom, .files0From, .profile])
+    ],
+    // A schedule contains only the command line.
+    readsConfiguration: false, operandOptions: [.filesFrom, .files0From, .profile])
 
   static let audit = CommandSpec(
     id: .audit,

@@ -85,17 +85,20 @@ struct CommandSpec: Sendable {
   let examples: [Example]
   /// Whether `--profile` reads the options and paths of a profile, once for each profile.
   let runsProfiles: Bool
+  /// Whether files and variables may set options.
+  let readsConfiguration: Bool
   /// Options that give the paths instead of operands.
   let operandOptions: Set<OptionID>
 
   init(
     id: CommandID, abstract: String, discussion: [String], operands: [Operand], own: [OptionSpec],
     shared: [Group], examples: [Example], runsProfiles: Bool = false,
-    operandOptions: Set<OptionID> = [.filesFrom, .files0From]
+    readsConfiguration: Bool = true, operandOptions: Set<OptionID> = [.filesFrom, .files0From]
   ) {
     (self.id, self.abstract, self.discussion) = (id, abstract, discussion)
     (self.operands, self.own, self.shared, self.examples) = (operands, own, shared, examples)
-    (self.runsProfiles, self.operandOptions) = (runsProfiles, operandOptions)
+    (self.runsProfiles, self.readsConfiguration) = (runsProfiles, readsConfiguration)
+    self.operandOptions = operandOptions
   }
 
   var name: String { id.rawValue }

@@ -211,8 +211,9 @@ struct BackupCommand: Command {
         // Opening all manifests with a passphrase would take a second for each.
         var set = backup.set
         set.keys = nil
-        prune = try PruneCommand.prune(
-          set, of: content.header.name, choices, backup.lock, isSynced: common.fsync, in: session.context)
+        prune = try choices.prune(
+          set, of: content.header.name, .held(backup.lock, choices.patience), isSynced: common.fsync,
+          in: session.context)
         session.warn(ofFuture: prune?.future ?? [])
       }
     } catch {
@@ -264,9 +265,9 @@ struct BackupCommand: Command {
   private func copy(_ set: BackupSet, of own: SnapshotName, removes: Bool) -> Bool {
     guard let copying else { return true }
     do throws(BatchError) {
-      let (text, status) = try copying.copy(set, of: own, session, removes: removes)
+      let (text, verdict) = try copying.copy(set, of: own, session, removes: removes)
       if !common.quiet, !common.json { session.diagnostics.print(text) }
-      return status == .whole
+      return verdict.isEmpty
     } catch {
       // What stopped the run is reported by its ending.
       if !session.cancellation.isCancelled { session.fail(error) }

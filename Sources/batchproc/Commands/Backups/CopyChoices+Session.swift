@@ -7,42 +7,28 @@ extension CopyChoices {
   /// - Parameters:
   ///   - own: a snapshot of the only series whose copies are removed; nil for all series.
   ///   - removes: whether copies are removed at all.
-  /// - Returns: the line of the summary, and whether everything was copied; each problem was reported.
+  /// - Returns: the line of the summary, and the verdict; each problem was reported.
   func copy(
     _ set: BackupSet, of own: SnapshotName? = nil, _ session: Session, removes: Bool = true
-  ) throws(BatchError) -> (text: String, status: SetCopy.Status) {
-    let common = session.common
-    let remote = Remotes.remote(
-      remote, isSynced: common.fsync, temporary: session.temporary, in: session.context)
-    var copy = SetCopy(
-      set, to: remote, comparesContents: comparesContents, allowsPlain: allowsPlain, in: session.context
-    ) {
-      session.fail($0)
+  ) throws(BatchError) -> (text: String, verdict: CallVerdict) {
+    var call = CopyCall(set, to: remote, temporary: session.temporary)
+    (call.comparesContents, call.allowsPlain, call.isAppendOnly) = (
+      comparesContents, allowsPlain, isAppendOnly
+    )
+    if removes { call.retention = retention }
+    (call.grouping, call.own, call.isSynced) = (grouping, own, session.common.fsync)
+    let outcome = try call.perform(.items([]), in: session.context, watchedBy: Unwatched()) { file in
+      if session.common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
     }
-    let outcome = try copy.copy { (file) throws(BatchError) in
-      if common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
-    }
-    var status = outcome.status
-    var removed = 0
-    if !retention.isEmpty, removes, status == .whole {
-      do throws(BatchError) {
-        let copies = try RemoteSet(
-          remote, named: set.name, keys: nil, temporary: session.temporary, in: session.context)
-        let outcome = try copies.prune(retention, of: set, by: grouping, only: own)
-        removed = outcome.removed.count
-        session.warn(ofFuture: outcome.future)
-      } catch {
-        try session.cancellation.check()
-        let isAllowed = isAppendOnly && error.code == .unwritable
-        session.fail(error, severity: isAllowed ? .warning : .failure)
-        if !isAllowed { status = .partial }
-      }
-    }
+    if let error = outcome.summary.stopped ?? outcome.failure { throw error }
+    guard let result = outcome.result else { throw BatchError(.cancelled, "stopped") }
+    session.warn(ofFuture: result.future)
+    let copied = result.copied
     let text =
-      "copied \(ByteCount.grouped(outcome.snapshots)) snapshots (\(ByteCount.files(outcome.files)), "
-      + "\(ByteCount.text(Int64(clamping: outcome.bytes)))) to \(TerminalText.string(self.remote.bytes))"
-      + (outcome.equal > 0 ? ", \(ByteCount.files(outcome.equal)) there already" : "")
-      + (removed > 0 ? ", \(ByteCount.grouped(removed)) old copies removed" : "")
-    return (text, status)
+      "copied \(ByteCount.grouped(copied.snapshots)) snapshots (\(ByteCount.files(copied.files)), "
+      + "\(ByteCount.text(Int64(clamping: copied.bytes)))) to \(TerminalText.string(remote.bytes))"
+      + (copied.equal > 0 ? ", \(ByteCount.files(copied.equal)) there already" : "")
+      + (result.removed.isEmpty ? "" : ", \(ByteCount.grouped(result.removed.count)) old copies removed")
+    return (text, outcome.verdict)
   }
 }

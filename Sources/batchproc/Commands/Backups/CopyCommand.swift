@@ -24,17 +24,13 @@ struct CopyCommand: Command {
     let set = try choices.set(session, state: state)
     let lock = try set.lockForReading(choices.patience, in: session.context)
     defer { withExtendedLifetime(lock) {} }
-    let (text, status) = try copying.copy(set, session)
+    let (text, verdict) = try copying.copy(set, session)
     try session.output.finish()
     if let events = session.events {
       try events.writeSummary { $0.add("message", text) }
     } else if !common.quiet {
       session.diagnostics.print(text)
     }
-    switch status {
-    case .whole: return .exit(.success)
-    case .partial: return .exit(.someFailed)
-    case .nothing: return .exit(.fatal)
-    }
+    return .exit(ExitStatus(verdict))
   }
 }

@@ -19,8 +19,8 @@ struct PruneCommand: Command {
   func run() throws(BatchError) -> Ending {
     let context = session.context
     let set = try choices.set(session, state: state)
-    let lock = common.dryRun ? nil : try set.lockForPruning(choices.patience, in: context)
-    let prune = try Self.prune(set, choices, lock, isSynced: common.fsync, in: context)
+    let prune = try choices.prune(
+      set, common.dryRun ? .dryRun : .taken(choices.patience), isSynced: common.fsync, in: context)
     session.warn(ofFuture: prune.future)
     if common.dryRun || common.verbose || common.json { try show(prune) }
     if let events = session.events {
@@ -40,23 +40,6 @@ struct PruneCommand: Command {
       )
     }
     return .exit(.success)
-  }
-
-  /// Decides, and removes the snapshots that no rule keeps.
-  ///
-  /// - Parameters:
-  ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
-  ///   - lock: nil for a dry run, which removes nothing.
-  static func prune(
-    _ set: BackupSet, of own: SnapshotName? = nil, _ choices: BackupChoices, _ lock: SetLock?,
-    isSynced: Bool, in run: RunContext
-  ) throws(BatchError) -> Prune {
-    let content = try set.prunable(in: run)
-    let prune = Prune(
-      choices.retention, of: set, content, by: choices.grouping, of: own,
-      suspects: try set.foundDamage().suspects, known: set.knownStamps(of: content.snapshots))
-    if let lock { try prune.remove(lock, choices.patience, isSynced: isSynced, in: run) }
-    return prune
   }
 
   private func show(_ prune: Prune) throws(BatchError) {
@@ -88,6 +71,23 @@ struct PruneCommand: Command {
         line.add("kept", false)
       }
     }
+  }
+}
+
+extension BackupChoices {
+  /// Removes the snapshots that no rule keeps.
+  ///
+  /// - Parameter own: a snapshot of the only series to which the rules apply; nil for all series.
+  func prune(
+    _ set: BackupSet, of own: SnapshotName? = nil, _ locking: PruneCall.Locking, isSynced: Bool,
+    in run: RunContext
+  ) throws(BatchError) -> Prune {
+    var call = PruneCall(set, retention, locking)
+    (call.grouping, call.own, call.isSynced) = (grouping, own, isSynced)
+    let outcome = try call.perform(.items([]), in: run, watchedBy: Unwatched()) { _ in }
+    if let error = outcome.summary.stopped ?? outcome.failure { throw error }
+    guard let prune = outcome.result else { throw BatchError(.cancelled, "stopped") }
+    return prune
   }
 }
 

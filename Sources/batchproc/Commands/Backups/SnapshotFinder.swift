@@ -19,7 +19,6 @@ struct SnapshotFinder {
     _ chosen: ChosenNames, in sources: [SetSource], _ choices: BackupChoices
   ) throws(BatchError) -> Ending {
     let text = chosen.texts.first ?? ""
-    let search = PathSearch(text, isName: chosen.areNames)
     var damaged = 0
     var sets: [(set: BackupSet, snapshots: [Snapshot])] = []
     for source in sources {
@@ -30,7 +29,8 @@ struct SnapshotFinder {
     }
     let (session, names, endsRowsInNUL) = (session, names, endsRowsInNUL)
     let begun = Mutex<PathBytes?>(nil)
-    let job = SnapshotSearchJob(search, in: SourceContext(session.context)) { (found) throws(BatchError) in
+    let call = SearchCall(PathSearch(text, isName: chosen.areNames), in: sets, damaged: damaged)
+    let outcome = try session.run(call, .items([])) { (found) throws(BatchError) in
       try session.write(found, as: "found", event: Self.fill) { path, rows in
         let isNew = begun.withLock { set in
           defer { set = path.set }
@@ -41,10 +41,8 @@ struct SnapshotFinder {
         Self.append(path, isNULEnded: endsRowsInNUL, to: &rows)
       }
     }
-    let outcome = session.run(job, over: SnapshotSearchSource(sets))
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
-    let counts = outcome.summary.counts
-    let found = outcome.result ?? 0
+    let (counts, found) = (outcome.summary.counts, outcome.result?.found ?? 0)
     if found == 0, damaged + counts.failed == 0 {
       session.report(unmatched: [UnmatchedGlob(text)], "no snapshot has a path that matches")
     }
@@ -53,8 +51,7 @@ struct SnapshotFinder {
       text: SummaryText(
         verb: "searched", files: counts.done, noun: "snapshot", bytes: counts.byteCount,
         others: [(found, "found"), (damaged + counts.failed, "failed")], tallies: [(found, "found")]))
-    if damaged + counts.failed > 0 { return .exit(counts.done == 0 ? .fatal : .someFailed) }
-    return .exit(found == 0 ? .fatal : .success)
+    return .exit(ExitStatus(outcome.verdict))
   }
 
   private static func append(_ found: FoundPath, isNULEnded: Bool, to rows: inout [UInt8]) {

@@ -45,7 +45,7 @@ package struct BackupCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<BackupJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     let (paths, walk) = try Self.sources(input)
     let backup = try BackupRun(paths, to: set, options: options, in: run, report: report)
     announce(backup)
@@ -114,7 +114,7 @@ package struct BackupPreviewCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (ResultRows) throws(BatchError) -> Void
-  ) throws(BatchError) -> Prepared<BackupListJob, Result> {
+  ) throws(BatchError) -> Prepared<Result> {
     let (paths, walk) = try BackupCall.sources(input)
     _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: run)
     let preparation = try BackupPreparation(paths, to: set, options: options, in: run)

@@ -25,17 +25,17 @@ package struct ArchiveReadBack {
       guard error.code == .malformed else { throw error }
       throw Self.failure(output.path, error)
     }
-    let reader: VerifyReader
+    let context = RunContext(sharing: run, stride: .automatic, observer: nil)
+    let outcome: CallOutcome<Verification>
     do throws(BatchError) {
-      reader = try VerifyReader(archive, madeOf: written, by: run.reading)
+      outcome = try VerifyCall(archive, madeOf: written).perform(
+        .items([]), in: context, watchedBy: Unwatched()
+      ) { findings in
+        for finding in findings { if let damage = finding.damage { report(damage.at(finding.path)) } }
+      }
     } catch {
       throw Self.failure(archive.path, error)
     }
-    let context = RunContext(sharing: run, stride: .automatic, observer: nil)
-    let job = VerifyJob { (findings) throws(BatchError) in
-      for finding in findings { if let damage = finding.damage { report(damage.at(finding.path)) } }
-    }
-    let outcome = BatchRunner(context).run(job, reading: reader)
     guard let verification = outcome.result else {
       guard let reason = outcome.summary.stopped, reason.code == .cancelled else {
         throw Self.failure(archive.path, outcome.summary.stopped)

@@ -1,0 +1,103 @@
+import BatchEngine
+
+/// Copies the snapshots of a set to a remote, and then removes copies that no rule keeps.
+package struct CopyCall: Call {
+  private let set: BackupSet
+  private let remote: PathBytes
+  /// A directory for small temporary files.
+  private let temporary: PathBytes
+  /// Whether existing files are read and compared.
+  package var comparesContents = false
+  /// Whether unencrypted snapshots are copied too if others are encrypted.
+  package var allowsPlain = false
+  /// Which copies are kept; without rules all are.
+  package var retention = Retention()
+  package var grouping = Series.Grouping.hostAndSources
+  /// A snapshot of the only series whose copies are removed; nil for all series.
+  package var own: SnapshotName?
+  /// Whether the remote refuses removals, which then do not count as failures.
+  package var isAppendOnly = false
+  package var isSynced = true
+
+  /// - Parameter remote: `NAME:path` is for rclone; everything else is a directory.
+  package init(_ set: BackupSet, to remote: PathBytes, temporary: PathBytes) {
+    (self.set, self.remote, self.temporary) = (set, remote, temporary)
+  }
+
+  package struct Result: CallResult {
+    package let copied: SetCopy.Outcome
+    /// Copies that were removed.
+    package fileprivate(set) var removed: [Snapshot] = []
+    /// Copies that are kept since their times are in the future.
+    package fileprivate(set) var future: [Snapshot] = []
+    /// Whether the removal failed.
+    fileprivate(set) var isUnpruned = false
+
+    package var findings: [String: Int] {
+      [
+        "problems": copied.problems + (isUnpruned ? 1 : 0),
+        "copies": copied.files + copied.equal,
+      ]
+    }
+  }
+
+  package func verdict(_ tally: CallTally) -> CallVerdict {
+    let failed = (tally.findings["problems"] ?? 0) > 0
+    return CallVerdict()
+      .adding(.nothing, if: failed && tally.findings["copies"] == 0)
+      .adding(.someFailed, if: failed)
+  }
+
+  /// Reports the name of each copied file. Snapshots that are not copied are reported as problems of the run.
+  ///
+  /// - Throws: nothing; the errors of the remote end the run.
+  package func prepare(
+    _ input: CallInput, in run: RunContext, report: @escaping @Sendable (PathBytes) throws(BatchError) -> Void
+  ) throws(BatchError) -> Prepared<Result> {
+    Prepared { () throws(BatchError) in
+      let remote = Remotes.remote(remote, isSynced: isSynced, temporary: temporary, in: run)
+      var copy = SetCopy(
+        set, to: remote, comparesContents: comparesContents, allowsPlain: allowsPlain, in: run,
+        isWhole: { (name, index) throws(BatchError) in try isWhole(name, index: index, in: run) }
+      ) {
+        run.report(Problem(.unreadable, $0), severity: .failure)
+      }
+      var result = Result(copied: try copy.copy(report: report))
+      if !retention.isEmpty, result.copied.problems == 0 { try prune(remote, in: run, &result) }
+      return result
+    }
+  }
+
+  /// Whether all checksums in an unencrypted archive are correct.
+  ///
+  /// - Parameter index: the digest of its index in the manifest of its snapshot; nil if that was removed.
+  private func isWhole(
+    _ name: SnapshotName, index: Digest?, in run: RunContext
+  ) throws(BatchError) -> Bool {
+    let part = RunContext(sharing: run, stride: .automatic, observer: nil)
+    var archive = ReadArchive(set.path(name.archive))
+    archive.isOfSet = true
+    do throws(BatchError) {
+      let outcome = try VerifyCall(archive).perform(.items([]), in: part, watchedBy: Unwatched()) { _ in }
+      if let stopped = outcome.summary.stopped { throw stopped }
+      guard let found = outcome.result, !found.isDifferent else { return false }
+      return index == nil || index == found.indexDigest
+    } catch {
+      try run.cancellation.check()
+      guard error.code == .malformed else { throw error }
+      return false
+    }
+  }
+
+  private func prune(_ remote: any Remote, in run: RunContext, _ result: inout Result) throws(BatchError) {
+    do throws(BatchError) {
+      let copies = try RemoteSet(remote, named: set.name, keys: nil, temporary: temporary, in: run)
+      (result.removed, result.future) = try copies.prune(retention, of: set, by: grouping, only: own)
+    } catch {
+      try run.cancellation.check()
+      let isAllowed = isAppendOnly && error.code == .unwritable
+      run.report(Problem(.unreadable, error), severity: isAllowed ? .warning : .failure)
+      result.isUnpruned = !isAllowed
+    }
+  }
+}
