@@ -115,7 +115,8 @@ import Testing
       "a job makes the right to read", allowed: "let right: ReadingRight? = nil",
       refused: "let right: ReadingRight? = ReadingRight()", error: "inaccessible due to 'internal'"),
     Case(
-      "code asks which command runs", allowed: "func part(_ command: CommandSpec) -> Bool { command.runsProfiles }",
+      "code asks which command runs",
+      allowed: "func part(_ command: CommandSpec) -> Bool { command.runsProfiles }",
       refused: "func part(_ command: CommandSpec) -> Bool { command.id == .backup }",
       error: "inaccessible due to 'fileprivate'"),
   ]

@@ -61,7 +61,8 @@ struct ForeignOption {
     return words.count <= 2 && !phrase.contains(">") ? String(phrase) : nil
   }
 
-  private static func option(of spelling: some Collection<UInt8>, in command: CommandSpec?) -> ForeignOption? {
+  private static func option(of spelling: some Collection<UInt8>, in command: CommandSpec?) -> ForeignOption?
+  {
     table.first { option in
       option.isAnswered(in: command)
         && option.spellings.contains { $0.utf8.elementsEqual(spelling) }
