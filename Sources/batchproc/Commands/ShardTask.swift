@@ -153,9 +153,7 @@ final class ShardTask: RunObserver {
   }
 
   private func doneAlready(_ session: Session) -> Ending {
-    if !session.common.quiet {
-      session.diagnostics.print("batchproc: shard \(shard.index): done already")
-    }
+    if !session.common.quiet { session.diagnostics.print("batchproc: shard \(shard.index): done already") }
     return .exit(.success)
   }
 }

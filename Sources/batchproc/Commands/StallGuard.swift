@@ -119,4 +119,22 @@ final class StallGuard: Sendable {
     DispatchQueue(label: "batchproc.stall.end").async(group: group, execute: body)
     return group.wait(timeout: .now() + limit) == .success
   }
+
+  /// Ends the process when the run waits for threads that cannot be started. Started before any other code needs a thread.
+  func watchThreads() throws(BatchError) -> ThreadWatch {
+    let counters = context.counters
+    return try ThreadWatch {
+      let counts = counters.snapshot
+      return counts.byteCount &+ Int64(counts.done + counts.failed + counts.skipped)
+    } giveUp: {
+      // Written directly: code that waits for a thread may hold the locks of the reporter.
+      let message =
+        "batchproc: the run waits for threads, and no more can be started; raise `ulimit -u` or pids.max of the control group\n"
+      StandardStreams.write(Array(message.utf8))
+      StagingArea.shared.removeAll()
+      _exit(ExitStatus.fatal.rawValue)
+    } look: {
+      self.look()
+    }
+  }
 }

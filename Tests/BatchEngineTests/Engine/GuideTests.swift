@@ -117,6 +117,12 @@ import Testing
     }
   }
 
+  @Test func noCommandIsLong() throws {
+    let commands = try Self.sources("Sources").filter { $0.path.hasPrefix("batchproc/Commands/") }
+    #expect(commands.count > 50)
+    for command in commands { #expect(command.text.split(separator: "\n").count <= 160, "\(command.path)") }
+  }
+
   @Test func theEngineNeedsNoCodecLibrary() throws {
     for source in try Self.sources("Sources/BatchEngine") {
       for line in source.text.split(separator: "\n") where line.hasPrefix("import ") {

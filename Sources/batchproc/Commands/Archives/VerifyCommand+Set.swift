@@ -4,7 +4,7 @@ import Synchronization
 
 // Verifies all archives of the sets in a directory, or a share of them: `batchproc verify SET`.
 extension VerifyCommand {
-  private struct Tally {
+  struct SetTally {
     var archives = 0
     var members = 0
     var damaged = 0
@@ -18,7 +18,7 @@ extension VerifyCommand {
   func verifySets() throws(BatchError) -> Ending {
     let all = try BackupSet.names(in: path, calls: session.context.calls)
     let names = name.map { [$0] } ?? all
-    var tally = Tally()
+    var tally = SetTally()
     for name in names {
       var set = try BackupSet(in: path, named: name, session.context)
       set.keys = keys
@@ -45,7 +45,7 @@ extension VerifyCommand {
     return .exit(tally.unverified > 0 ? .someFailed : .success)
   }
 
-  private func verify(_ set: BackupSet, _ tally: inout Tally) throws(BatchError) {
+  private func verify(_ set: BackupSet, _ tally: inout SetTally) throws(BatchError) {
     let content = try set.content(in: session.context)
     for error in content.damaged { fail(error, &tally) }
     var record: DamageRecord?
@@ -98,86 +98,5 @@ extension VerifyCommand {
 
   private static func sorted(_ names: some Collection<SnapshotName>) -> [SnapshotName] {
     names.sorted { ($0.stamp, $0.archive) < ($1.stamp, $1.archive) }
-  }
-
-  /// Compares an encrypted archive with the digest in its companion.
-  private func verify(
-    _ name: SnapshotName, in set: BackupSet, isNeeded: Bool, _ record: DamageRecord?, _ tally: inout Tally
-  ) throws(BatchError) {
-    let path = set.path(name.archive)
-    guard share?.beginning(at: path.lastComponent).takes(0) != false else { return }
-    // Earlier versions removed the companion with the manifest, although other snapshots needed the archive.
-    guard let companion = try set.companion(of: name) else {
-      if isNeeded { tally.unverified += 1 }
-      return session.fail(
-        BatchError(
-          .unsupported, "is not verified: no companion records its digest", path: path,
-          remedy: .giveIdentity), severity: isNeeded ? .failure : .warning)
-    }
-    guard try BackupSet.digest(of: path, in: session.context) == companion.archiveDigest else {
-      throw BatchError(.malformed, "its digest differs from the companion of its snapshot", path: path)
-    }
-    record?.note(sameDigestOf: name, companion)
-    tally.archives += 1
-    tally.bytes.addClamped(Int64(clamping: companion.archiveSize))
-  }
-
-  private func verify(
-    _ name: SnapshotName, of snapshot: Snapshot?, in set: BackupSet, _ record: DamageRecord?,
-    _ tally: inout Tally
-  ) throws(BatchError) {
-    let path = set.path(name.archive)
-    let share = share?.beginning(at: path.lastComponent)
-    let part = RunContext(sharing: session.context, stride: .automatic, observer: session.reporter)
-    session.follow(part)
-    var archive = ReadArchive(path)
-    (archive.keys, archive.isOfSet) = (keys, true)
-    var call = VerifyCall(archive)
-    call.share = share
-    let damaged = Mutex(0)
-    let rows = VerifyRows(showsWhole: false)
-    let outcome = try call.perform(.items([]), in: part, watchedBy: Unwatched()) {
-      [session] (findings) throws(BatchError) in
-      session.advanced(findings.count)
-      let bad = findings.filter { $0.damage != nil }
-      damaged.withLock { $0 += bad.count }
-      for finding in findings { record?.note(finding.path, in: name, isDamaged: finding.damage != nil) }
-      try session.write(bad, as: "member") { line, finding in
-        line.add(path: finding.path)
-        line.add("outcome", "damaged")
-      } text: { finding, bytes in
-        rows.append(finding, to: &bytes)
-      }
-    }
-    if let stopped = outcome.summary.stopped { throw stopped }
-    let count = damaged.withLock { $0 }
-    tally.archives += 1
-    tally.members += outcome.summary.counts.done
-    tally.damaged += count
-    tally.bytes.addClamped(outcome.summary.counts.byteCount)
-    guard let verification = outcome.result else { return }
-    if share == nil { record?.note(readingOf: name) }
-    if count == 0, verification.isDifferent { record?.note(damageOf: name) }
-    for text in verification.damage { fail(BatchError(.malformed, text, path: path), &tally) }
-    if count > 0 {
-      session.fail(
-        BatchError(.malformed, "\(ByteCount.counted(count, "member")) damaged, named above", path: path))
-    }
-    if let recorded = snapshot?.footer.index, let digest = verification.indexDigest, recorded != digest {
-      record?.note(damageOf: name)
-      fail(
-        BatchError(.malformed, "is not the archive that the manifest of its snapshot records", path: path),
-        &tally)
-    }
-    if session.common.verbose {
-      session.diagnostics.report(
-        "\(TerminalText.string(path.bytes)): \(ByteCount.counted(outcome.summary.counts.done, "member")) read",
-        as: .note)
-    }
-  }
-
-  private func fail(_ error: BatchError, _ tally: inout Tally) {
-    tally.problems += 1
-    session.fail(error)
   }
 }

@@ -4,11 +4,11 @@ import BatchOutputs
 
 struct MergeCommand: Command {
   private let folder: PlanFolder
-  private let plan: ShardPlan
-  private let planned: PlannedCommand
+  let plan: ShardPlan
+  let planned: PlannedCommand
   /// The planned job, to judge the results and to join them.
   private let call: any Call
-  private let division: Division
+  let division: Division
   /// Nil for standard output.
   private let output: PathBytes?
   /// Whether there are rows to write; for commands that print nothing, only if requested.
@@ -16,7 +16,7 @@ struct MergeCommand: Command {
   private let replacesOutput: Bool
   private let allowsMissing: Bool
   private let removesParts: Bool
-  private let tally = MemberTally()
+  let tally = MemberTally()
   let session: Session
 
   init(_ parsed: ParsedCommand, kinds: CommandKinds, environment: Environment) throws {
@@ -109,19 +109,6 @@ struct MergeCommand: Command {
       path: path, remedy: "make room, or name another place with --output")
   }
 
-  /// The sums of all shards, as one run would have them.
-  private func tally(of outcome: ShardOutcome) -> CallTally {
-    CallTally(counts(of: outcome), paths: plan.operandCount, findings: outcome.findings)
-  }
-
-  private func counts(of outcome: ShardOutcome) -> Counters.Snapshot {
-    var counts = outcome.counts
-    counts.seen += plan.filtered
-    counts.skipped += plan.filtered
-    if outcome.needless > 0 { counts.reasons[.kept] = outcome.needless }
-    return counts
-  }
-
   private func write(
     _ results: ShardResults, _ outcome: inout ShardOutcome, to stream: any ResultStream
   ) throws(BatchError) {
@@ -158,43 +145,5 @@ struct MergeCommand: Command {
     try joiner.finish()
     outcome.counts.done -= refused
     outcome.counts.failed += refused
-  }
-
-  private func summarize(_ results: ShardResults, _ outcome: ShardOutcome) {
-    let counts = counts(of: outcome)
-    var merged = planned.command.merged(tally(of: outcome))
-    if case .archive = division.join { merged.files = tally.files }
-    if !planned.parsed.flag(.status) {
-      merged.warnings.forEach { session.diagnostics.report($0, as: .warning) }
-    }
-    let outcomes = results.outcomes
-    let count = outcomes.count { $0 != nil }
-    session.reporter.summary(
-      RunSummary(counts: counts, stopped: nil, elapsed: .zero),
-      text: SummaryText(
-        verb: "merged", files: merged.files, bytes: outcome.counts.byteCount,
-        kinds: tally.kinds,
-        others: [(count, count == 1 ? "shard" : "shards")] + merged.words + [
-          (outcome.counts.changed, "changed meanwhile"), (counts.skipped, "skipped"),
-          (outcome.counts.failed, "failed"),
-        ], showsRate: false))
-    guard !common.quiet else { return }
-    let slowest = outcomes.enumerated().compactMap { index, outcome in
-      outcome.map { (index, $0) }
-    }.max { $0.1.milliseconds < $1.1.milliseconds }
-    if let (index, slow) = slowest, plan.shards.count > 1 {
-      let time = DurationText.text(seconds: Double(slow.milliseconds) / 1000)
-      let share = Int((plan.imbalance * 1000).rounded())
-      let name = TerminalText.string(Array(slow.node.utf8))
-      session.diagnostics.print(
-        "slowest: shard \(index) on \(name) in \(time); the largest range is \(share / 1000).\(String(share % 1000 + 1000).dropFirst()) of the mean"
-      )
-    }
-    let failed = outcomes.enumerated().compactMap { index, outcome in
-      (outcome?.counts.failed ?? 0) > 0 ? String(index) : nil
-    }
-    if !failed.isEmpty {
-      session.diagnostics.print("shards with files that failed: " + failed.joined(separator: ", "))
-    }
   }
 }

@@ -2,49 +2,6 @@ import BatchCore
 import BatchEngine
 import BatchOutputs
 
-/// The files that each measurement of `tune` processes.
-struct TuneSample: Sendable {
-  /// Large files are cut into blocks of this size or more, in bytes.
-  private static let smallestBlock: Int64 = 1 << 20
-
-  /// The files for the highest concurrency.
-  let items: [WalkItem]
-  /// How many of them the lowest concurrency processes.
-  let fewest: Int
-  /// Up to this concurrency the fewest files are enough; above it, the number of files grows in proportion. Nil if all runs
-  /// process all files.
-  let operations: Int?
-  /// The number of files in the tree.
-  let total: Int
-  /// Whether the kernel drops the content from its cache before each run.
-  let isCold: Bool
-
-  /// The files for a concurrency: on a device that serves many requests at once, each operation should get several chunks.
-  func part(for concurrency: Int) -> ArraySlice<WalkItem> {
-    guard let operations else { return items[...] }
-    let (count, isTooMany) = fewest.multipliedReportingOverflow(by: max(1, concurrency / max(1, operations)))
-    return items.prefix(isTooMany ? items.count : count)
-  }
-
-  /// The number of the fewest files, to which all times are scaled.
-  var count: Int { min(fewest, items.count) }
-  var byteCount: Int64 { items.prefix(fewest).reduce(into: 0) { $0.addClamped($1.size) } }
-
-  /// Parts that different operations can process: the files, and blocks of large ones.
-  var parts: Int {
-    items.reduce(into: 0) { $0.addClamped(1 + Int(clamping: $1.size / Self.smallestBlock)) }
-  }
-
-  /// The work of a run over files, in bytes, with a fixed cost for each file.
-  static func work(_ items: some Sequence<WalkItem>) -> Double {
-    items.reduce(0) { $0 + Double($1.size) + 16_384 }
-  }
-}
-
-extension WalkItem {
-  fileprivate var size: Int64 { if case .file(let record) = self { record.status.size } else { 0 } }
-}
-
 /// Runs the job that `tune` measures, on one sample and with one setting after the other.
 struct TuneMeasurement: Sendable {
   /// Accepts all bytes and drops them.
@@ -58,8 +15,6 @@ struct TuneMeasurement: Sendable {
   private static let trialFiles = 64
   /// The shortest trial in seconds.
   private static let shortestTrial = 0.05
-  /// Consecutive files that stay together in a sample, because a folder is opened once for several files.
-  private static let groupSize = 64
   /// A run takes 1 / n of the time, within bounds in seconds.
   private static let partOfTime = 60.0
   private static let (shortestRun, longestRun) = (0.15, 3.0)
@@ -110,7 +65,7 @@ struct TuneMeasurement: Sendable {
       let sample = TuneSample(
         items: trial, fewest: trial.count, operations: nil, total: all.count, isCold: isCold)
       _ = try measure(start, sample)
-      isCold = device.kind != .memory && trial.prefix(50).allSatisfy { Self.drop($0) }
+      isCold = device.kind != .memory && trial.prefix(50).allSatisfy { $0.dropFromCache() }
       let before = ProcessorTime.computed()
       once = try measure(
         start,
@@ -125,7 +80,7 @@ struct TuneMeasurement: Sendable {
     let scale = isWaiting ? Double(max(1, most / max(1, options.concurrency))) : 1
     let fewest = max(1, min(all.count, Int((Double(all.count) * share).rounded(.up))))
     let sample = TuneSample(
-      items: share * scale >= 1 ? all : Self.part(of: all, share * scale), fewest: fewest,
+      items: share * scale >= 1 ? all : TuneSample.part(of: all, share * scale), fewest: fewest,
       operations: isWaiting ? options.concurrency : nil, total: all.count, isCold: isCold)
     // Loads the files into the page cache before the first counted run.
     if !isCold, !isWaiting { _ = try measure(start, sample) }
@@ -146,7 +101,7 @@ struct TuneMeasurement: Sendable {
     _ setting: ConcurrencySweep.Setting, _ items: [WalkItem], isCold: Bool
   ) throws(BatchError) -> Double {
     try session.cancellation.check()
-    if isCold { for item in items { Self.drop(item) } }
+    if isCold { for item in items { item.dropFromCache() } }
     var options = options
     options.concurrency = setting.concurrency
     options.mostConcurrency = nil
@@ -184,24 +139,5 @@ struct TuneMeasurement: Sendable {
   private func seconds(of summary: RunSummary) throws(BatchError) -> Double {
     if let stopped = summary.stopped { throw stopped }
     return summary.elapsed / .seconds(1)
-  }
-
-  // MARK: Files
-
-  /// Asks the kernel to drop a file from its cache; returns whether it did.
-  @discardableResult
-  private static func drop(_ item: WalkItem) -> Bool {
-    guard case .file(let record) = item else { return true }
-    return item.size == 0 || PageCache.drop(record.path) == true
-  }
-
-  /// Groups of consecutive files, spread over the tree.
-  private static func part(of items: [WalkItem], _ share: Double) -> [WalkItem] {
-    let groups = (items.count + groupSize - 1) / groupSize
-    let wanted = min(groups, max(1, Int((Double(groups) * share).rounded(.up))))
-    return (0..<wanted).flatMap { index in
-      let start = index * groups / wanted * groupSize
-      return items[start..<min(items.count, start + groupSize)]
-    }
   }
 }

@@ -1,0 +1,98 @@
+import BatchCore
+import BatchEngine
+
+/// What follows when everything is archived: removals, copies, the summary.
+extension BackupCommand {
+  func finish(
+    _ result: BackupCall.Result, _ outcome: CallOutcome<BackupCall.Result>, _ report: inout BackupHooks.Report
+  ) -> Ending {
+    let (backup, content, verified) = (result.backup, result.content, result.verified)
+    if content.leftOut > 0 {
+      session.warn(
+        BatchError(
+          .special,
+          "\(ByteCount.files(content.leftOut)) of sets in it, or in the directory of copies, are not backed up",
+          path: choices.directory), as: .note)
+    }
+    var prune: Prune?
+    var failure: BatchError?
+    let failures = Int(clamping: content.footer.failures ?? 0)
+    if failures > 0, !choices.retention.isEmpty || copying?.retention.isEmpty == false {
+      session.fail(
+        BatchError(
+          .unreadable,
+          "no old snapshot is removed, since \(ByteCount.counted(failures, "input")) could not be backed up",
+          remedy: "use --exclude for files that can never be read, or --on unreadable=warn"),
+        severity: .warning)
+    }
+    // What rot replaced may be whole only in an old snapshot.
+    let mayRemove = failures == 0 && content.rotten == 0
+    do throws(BatchError) {
+      if !choices.retention.isEmpty, mayRemove {
+        // Opening all manifests with a passphrase would take a second for each.
+        var set = backup.set
+        set.keys = nil
+        prune = try choices.prune(
+          set, of: content.header.name, .held(backup.lock, choices.patience), isSynced: common.fsync,
+          in: session.context)
+        session.warn(ofFuture: prune?.future ?? [])
+      }
+    } catch {
+      // The snapshot exists; only old ones could not be removed.
+      failure = error
+      if !session.cancellation.isCancelled { session.reporter.fatal(error) }
+    }
+    let isUncopied = !copy(backup.set, of: content.header.name, removes: mayRemove)
+    report.content = content
+    let counts = session.context.counters.snapshot
+    let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
+    let tree =
+      "\(content.header.name.stamp), \(kind), of \(ByteCount.files(Int(clamping: content.footer.files)))"
+    let text = SummaryText(
+      verb: "snapshot \(tree), \(ByteCount.text(Int64(clamping: content.footer.bytes))): archived",
+      files: tally.files, bytes: tally.bytes, kinds: tally.kinds,
+      others: [
+        (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
+        (counts.failed, "failed"), (content.rotten, "rotten"),
+        (content.repeated, "archived again: changed shortly before the last backup"),
+        (verified ?? 0, "verified"),
+        (
+          prune?.removed.count ?? 0,
+          prune?.removed.count == 1 ? "old snapshot removed" : "old snapshots removed"
+        ),
+      ],
+      tallies: [
+        (Int(clamping: content.footer.files), "snapshot_files"),
+        (Int(clamping: content.footer.bytes), "snapshot_bytes"),
+      ] + (verified.map { [($0, "verified")] } ?? []) + (prune.map { [($0.removed.count, "removed")] } ?? []))
+    session.reporter.summary(
+      RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: outcome.summary.elapsed),
+      text: text)
+    let verdict = outcome.verdict
+      .adding(.incomplete, if: failure?.code == .unwritable)
+      .adding(.someFailed, if: failure != nil || isUncopied)
+    let status = failure?.code == .locked ? .locked : ExitStatus(verdict)
+    // The mail of cron should still contain the summary.
+    if status != .success, common.quiet, !common.json {
+      session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))
+    }
+    return .exit(status)
+  }
+
+  /// Copies the set elsewhere, if requested.
+  ///
+  /// - Parameter removes: whether copies that no rule keeps are removed.
+  /// - Returns: whether everything was copied.
+  func copy(_ set: BackupSet, of own: SnapshotName, removes: Bool) -> Bool {
+    guard let copying else { return true }
+    do throws(BatchError) {
+      let (text, verdict) = try copying.copy(set, of: own, session, removes: removes)
+      if !common.quiet, !common.json { session.diagnostics.print(text) }
+      return verdict.isEmpty
+    } catch {
+      // What stopped the run is reported by its ending.
+      if !session.cancellation.isCancelled { session.fail(error) }
+      return false
+    }
+  }
+}

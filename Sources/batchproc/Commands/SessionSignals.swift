@@ -1,0 +1,43 @@
+import BatchEngine
+import Synchronization
+import var Glibc.SIGHUP
+import var Glibc.SIGINT
+import var Glibc.SIGQUIT
+import var Glibc.SIGTERM
+import var Glibc.SIGUSR1
+
+/// The signals that a command gets: the first one that ends processes stops the run, the second one ends the process.
+final class SessionSignals: Sendable {
+  private let sources = Mutex<SignalSources?>(nil)
+  private let first = Mutex<Int32?>(nil)
+  private let cancellation: Cancellation
+
+  /// - Parameter show: shows the progress, for SIGUSR1.
+  init(_ cancellation: Cancellation, show: @escaping @Sendable () -> Void) {
+    self.cancellation = cancellation
+    sources.withLock {
+      $0 = SignalSources([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1]) { [weak self] number in
+        if number == SIGUSR1 { show() } else { self?.received(number) }
+      }
+    }
+  }
+
+  /// The ending of a run that a signal stopped; nil without a signal.
+  var ending: Ending? {
+    // HUP ends a run like TERM, so the parent only ever sees INT or TERM.
+    first.withLock { $0 }.map { .signal($0 == SIGHUP ? SIGTERM : $0) }
+  }
+
+  private func received(_ number: Int32) {
+    let isFirst = first.withLock { first in
+      defer { first = first ?? number }
+      return first == nil
+    }
+    guard isFirst else {
+      StagingArea.shared.removeAll()
+      SignalSources.reraise(number == SIGHUP ? SIGTERM : number)
+      return
+    }
+    cancellation.cancel(BatchError(.cancelled, "stopped by a signal"))
+  }
+}
