@@ -15,11 +15,10 @@ package enum OutputDecision: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - folder: the target's; nil only for a plan, which uses the path.
-  ///   - looksInside: whether an older file is opened, to replace only an output whose source was kept.
   ///   - calls: those of the run.
   package static func of(
     _ target: PathBytes, for source: FileRecord, _ options: OutputOptions, in folder: OpenFolder? = nil,
-    looksInside: Bool = true, calls: any FileSystemCalls
+    calls: any FileSystemCalls
   ) -> OutputDecision {
     // If the name exists after all, it is not replaced.
     if folder?.isNew == true { return .write(isReplacing: false) }
@@ -55,7 +54,7 @@ package enum OutputDecision: Sendable, Hashable {
     }
     let foreign = "is in the way of the output: it is not compressed"
     // A plain copy and a decompressed file may have any content.
-    let isRecognizable = looksInside && options.naming.marksOutputs && !isCopy
+    let isRecognizable = options.naming.marksOutputs && !isCopy
     if output.modified == source.status.modified {
       // An output gets the time of its source. A file whose time was never set has the same one by chance.
       let isByChance = output.statusChanged == output.modified && isRecognizable
@@ -71,7 +70,6 @@ package enum OutputDecision: Sendable, Hashable {
     if options.removesSource, !isCopy {
       return refused("exists already and is kept, because no output is replaced when sources are removed")
     }
-    guard looksInside else { return .write(isReplacing: true) }
     let found = options.look(into: name, in: folder?.raw, calls)
     if isRecognizable, !found.isOutput { return refused(foreign) }
     if options.replacesUnmarked { return .write(isReplacing: true) }

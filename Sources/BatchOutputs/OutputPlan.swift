@@ -1,7 +1,6 @@
 import BatchEngine
 
-/// Where the output of one file goes and whether it is written. Decided once for each file, before it is read: by the run's
-/// source for a large file, by the lane for others.
+/// Where the output of one file goes and whether it is written. Decided once for each file, by a lane, before it is read.
 package struct OutputPlan {
   package let target: PathBytes
   package let decision: OutputDecision
@@ -9,14 +8,11 @@ package struct OutputPlan {
 
   /// Opens the folder of a source and looks up its output.
   ///
-  /// - Parameters:
-  ///   - last: the place of the previous source; afterwards the place of this one.
-  ///   - looksInside: whether an older file that would be replaced is opened. The run's source does not open it: the lane
-  ///     decides again.
+  /// - Parameter last: the place of the previous source; afterwards the place of this one.
   /// - Throws: `vanished` or `changed` if the folder is gone or replaced, with the source's path.
   package init(
     for record: FileRecord, target: PathBytes, _ options: OutputOptions, _ folders: OutputFolders,
-    after last: inout OutputPlace?, looksInside: Bool = true
+    after last: inout OutputPlace?
   ) throws(BatchError) {
     self.target = target
     place = try folders.place(of: record, after: &last)
@@ -24,7 +20,7 @@ package struct OutputPlan {
     decision =
       if let folder = place.target {
         OutputDecision.of(
-          target, for: record, options, in: folder, looksInside: looksInside, calls: folders.calls)
+          target, for: record, options, in: folder, calls: folders.calls)
       } else {
         .write(isReplacing: false)
       }

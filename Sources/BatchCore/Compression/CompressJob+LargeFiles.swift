@@ -40,20 +40,29 @@ extension CompressJob.Worker {
   ///
   /// - Returns: nil when it failed in another way, which has been reported.
   func retry(_ source: UnwrittenSource, _ context: WorkerContext) throws(BatchError) -> TransformRow? {
-    let record = source.record
     let threshold = try CompressSource.blockThreshold(format, level: level)
-    guard record.status.size >= threshold, !(codec is TransformContext) else {
-      return try compress(record, source.target, nil, hasRival: source.hasRival, context)
+    guard source.record.status.size >= threshold, !(codec is TransformContext) else {
+      return try compress(source.record, source.target, hasRival: source.hasRival, context)
     }
-    let plan = OutputPlan(for: record, target: source.target, outputs, after: &place, in: context)
-    guard let plan else { return nil }
+    return try compressAlone(source.record, source.target, hasRival: source.hasRival, context)
+  }
+
+  /// Makes the output of a large file on this lane alone.
+  ///
+  /// - Returns: nil when it failed, which has been reported.
+  private func compressAlone(
+    _ record: FileRecord, _ target: PathBytes, hasRival: Bool, _ context: WorkerContext
+  ) throws(BatchError) -> TransformRow? {
+    guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
+      return nil
+    }
     if let rows = context.settled(record, plan.decision) { return rows.first }
     if case .compare(let output) = plan.decision { return try compare(record, with: output, plan, context) }
     let file = LargeFile(
-      record, target: source.target, plan.decision, hasRival: source.hasRival,
+      record, target: target, plan.decision, hasRival: hasRival,
       plan: try BlockPlan(format, level: level, fileSize: UInt64(record.status.size)))
     if !options.writesAll(plan.decision), isCompressed(file, context) {
-      return try passOver(record, .compressedAlready, hasRival: source.hasRival, context)
+      return try passOver(record, .compressedAlready, hasRival: hasRival, context)
     }
     do throws(BatchError) {
       try outputs.reserve()
@@ -61,13 +70,13 @@ extension CompressJob.Worker {
       guard options.writesAll(plan.decision) || joined.size < record.status.size else {
         joined.output.discard()
         outputs.release()
-        return try passOver(record, .notSmaller, hasRival: source.hasRival, context)
+        return try passOver(record, .notSmaller, hasRival: hasRival, context)
       }
       if let remark { context.warn(Problem(.special, remark)) }
       guard case .staged(let report, let output, _) = try prove(joined) else { return nil }
       return .output(report, output)
     } catch {
-      return try failed(error, record, target: source.target, hasRival: source.hasRival, context)
+      return try failed(error, record, target: target, hasRival: hasRival, context)
     }
   }
 
@@ -140,14 +149,40 @@ extension CompressJob.Worker {
     return false
   }
 
-  /// Checks the existing output again, and reads the start of an older file that would be replaced: the source did not open
-  /// it.
+  /// Decides about the output of a large file, if no other lane has.
   ///
-  /// - Throws: why the output must not be written.
-  private func requireWay(for file: LargeFile) throws(BatchError) {
-    let plan = try OutputPlan(
-      for: file.record, target: file.target, options, outputs.folders, after: &place)
-    if case .refused(let error) = plan.decision { throw error }
+  /// - Returns: nil if its blocks are compressed; otherwise the row of the first block, or no row for another one.
+  private func passOver(
+    _ file: LargeFile, _ index: Int, _ context: WorkerContext
+  ) throws(BatchError) -> [TransformRow]? {
+    guard !options.writesToStream else { return nil }
+    let record = file.record
+    let decision: OutputDecision
+    do throws(BatchError) {
+      decision = try file.decide { () throws(BatchError) in
+        try OutputPlan(for: record, target: file.target, options, outputs.folders, after: &place).decision
+      }
+    } catch {
+      file.end(at: 0)
+      if index == 0 { context.report(error.code == .changed ? Problem(.changed, error) : Problem(error)) }
+      return index == 0 ? [passedOver(file, by: nil)] : []
+    }
+    guard !decision.isWritten || file.obstacle != nil else { return nil }
+    file.end(at: 0)
+    guard index == 0 else { return [] }
+    if let rows = context.settled(record, decision) { return [passedOver(file, by: rows.first)] }
+    if let obstacle = file.obstacle {
+      context.report(obstacle)
+      return [passedOver(file, by: nil)]
+    }
+    return [
+      passedOver(file, by: try compressAlone(record, file.target, hasRival: file.hasRival, context))
+    ]
+  }
+
+  /// - Parameter row: nil if the file failed.
+  private func passedOver(_ file: LargeFile, by row: TransformRow?) -> TransformRow {
+    .passedOver(file, row ?? LinkedSource.of(file.record).map { .failed($0) })
   }
 
   /// - Returns: nil for a block that is not needed any more.
@@ -155,17 +190,17 @@ extension CompressJob.Worker {
     _ file: LargeFile, _ index: Int, _ context: WorkerContext
   ) throws(BatchError) -> TransformRow? {
     guard file.needs(index), let range = file.plan.range(ofBlock: index) else { return nil }
+    if let rows = try passOver(file, index, context) { return rows.first }
     let writesAll = options.writesToStream || options.writesAll(file.decision)
     if !writesAll, !file.isPlain, isCompressed(file, context) {
       // Other blocks need not be compressed; the first one decides about the file.
       file.end(at: 0)
       guard index == 0 else { return nil }
-      let row = try passOver(file.record, .compressedAlready, hasRival: file.hasRival, context)
-      return .passedOver(file, row ?? LinkedSource.of(file.record).map { .failed($0) })
+      return passedOver(
+        file, by: try passOver(file.record, .compressedAlready, hasRival: file.hasRival, context))
     }
     var start: LargeFileStart?
     do throws(BatchError) {
-      if index == 0, !options.writesToStream { try requireWay(for: file) }
       start = try read(range, ofBlock: index, of: file, isCounted: false, context)
     } catch {
       try context.checkCancellation()

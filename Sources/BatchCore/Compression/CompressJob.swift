@@ -100,8 +100,8 @@ package struct CompressJob: BatchJob {
       _ item: CompressItem, in context: WorkerContext, into rows: inout [TransformRow]
     ) throws(BatchError) {
       switch item {
-      case .file(let record, let target, let decision, let hasRival):
-        if let row = try compress(record, target, decision, hasRival: hasRival, context) {
+      case .file(let record, let target, let hasRival):
+        if let row = try compress(record, target, hasRival: hasRival, context) {
           rows.append(row)
         } else if let source = LinkedSource.of(record) {
           rows.append(.failed(source))
@@ -182,14 +182,12 @@ package struct CompressJob: BatchJob {
 
     /// - Returns: nil when it failed, which has been reported.
     func compress(
-      _ record: FileRecord, _ target: PathBytes, _ decision: OutputDecision?, hasRival: Bool,
-      _ context: WorkerContext
+      _ record: FileRecord, _ target: PathBytes, hasRival: Bool, _ context: WorkerContext
     ) throws(BatchError) -> TransformRow? {
       if options.writesToStream {
         guard !options.isDryRun else { return context.plan(record, target: record.path) }
         return try compressToStream(record, context)
       }
-      if let decision, let rows = context.settled(record, decision) { return rows.first }
       guard let plan = OutputPlan(for: record, target: target, outputs, after: &place, in: context) else {
         return nil
       }

@@ -18,7 +18,6 @@ package struct CompressSource: BatchSource {
   private var firstNames: [FileIdentity: FirstLink] = [:]
   private var stream: StreamBlocks?
   private var claims: OutputClaims?
-  private let folders: OutputFolders
   /// Asks the plan whether a copy of the last file could collide with another output.
   private let planned: (() -> Bool)?
 
@@ -37,8 +36,6 @@ package struct CompressSource: BatchSource {
     claims = operandCount == 1 && !remembers ? nil : OutputClaims()
     self.planned = planned
     self.options = options
-    folders = OutputFolders(
-      mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: 0, opener: tree.folders)
     self.format = format
     self.level = try format.checkedLevel(level)
     self.cancellation = cancellation
@@ -79,12 +76,11 @@ package struct CompressSource: BatchSource {
 
   private mutating func item(for record: FileRecord) throws(BatchError) -> Yielded<CompressItem, Never> {
     if options.writesToStream {
-      // A stream has no existing output, and each name of a file is written as a separate file.
-      let decision = OutputDecision.write(isReplacing: false)
+      // Each name of a file is written as a separate file.
       guard record.status.size >= blockThreshold, !options.isDryRun else {
-        return .item(.file(record, target: "-", decision, hasRival: false))
+        return .item(.file(record, target: "-", hasRival: false))
       }
-      return try firstBlock(of: record, target: "-", decision, hasRival: false)
+      return .item(try firstBlock(of: record, target: "-", hasRival: false))
     }
     if options.naming.isOutput(record, calls: tree.calls) { return .item(.compressed(record)) }
     let target = options.naming.target(of: record.path) ?? record.path
@@ -100,18 +96,15 @@ package struct CompressSource: BatchSource {
       }
       firstNames[record.status.identity] = FirstLink(record: record, target: target)
     }
-    guard record.status.size >= blockThreshold else {
-      return .item(.file(record, target: target, nil, hasRival: hasRival))
+    guard record.status.size >= blockThreshold, !options.isDryRun || isWhole else {
+      return .item(.file(record, target: target, hasRival: hasRival))
     }
     guard !isWhole else {
       let error = BatchError(
         .exhausted, "is too large: only files below \(blockThreshold) bytes are read", path: record.path)
       return .problem(Problem(.unreadable, error))
     }
-    let decision = decision(about: record, target)
-    guard !options.isDryRun, let decision, decision.isWritten
-    else { return .item(.file(record, target: target, decision, hasRival: hasRival)) }
-    return try firstBlock(of: record, target: target, decision, hasRival: hasRival)
+    return .item(try firstBlock(of: record, target: target, hasRival: hasRival))
   }
 
   /// Whether a copy of the file would have the name of another source's output.
@@ -126,34 +119,24 @@ package struct CompressSource: BatchSource {
   }
 
   private mutating func firstBlock(
-    of record: FileRecord, target: PathBytes, _ decision: OutputDecision, hasRival: Bool
-  ) throws(BatchError) -> Yielded<CompressItem, Never> {
-    // Checked before any block is planned: planning exbibytes would never end.
-    if let problem = tree.tooManyHoles(record) { return .problem(problem) }
+    of record: FileRecord, target: PathBytes, hasRival: Bool
+  ) throws(BatchError) -> CompressItem {
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
-    let file = LargeFile(record, target: target, decision, hasRival: hasRival, plan: plan)
-    large = file
-    nextBlock = 1
-    return .item(.block(file, index: 0))
-  }
-
-  /// Decides about a large file before its blocks are planned.
-  ///
-  /// - Returns: nil if the folder of the source is gone.
-  private func decision(about record: FileRecord, _ target: PathBytes) -> OutputDecision? {
-    tree.withDescriptors(options.descriptorsOfLane) {
-      var place: OutputPlace?
-      return try? OutputPlan(
-        for: record, target: target, options, folders, after: &place, looksInside: false
-      ).decision
+    // Checked before further blocks are planned: planning exbibytes would never end.
+    let obstacle = tree.tooManyHoles(record)
+    let file = LargeFile(record, target: target, hasRival: hasRival, plan: plan, obstacle: obstacle)
+    if obstacle == nil {
+      large = file
+      nextBlock = 1
     }
+    return .block(file, index: 0)
   }
 
   package var filteredCount: Int { tree.filteredCount }
 
   package func weight(of item: CompressItem) -> Int64 {
     switch item {
-    case .file(let record, _, _, _): record.status.size
+    case .file(let record, _, _): record.status.size
     // Blocks start before other items, and each is a separate operation.
     case .block, .streamBlock, .proof, .copy, .again: .max
     case .link, .compressed, .repeated: 0

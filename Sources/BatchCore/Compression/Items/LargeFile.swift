@@ -2,27 +2,48 @@ import BatchEngine
 import BatchOutputs
 import Synchronization
 
-/// A file that all lanes compress together, block by block, and the decision about its output.
+/// A file that all lanes compress together, block by block. The first lane that processes a block decides about its output.
 package final class LargeFile: Sendable {
   let record: FileRecord
   let target: PathBytes
-  let decision: OutputDecision
+  /// Why it is not compressed if its output has to be written; nil if it can be.
+  let obstacle: Problem?
   /// Whether a copy of it would have the name of another source's output.
   let hasRival: Bool
   let plan: BlockPlan
   let blockCount: Int
+  private let made: Mutex<Result<OutputDecision, BatchError>?>
   private let lastNeeded = Atomic<Int>(.max)
   private let isChecked = Atomic<Bool>(false)
 
+  /// - Parameter decision: the decision about its output; nil if a lane has to make it.
   init(
-    _ record: FileRecord, target: PathBytes, _ decision: OutputDecision, hasRival: Bool, plan: BlockPlan
+    _ record: FileRecord, target: PathBytes, _ decision: OutputDecision? = nil, hasRival: Bool,
+    plan: BlockPlan, obstacle: Problem? = nil
   ) {
     self.record = record
     self.target = target
-    self.decision = decision
+    made = Mutex(decision.map { .success($0) })
+    self.obstacle = obstacle
     self.hasRival = hasRival
     self.plan = plan
     blockCount = plan.blockCount ?? 0
+  }
+
+  /// The decision about its output, which all blocks share; made by the first call.
+  ///
+  /// - Throws: why it could not be made.
+  func decide(_ look: () throws(BatchError) -> OutputDecision) throws(BatchError) -> OutputDecision {
+    try made.withLock { (made) throws(BatchError) in
+      let result = made ?? Result { () throws(BatchError) in try look() }
+      made = result
+      return try result.get()
+    }
+  }
+
+  /// The decision that was made.
+  var decision: OutputDecision {
+    if case .success(let decision)? = made.withLock({ $0 }) { decision } else { .write(isReplacing: false) }
   }
 
   /// Whether a block is still worth compressing. This only saves work: no result depends on it, because the first failed block

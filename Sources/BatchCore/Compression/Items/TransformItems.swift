@@ -3,9 +3,9 @@ import BatchOutputs
 
 /// One work item of a run that compresses.
 package enum CompressItem: Sendable {
-  /// A file that one operation compresses as a whole; with the decision about its output, if already made. If it has a rival, a
-  /// copy of it would have the name of another source's output.
-  case file(FileRecord, target: PathBytes, OutputDecision?, hasRival: Bool)
+  /// A file that one operation compresses as a whole. If it has a rival, a copy of it would have the name of another source's
+  /// output.
+  case file(FileRecord, target: PathBytes, hasRival: Bool)
   /// One block of a large file, in order.
   case block(LargeFile, index: Int)
   /// A large file whose output must be read back before its source is removed.
@@ -40,7 +40,7 @@ package enum DecompressItem: Sendable {
 extension CompressItem: FileItem {
   package var path: PathBytes? {
     switch self {
-    case .file(let record, _, _, _), .compressed(let record), .repeated(let record): record.path
+    case .file(let record, _, _), .compressed(let record), .repeated(let record): record.path
     case .block(let file, _), .copy(let file): file.record.path
     case .proof(let output): output.file.record.path
     case .again(let source): source.record.path
