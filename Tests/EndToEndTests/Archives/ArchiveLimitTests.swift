@@ -167,7 +167,8 @@ import Testing
   @Test(
     "a closed pipe ends the run without a message",
     arguments: [
-      "list w.tar", "verify -v w.tar", "extract --to-stdout w.tar.zst", "archive -o - --format tar.lz4 t",
+      "list w.tar", "verify -v -j 2 w.tar", "extract --to-stdout w.tar.zst",
+      "archive -o - --format tar.lz4 t",
     ])
   func closedPipe(command: String) throws {
     try writeMany(20)
