@@ -85,11 +85,23 @@ import Testing
       }
     }
     // Rewrites the file in place, and restores its size and time.
-    script +=
-      "f=$(find . -type f -name 'f*' | sort | head -n 1); [ -z \"$f\" ] || { touch -r \"$f\" ../ref; printf Z | dd of=\"$f\" conv=notrunc status=none; touch -r ../ref \"$f\"; }\n"
+    script += """
+      f=$(find . -type f -name 'f*' | sort | head -n 1)
+      if [ -n "$f" ]; then
+        touch -r "$f" ../ref
+        printf Z | dd of="$f" conv=notrunc status=none
+        touch -r ../ref "$f"
+      fi
+
+      """
     if day == 0 {
-      script +=
-        "head -c 34000000 /dev/zero | tr '\\0' a >large; truncate -s 40M hole; printf x >$'new\\nline'; printf y >$'not\\xffutf8'\n"
+      script += """
+        head -c 34000000 /dev/zero | tr '\\0' a >large
+        truncate -s 40M hole
+        printf x >$'new\\nline'
+        printf y >$'not\\xffutf8'
+
+        """
     }
     _ = try Outcome(of: ["bash", "-c", PathBytes("(\(script)) 2>/dev/null; true")])
   }

@@ -240,7 +240,8 @@ import Testing
           == "no snapshot is that old; the nearest is 20261121T215320Z (2026-11-21 22:53:20 +01:00)")
       #expect(
         message("20261122T0")
-          == "no snapshot has the id 20261122T0; the nearest are 20261121T215320Z (2026-11-21 22:53:20 +01:00) and 20261122T220000Z (2026-11-22 23:00:00 +01:00)"
+          == "no snapshot has the id 20261122T0; the nearest are 20261121T215320Z (2026-11-21 22:53:20 +01:00) "
+          + "and 20261122T220000Z (2026-11-22 23:00:00 +01:00)"
       )
       #expect(
         message("2026112")?.hasPrefix("the ids of 2 snapshots begin with 2026112: 20261121T215320Z")

@@ -111,8 +111,7 @@ import Testing
   @Test(arguments: ["Sources", "Tests"]) func noFolderHasMoreThan20Files(root: String) throws {
     let sources = try Self.sources(root)
     let counts = Dictionary(grouping: sources) { $0.path.split(separator: "/").dropLast() }
-    // Only the first level of test folders mirrors the sources.
-    for (folder, files) in counts where root == "Sources" || folder.first == "EndToEndTests" {
+    for (folder, files) in counts {
       #expect(files.count <= 20, "\(folder.joined(separator: "/"))")
     }
   }

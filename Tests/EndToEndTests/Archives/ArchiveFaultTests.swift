@@ -22,8 +22,14 @@ import Testing
   private func inject(_ fault: String, _ command: String, paths: String = "") throws -> Outcome {
     let calls = fault.prefix { $0 != ":" }
     return try t.shell(
-      "strace -qq -f --seccomp-bpf -o /dev/null \(paths) -e trace=\(calls) -e inject=\(fault) timeout 60 $BP \(command) 2>e; s=$?; grep -v '^strace: Req' e >&2; rm e; exit $s"
-    )
+      """
+      strace -qq -f --seccomp-bpf -o /dev/null \(paths) -e trace=\(calls) -e inject=\(fault) \\
+        timeout 60 $BP \(command) 2>e
+      s=$?
+      grep -v '^strace: Req' e >&2
+      rm e
+      exit $s
+      """)
   }
 
   // MARK: Making archives

@@ -61,9 +61,13 @@ import Testing
   func replacing() throws {
     try t.file("a.tar.zst", "old")
     let run = try t.shell(
-      "strace -qq -f -o /dev/null -e trace=rename,renameat -e inject=rename,renameat:signal=KILL $BP archive -q --force -o a.tar.zst src; echo $?; cat a.tar.zst"
-    )
-    #expect(run.text == "137\nold", "\(run.text)")
+      """
+      strace -qq -f -o /dev/null -e trace=rename,renameat -e inject=rename,renameat:signal=KILL \\
+        $BP archive -q --force -o a.tar.zst src
+      echo $?
+      """)
+    #expect(run.text == "137\n", "\(run.text)")
+    #expect(t.text("a.tar.zst") == "old")
   }
 
   @Test(

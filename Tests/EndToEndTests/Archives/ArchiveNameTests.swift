@@ -13,11 +13,15 @@ import Testing
   private func writeNames() throws {
     let made = try t.shell(
       #"""
-      mkdir t o; python3 -c "
+      mkdir t o
+      python3 - <<'END'
       for b in range(1, 256):
           if b not in (46, 47): open(b't/' + bytes([b]), 'wb').write(bytes([b]))
-      for n in [b'k\xfe', b'k\xff', b'Readme', b'README', b'caf\xc3\xa9', b'cafe\xcc\x81', b' ', b'  ', b' a', b'a ', b'a\nb', b'a\rb', b'a\\\\b', b'..foo', b'...', b'a..b', b'%s%n', b'%@', b'-rf', b'--help', b'\$(id)', b'*', b'[a]', b'x\xe2\x80\xaegpj.sh', b'c1\xc2\x9b31m', b'\xed\xa0\xbd']:
-          open(b't/' + n, 'wb').write(n)"
+      for n in [b'k\xfe', b'k\xff', b'Readme', b'README', b'caf\xc3\xa9', b'cafe\xcc\x81', b' ', b'  ', b' a', b'a ',
+                b'a\nb', b'a\rb', b'a\\b', b'..foo', b'...', b'a..b', b'%s%n', b'%@', b'-rf', b'--help', b'$(id)', b'*',
+                b'[a]', b'x\xe2\x80\xaegpj.sh', b'c1\xc2\x9b31m', b'\xed\xa0\xbd']:
+          open(b't/' + n, 'wb').write(n)
+      END
       """#)
     try #require(made.status == 0, "\(made.errorText)")
   }
@@ -75,14 +79,27 @@ import Testing
   /// Makes a zip with one name, and one made on this system.
   private func makeZip(_ name: String, system: Int) throws {
     let made = try t.shell(
-      "python3 -c \"import zipfile; i = zipfile.ZipInfo('x'); i.filename, i.create_system = r'\(name)', \(system); zipfile.ZipFile('a.zip', 'w').writestr(i, 'content')\""
-    )
+      """
+      python3 - <<'END'
+      import zipfile
+      info = zipfile.ZipInfo('x')
+      info.filename, info.create_system = r'\(name)', \(system)
+      zipfile.ZipFile('a.zip', 'w').writestr(info, 'content')
+      END
+      """)
     try #require(made.status == 0, "\(made.errorText)")
   }
 
   private static let ways = """
-    $BP list -qz a.zip | tr '\\0' ' '; $BP extract -q -C o a.zip; echo $?; (cd o; find . -type f); $BP verify -q a.zip; echo $?
-    $BP list -qz - <a.zip | tr '\\0' ' '; cat a.zip | $BP list -qz - | tr '\\0' ' '; cat a.zip | $BP extract -q -C p -; echo $?; (cd p; find . -type f); cat a.zip | $BP verify -q - ; echo $?
+    $BP list -qz a.zip | tr '\\0' ' '
+    $BP extract -q -C o a.zip; echo $?
+    (cd o; find . -type f)
+    $BP verify -q a.zip; echo $?
+    $BP list -qz - <a.zip | tr '\\0' ' '
+    cat a.zip | $BP list -qz - | tr '\\0' ' '
+    cat a.zip | $BP extract -q -C p -; echo $?
+    (cd p; find . -type f)
+    cat a.zip | $BP verify -q - ; echo $?
     """
 
   @Test(

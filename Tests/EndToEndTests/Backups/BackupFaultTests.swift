@@ -12,8 +12,12 @@ import Testing
     t = try TreeFixture()
     let made = try t.shell(
       """
-      mkdir -p src/a src/z; for i in $(seq 400); do seq $i $((i * 9)) >src/a/f$i; done; echo one >src/z/one; ln src/z/one src/z/two
-      head -c 20M /dev/urandom >src/big; ln -s a src/link
+      mkdir -p src/a src/z
+      for i in $(seq 400); do seq $i $((i * 9)) >src/a/f$i; done
+      echo one >src/z/one
+      ln src/z/one src/z/two
+      head -c 20M /dev/urandom >src/big
+      ln -s a src/link
       """)
     try #require(made.status == 0)
   }
@@ -23,14 +27,27 @@ import Testing
     // A complete archive with the same names, which is not the one of the snapshot.
     let run = try t.shell(
       """
-      $BP backup -q --to set src; m=$(echo $PWD/src | cut -c2-); cp -a src keep; tr 3 4 <keep/a/f7 >src/a/f7; printf changed | dd of=src/big conv=notrunc status=none; echo uno >src/z/one
+      $BP backup -q --to set src
+      m=$(echo $PWD/src | cut -c2-)
+      cp -a src keep
+      tr 3 4 <keep/a/f7 >src/a/f7
+      printf changed | dd of=src/big conv=notrunc status=none
+      echo uno >src/z/one
+      refused='SHA-256\\|further name\\|hard link to\\|the archive does not'
       for format in '' '--no-index'; do
-        rm -f set/*.zst; (cd /; $BP archive -q -o $OLDPWD/new.tar.zst $m)
-        [ -z "$format" ] || { tar --zstd -xf new.tar.zst -C / --to-command=true; (cd / && tar -cf - $m) | zstd -q >new.tar.zst; }
+        rm -f set/*.zst
+        (cd /; $BP archive -q -o $OLDPWD/new.tar.zst $m)
+        if [ -n "$format" ]; then
+          tar --zstd -xf new.tar.zst -C / --to-command=true
+          (cd / && tar -cf - $m) | zstd -q >new.tar.zst
+        fi
         mv new.tar.zst $(ls set/*.manifest | sed s/manifest/tar.zst/)
         for j in 1 2 7 32; do
-          rm -rf out; $BP restore -q -j $j -C out set 2>errors; echo $?
-          sed "s|$m/||; s/batchproc: //; s/^z.*\\(SHA-256\\|further name\\|hard link to\\|the archive does not\\).*/z: refused/" errors | sort; (cd out/$m && diff -rq --no-dereference . $OLDPWD/keep)
+          rm -rf out
+          $BP restore -q -j $j -C out set 2>errors
+          echo $?
+          sed "s|$m/||; s/batchproc: //; s/^z.*\\($refused\\).*/z: refused/" errors | sort
+          (cd out/$m && diff -rq --no-dereference . $OLDPWD/keep)
         done
       done
       """)
@@ -56,17 +73,39 @@ import Testing
   func damaged() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set src; cp -r set bad
+      \(Steps.functions)
+      $BP backup -q --to set src
+      cp -r set bad
       python3 -c 'import sys, os
-      with open(sys.argv[1], "r+b") as f:
-        for place in (3000, os.fstat(f.fileno()).st_size // 2): f.seek(place); b = f.read(1); f.seek(place); f.write(bytes([b[0] ^ 1]))' bad/*.zst
-      for options in '' --keep-going; do for j in 1 2 7 32; do
-        rm -rf out; $BP restore -q -j $j $options -C out bad 2>errors; echo $? $(sort errors | sha256sum) $(cd out && find . -type f -exec sha256sum {} + | sort | sha256sum)
-      done | sort | uniq -c | awk '{print $1, $2}'; done
-      for j in 1 2 7 32; do rm -f bad/.backup.drill; $BP drill -q -j $j --all bad >rows 2>&1; echo $? $(sha256sum <rows) $(sha256sum <bad/.backup.drill); done | sort | uniq -c | awk '{print $1, $2}'
-      for j in 1 2 7 32; do $BP audit -q -j $j bad/*.manifest / >rows 2>&1; echo $? $(sha256sum <rows); done | sort | uniq -c | awk '{print $1, $2}'
+      with open(sys.argv[1], "r+b") as file:
+          for place in (3000, os.fstat(file.fileno()).st_size // 2):
+              file.seek(place)
+              byte = file.read(1)
+              file.seek(place)
+              file.write(bytes([byte[0] ^ 1]))' bad/*.zst
+      # Each of these prints the status and digests of messages and results.
+      restore() {
+        rm -rf out
+        $BP restore -q -C out "$@" bad 2>errors
+        echo $? $(sort errors | sha256sum) $(cd out && find . -type f -exec sha256sum {} + | sort | sha256sum)
+      }
+      drill() {
+        rm -f bad/.backup.drill
+        $BP drill -q --all "$@" bad >rows 2>&1
+        echo $? $(sha256sum <rows) $(sha256sum <bad/.backup.drill)
+      }
+      audit() {
+        $BP audit -q "$@" bad/*.manifest / >rows 2>&1
+        echo $? $(sha256sum <rows)
+      }
+      # each COMMAND...: runs a command at each concurrency, and prints how often it has which status and results.
+      each() { for j in 1 2 7 32; do "$@" -j $j; done | sort | uniq -c | awk '{print $1, $2}' | says "$*"; }
+      each restore
+      each restore --keep-going
+      each drill
+      each audit
       """)
-    #expect(run.text == "4 5\n4 5\n4 4\n4 0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps(["restore": "4 5", "restore --keep-going": "4 5", "drill": "4 4", "audit": "4 0"])
   }
 
   @Test(
@@ -75,21 +114,35 @@ import Testing
   func pruningFails() throws {
     let run = try t.shell(
       """
+      \(Steps.functions)
       cat >hold.py <<'END'
       import fcntl, os, struct, subprocess, sys
       number = os.open('set/.backup.lock', os.O_RDWR)
       fcntl.fcntl(number, 37, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 1, 1, 0))
       sys.exit(subprocess.call(sys.argv[1:]))
       END
-      for n in 1 2; do $BP backup -q --to set --full src; done
-      python3 hold.py $BP backup -q --to set --full --keep-last 1 src 2>errors; echo $?; grep -c 'a restore, drill or verification reads the set' errors
-      ls set/*.manifest | wc -l; tr -d '\\0' <set/.backup.lock | wc -c
-      strace -qq -f --seccomp-bpf -o trace -e trace=unlinkat -e inject=unlinkat:error=EBUSY $BP backup -q --to set --full --keep-last 1 src 2>errors; echo $?; grep -c 'cannot remove: Device or resource busy' errors
-      ls set/*.manifest | wc -l; $BP restore -q -C out set; diff -r --no-dereference src out$PWD/src && echo restored
-      $BP backup -q --to set --full --keep-last 1 src; echo $?; ls set/*.manifest set/*.zst | wc -l; tr -d '\\0' <set/.backup.lock | wc -c
+      backup="$BP backup -q --to set --full"
+      busy="strace -qq -f --seccomp-bpf -o trace -e trace=unlinkat -e inject=unlinkat:error=EBUSY"
+      for n in 1 2; do $backup src; done
+      ends "beside a reader" python3 hold.py $backup --keep-last 1 src 2>errors
+      counts "the reader is named" 'a restore, drill or verification reads the set' <errors
+      ls set/*.manifest | wc -l | says "snapshots beside a reader"
+      tr -d '\\0' <set/.backup.lock | wc -c | says "planned removals beside a reader"
+      ends "in a folder that refuses" $busy $backup --keep-last 1 src 2>errors
+      counts "the refusal is named" 'cannot remove: Device or resource busy' <errors
+      ls set/*.manifest | wc -l | says "snapshots in a folder that refuses"
+      $BP restore -q -C out set
+      ends restore diff -r --no-dereference src out$PWD/src
+      ends "without a fault" $backup --keep-last 1 src
+      ls set/*.manifest set/*.zst | wc -l | says "files without a fault"
+      tr -d '\\0' <set/.backup.lock | wc -c | says "planned removals without a fault"
       """)
-    #expect(
-      run.text == "11\n1\n3\n0\n5\n1\n4\nrestored\n0\n2\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "beside a reader": "11", "the reader is named": "1", "snapshots beside a reader": "3",
+      "planned removals beside a reader": "0", "in a folder that refuses": "5", "the refusal is named": "1",
+      "snapshots in a folder that refuses": "4", "restore": "0", "without a fault": "0",
+      "files without a fault": "2", "planned removals without a fault": "0",
+    ])
   }
 
   @Test("a damaged manifest and a missing archive are named even with --quiet, and as events with --json")
@@ -109,17 +162,27 @@ import Testing
     try t.preloadClock()
     let run = try t.shell(
       """
+      \(Steps.functions)
       export LD_PRELOAD=$PWD/preload.so
-      $BP backup -n --to set --after 'touch hooked' --metrics m src 2>sum | wc -l; grep -c 'would take a snapshot, full, and archive 40[0-9] files' sum; ls -d set m hooked 2>/dev/null
-      $BP backup -q --to set src; ls -A set >before; echo new >src/z/new; echo more >>src/a/f5; rm src/a/f6
-      $BP backup -qn --to set src | sed "s|^${PWD#/}/||"; $BP backup -qn --to set --json --checksum src | grep -c '"type":"file"'
-      ls -A set | cmp - before; mv src gone; $BP backup -qn --to set src; echo $?
+      $BP backup -n --to set --after 'touch hooked' --metrics m src 2>sum | wc -l | says "paths of a full one"
+      counts "summary of a full one" 'would take a snapshot, full, and archive 40[0-9] files' <sum
+      ls -d set m hooked 2>/dev/null | says "written by a full one"
+      $BP backup -q --to set src
+      ls -A set >before
+      echo new >src/z/new
+      echo more >>src/a/f5
+      rm src/a/f6
+      $BP backup -qn --to set src | sed "s|^${PWD#/}/||" | sort | says "paths of an increment"
+      $BP backup -qn --to set --json --checksum src | counts "files in JSON" '"type":"file"'
+      ls -A set | ends "the same set" cmp - before
+      mv src gone
+      ends "without the source" $BP backup -qn --to set src
       """)
-    let lines = run.text.split(separator: "\n").map(String.init)
-    #expect(lines.first == "407" && lines.dropFirst().first == "1", "\(run.text)\(run.errorText)")
-    #expect(
-      Set(lines.dropFirst(2).dropLast(2)) == ["src/a", "src/a/f5", "src/z", "src/z/new"], "\(run.text)")
-    #expect(lines.suffix(2) == ["4", "1"], "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "paths of a full one": "407", "summary of a full one": "1", "written by a full one": "",
+      "paths of an increment": "src/a src/a/f5 src/z src/z/new", "files in JSON": "4", "the same set": "0",
+      "without the source": "1",
+    ])
   }
 
   @Test("--files-from lists sources, each of which has to exist")

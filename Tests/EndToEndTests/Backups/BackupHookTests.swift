@@ -17,28 +17,29 @@ import Testing
   func hooks() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set --before 'echo $BATCHPROC_HOOK >>log' --after 'cat >json; env | grep ^BATCHPROC_ | sort >env; exit 9' src 2>errors; echo $?
-      cat log env errors; grep -c '"hook":"after".*"outcome":"success".*"files":2' json
-      $BP backup -q --to set --on-failure 'echo $BATCHPROC_STATUS $BATCHPROC_OUTCOME' gone 2>&1; echo $?
-      $BP backup -q --to set --before 'exit 3' src; echo $?; ls set/*.manifest | wc -l
+      \(Steps.functions)
+      after='cat >json; env | grep ^BATCHPROC_ | sort >env; exit 9'
+      ends "backup" $BP backup -q --to set --before 'echo $BATCHPROC_HOOK >>log' --after "$after" src 2>errors
+      says "run before" <log
+      says "environment" <env
+      counts "named" '--after ended with 9' <errors
+      counts "JSON" '"hook":"after".*"outcome":"success".*"files":2' <json
+      failure='echo $BATCHPROC_STATUS $BATCHPROC_OUTCOME'
+      ends "failing backup" $BP backup -q --to set --on-failure "$failure" gone >shown 2>&1
+      counts "run on failure" '^1 failure$' <shown
+      counts "named as missing" ': gone: ' <shown
+      ends "failing hook before" $BP backup -q --to set --before 'exit 3' src
+      ls set/*.manifest | wc -l | says "snapshots"
       """)
     let id = try t.shell("ls set/*.manifest | grep -o '[0-9]*T[0-9]*Z'").text.dropLast()
-    #expect(
-      run.text.hasPrefix(
-        """
-        0
-        before
-        BATCHPROC_DIR=set
-        BATCHPROC_HOOK=after
-        BATCHPROC_OUTCOME=success
-        BATCHPROC_SET=backup
-        BATCHPROC_SNAPSHOT=\(id)
-        BATCHPROC_STATUS=0
-
-        """) && run.text.contains("--after ended with 9"), "\(run.text)")
-    #expect(
-      run.text.contains(": gone: ") && run.text.contains("\n1 failure\n1\n")
-        && run.text.hasSuffix("\n1\n1\n1\n"), "\(run.text)")
+    run.expectSteps([
+      "backup": "0", "run before": "before",
+      "environment":
+        "BATCHPROC_DIR=set BATCHPROC_HOOK=after BATCHPROC_OUTCOME=success BATCHPROC_SET=backup "
+        + "BATCHPROC_SNAPSHOT=\(id) BATCHPROC_STATUS=0",
+      "named": "1", "JSON": "1", "failing backup": "1", "run on failure": "1", "named as missing": "1",
+      "failing hook before": "1", "snapshots": "1",
+    ])
   }
 
   @Test(
@@ -58,24 +59,33 @@ import Testing
   @Test("a hook that exceeds its time limit is killed with all its child processes")
   func timeout() throws {
     let run = try t.shell(
-      "$BP backup -q --to set --after 'sleep 60 & echo $! >pid; sleep 60' --hook-timeout 1s src; echo $?; ps -o stat= -p $(cat pid) | grep -vc Z"
-    )
-    #expect(
-      run.text == "0\n0\n" && run.errorText.contains("took too long, and was killed"),
-      "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      ends backup $BP backup -q --to set --after 'sleep 60 & echo $! >pid; sleep 60' --hook-timeout 1s src
+      ps -o stat= -p $(cat pid) | grep -v Z | says "child that runs"
+      """)
+    run.expectSteps(["backup": "0", "child that runs": ""])
+    #expect(run.errorText.contains("took too long, and was killed"), "\(run.errorText)")
   }
 
   @Test("metrics have the form of Prometheus, also for a run that fails")
   func metrics() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set --name 'a"b' --metrics m src; grep -v '^#' m | sed 's/[0-9.e-]*$//'; grep -c '^# TYPE .* gauge$' m
-      before=$(grep last_success m | tail -n 1); mv src gone
-      $BP backup -q --to set --name 'a"b' --metrics m src 2>/dev/null; echo $?; [ "$before" = "$(grep last_success m | tail -n 1)" ] && echo kept; grep exit_status m | tail -n 1
+      \(Steps.functions)
+      $BP backup -q --to set --name 'a"b' --metrics m src
+      counts "last success" '^batchproc_backup_last_success_timestamp_seconds{set="a\\\\"b"} [0-9.e]*$' <m
+      counts "gauges" '^# TYPE .* gauge$' <m
+      grep last_success m | tail -n 1 >before
+      mv src gone
+      ends "without the source" $BP backup -q --to set --name 'a"b' --metrics m src 2>/dev/null
+      grep last_success m | tail -n 1 | ends "last success is the same" cmp before -
+      grep exit_status m | tail -n 1 | says "status"
       """)
-    #expect(
-      run.text.contains("batchproc_backup_last_success_timestamp_seconds{set=\"a\\\"b\"} "), "\(run.text)")
-    #expect(run.text.hasSuffix("9\n1\nkept\nbatchproc_backup_exit_status{set=\"a\\\"b\"} 1\n"), "\(run.text)")
+    run.expectSteps([
+      "last success": "1", "gauges": "9", "without the source": "1", "last success is the same": "0",
+      "status": "batchproc_backup_exit_status{set=\"a\\\"b\"} 1",
+    ])
   }
 
   @Test(
@@ -89,11 +99,24 @@ import Testing
   func metricsOfMissingTarget(change: String) throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set --metrics m src; value() { grep '^[^#]*last_success' m; }; before=$(value); [ -n "$before" ] && echo known; mv set gone
-      \(change); for n in 1 2; do $BP backup -q --to set --metrics m src; echo $?; [ "$before" = "$(value)" ] && echo kept; rm -f n; done
-      $BP backup -q --init --to other --name none --metrics none missing; grep -c last_success none
+      \(Steps.functions)
+      value() { grep '^[^#]*last_success' m; }
+      $BP backup -q --to set --metrics m src
+      ends "known at first" value >before
+      mv set gone
+      \(change)
+      for n in 1 2; do
+        ends "backup $n" $BP backup -q --to set --metrics m src
+        value | ends "last success after backup $n" cmp before -
+        rm -f n
+      done
+      $BP backup -q --init --to other --name none --metrics none missing
+      counts "last success of another set" last_success <none
       """)
-    #expect(run.text == "known\n1\nkept\n1\nkept\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "known at first": "0", "backup 1": "1", "last success after backup 1": "0", "backup 2": "1",
+      "last success after backup 2": "0", "last success of another set": "0",
+    ])
   }
 
   @Test(
@@ -122,7 +145,9 @@ import Testing
       notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
       notify.bind('\\0batchproc-test-%d' % os.getpid())
       name = '@batchproc-test-%d' % os.getpid()
-      code = subprocess.call(sys.argv[1:], stderr=theirs, env=dict(os.environ, JOURNAL_STREAM='%d:%d' % (status.st_dev, status.st_ino), NOTIFY_SOCKET=name))
+      journal = '%d:%d' % (status.st_dev, status.st_ino)
+      environment = dict(os.environ, JOURNAL_STREAM=journal, NOTIFY_SOCKET=name)
+      code = subprocess.call(sys.argv[1:], stderr=theirs, env=environment)
       theirs.close()
       print(ours.recv(65536).decode(), end='')
       notify.setblocking(False)
@@ -131,7 +156,9 @@ import Testing
       except BlockingIOError:
           print('nothing')
       END
-      $BP backup -q --to set src; python3 journal.py $BP backup --to set src; python3 journal.py $BP backup --to set gone
+      $BP backup -q --to set src
+      python3 journal.py $BP backup --to set src
+      python3 journal.py $BP backup --to set gone
       """)
     let lines = run.text.split(separator: "\n").map(String.init)
     #expect(lines.count == 4, "\(run.text)\(run.errorText)")
@@ -143,8 +170,13 @@ import Testing
   @Test("--rate limits the speed of reading")
   func rate() throws {
     let run = try t.shell(
-      "head -c 300K /dev/urandom >src/n; time $BP backup -q --to set --rate 1G src; $BP backup -q --to other --rate 100G src; diff <(tail -n +3 set/*.manifest | cut -d, -f1-3) <(tail -n +3 other/*.manifest | cut -d, -f1-3) | grep -c path"
-    )
-    #expect(run.text == "0\n", "\(run.text)\(run.errorText)")
+      """
+      rows() { tail -n +3 $1/*.manifest | cut -d, -f1-3; }
+      head -c 300K /dev/urandom >src/n
+      time $BP backup -q --to set --rate 1G src
+      $BP backup -q --to other --rate 100G src
+      diff <(rows set) <(rows other) | grep path
+      """)
+    #expect(run.text == "", "\(run.text)\(run.errorText)")
   }
 }

@@ -17,15 +17,30 @@ struct BackupRotTests {
       import sys
       data = open("image", "rb").read()
       for word in sys.argv[1:]:
-        place = data.find(word.encode()); assert place > 0
-        with open("image", "r+b") as f: f.seek(place); f.write(b"N")
+        place = data.find(word.encode())
+        assert place > 0
+        with open("image", "r+b") as file:
+          file.seek(place)
+          file.write(b"N")
       EOF
       cat >begin <<'EOF'
-      truncate -s 64M image; mkfs.ext4 -qF image; mkdir m; mount -o loop image m; echo small-one >m/small; echo named-one >m/named; ln m/named m/other; echo fine >m/fine
-      head -c 20M /dev/zero >m/large; printf large-one | dd of=m/large bs=1 seek=15000000 conv=notrunc status=none; cp -a m good; sync -f m
+      truncate -s 64M image
+      mkfs.ext4 -qF image
+      mkdir m
+      mount -o loop image m
+      echo small-one >m/small
+      echo named-one >m/named
+      ln m/named m/other
+      echo fine >m/fine
+      head -c 20M /dev/zero >m/large
+      printf large-one | dd of=m/large bs=1 seek=15000000 conv=notrunc status=none
+      cp -a m good
+      sync -f m
       EOF
       cat >rot <<'EOF'
-      umount m; python3 change.py small-one named-one large-one; mount -o loop image m
+      umount m
+      python3 change.py small-one named-one large-one
+      mount -o loop image m
       EOF
       """)
   }
@@ -34,7 +49,10 @@ struct BackupRotTests {
     try t.shell(
       """
       cat >go <<'EOF'
-      backup() { LD_PRELOAD=$PWD/preload.so SHIFT=$(( (n += 1) * 86400 )) $BP backup -q --to set "$@" m; echo $?; }
+      \(Steps.functions)
+      backup() {
+        LD_PRELOAD=$PWD/preload.so SHIFT=$(( (n += 1) * 86400 )) ends "$1" $BP backup -q --to set "${@:2}" m
+      }
       . ./begin
       \(script)
       EOF
@@ -48,16 +66,27 @@ struct BackupRotTests {
   func kept(option: String, stored: String) throws {
     let run = try shell(
       """
-      backup --copy-to copy; . ./rot
-      for i in 1 2; do backup --checksum \(option) --keep-last 1 --copy-to copy --copy-keep-last 1 --on-failure 'echo "$BATCHPROC_OUTCOME" >>told' --metrics metrics; done
-      cat told; ls set/*.manifest copy/*.manifest | wc -l; tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -v /$ | sed 's|.*/||'
-      $BP restore -q -C out set; rm -rf good/lost+found out$PWD/m/lost+found; diff -r good out$PWD/m && echo same; [ out$PWD/m/named -ef out$PWD/m/other ] && echo linked
-      grep exit_status metrics | tail -n 1
+      backup "before the rot" --copy-to copy
+      . ./rot
+      for i in 1 2; do
+        backup "backup $i" --checksum \(option) --keep-last 1 --copy-to copy --copy-keep-last 1 \\
+          --on-failure 'echo "$BATCHPROC_OUTCOME" >>told' --metrics metrics
+      done
+      says "told to the hook" <told
+      ls set/*.manifest copy/*.manifest | wc -l | says "snapshots and copies"
+      tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -v /$ | sed 's|.*/||' | says "archived files"
+      $BP restore -q -C out set
+      rm -rf good/lost+found out$PWD/m/lost+found
+      ends "bytes from before" diff -r good out$PWD/m
+      ends "hard link" test out$PWD/m/named -ef out$PWD/m/other
+      grep exit_status metrics | tail -n 1 | says "metrics"
       """)
-    #expect(
-      run.text
-        == "0\n4\n4\nfailure\nfailure\n6\n\(stored)same\nlinked\nbatchproc_backup_exit_status{set=\"backup\"} 4\n",
-      "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "before the rot": "0", "backup 1": "4", "backup 2": "4", "told to the hook": "failure failure",
+      "snapshots and copies": "6", "archived files": String(stored.dropLast()), "bytes from before": "0",
+      "hard link": "0",
+      "metrics": "batchproc_backup_exit_status{set=\"backup\"} 4",
+    ])
     for file in ["small", "named", "other", "large"] {
       #expect(
         run.errorText.split(separator: "\n").count {
@@ -72,10 +101,19 @@ struct BackupRotTests {
   func accepted() throws {
     let run = try shell(
       """
-      backup; . ./rot; backup --checksum --accept-rot --keep-last 1; ls set/*.manifest | wc -l
-      backup --checksum --keep-last 1; ls set/*.manifest | wc -l
-      $BP restore -q -C out set; diff -r m out$PWD/m && echo same; [ out$PWD/m/named -ef out$PWD/m/other ] && echo linked
+      backup "before the rot"
+      . ./rot
+      backup "backup that accepts it" --checksum --accept-rot --keep-last 1
+      ls set/*.manifest | wc -l | says "snapshots after it"
+      backup "next backup" --checksum --keep-last 1
+      ls set/*.manifest | wc -l | says "snapshots at the end"
+      $BP restore -q -C out set
+      ends "new bytes" diff -r m out$PWD/m
+      ends "hard link" test out$PWD/m/named -ef out$PWD/m/other
       """)
-    #expect(run.text == "0\n4\n2\n0\n1\nsame\nlinked\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "before the rot": "0", "backup that accepts it": "4", "snapshots after it": "2", "next backup": "0",
+      "snapshots at the end": "1", "new bytes": "0", "hard link": "0",
+    ])
   }
 }

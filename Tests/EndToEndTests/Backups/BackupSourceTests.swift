@@ -14,18 +14,29 @@ import Testing
   func followed(source: String) throws {
     let run = try t.shell(
       """
-      mkdir -p real/d sub; echo one >real/1; echo two >real/d/2; ln real/1 real/d/hard; ln -s d real/inner; ln -s real link
-      for n in 1 2; do $BP backup -q --to set "\(source)"; echo $?; done
-      m=$(ls set/*.manifest | tail -n 1); grep -o 'path":"[^"]*link[^"]*"' $m | sed "s,$PWD/,,; s,${PWD#/}/,," | sort -u | tr '\\n' ' '; echo
-      $BP audit -q $m /; echo $?; echo new >real/d/new; $BP audit -q $m / | sed "s,${PWD#/}/,,; s, (.*,,"; $BP drill -q --all --against-live set; echo $?
-      rm real/d/new; $BP restore -q -C out set; diff -r --no-dereference real out$PWD/link && echo same
+      \(Steps.functions)
+      mkdir -p real/d sub
+      echo one >real/1
+      echo two >real/d/2
+      ln real/1 real/d/hard
+      ln -s d real/inner
+      ln -s real link
+      for n in 1 2; do ends "backup $n" $BP backup -q --to set "\(source)"; done
+      m=$(ls set/*.manifest | tail -n 1)
+      grep -o 'path":"[^"]*link[^"]*"' $m | sed "s,$PWD/,,; s,${PWD#/}/,,; s,path\\":,," | sort -u | says paths
+      ends audit $BP audit -q $m /
+      echo new >real/d/new
+      $BP audit -q $m / | sed "s,${PWD#/}/,,; s, (.*,," | says "audit after a change"
+      ends drill $BP drill -q --all --against-live set
+      rm real/d/new
+      $BP restore -q -C out set
+      ends restore diff -r --no-dereference real out$PWD/link
       """)
-    let rows = ["link", "link/1", "link/d", "link/d/2", "link/d/hard", "link/inner"].map {
-      "path\":\"\($0)\""
-    }
-    #expect(
-      run.text == "0\n0\n\(rows.joined(separator: " ")) \n0\nlink/d: METADATA\nlink/d/new: NEW\n0\nsame\n",
-      "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "backup 1": "0", "backup 2": "0",
+      "paths": #""link" "link/1" "link/d" "link/d/2" "link/d/hard" "link/inner""#,
+      "audit": "0", "audit after a change": "link/d: METADATA link/d/new: NEW", "drill": "0", "restore": "0",
+    ])
   }
 
   struct Former: Sendable, CustomTestStringConvertible {
@@ -64,10 +75,26 @@ import Testing
   func replaced() throws {
     let run = try t.shell(
       """
-      mkdir a; echo 1 >a/1; echo 1 >f; $BP backup -q --to set a f; echo $?
-      mv a moved; ln -s moved a; rm f; echo 2 >f; $BP backup -q --to set a f; echo $?; rm a f; mv moved a; echo 2 >g; ln -s g f; $BP backup -q --to set a f; echo $?
+      \(Steps.functions)
+      mkdir a
+      echo 1 >a/1
+      echo 1 >f
+      ends "first backup" $BP backup -q --to set a f
+      mv a moved
+      ln -s moved a
+      rm f
+      echo 2 >f
+      ends "a link to the folder, and another file" $BP backup -q --to set a f
+      rm a f
+      mv moved a
+      echo 2 >g
+      ln -s g f
+      ends "the folder, and a link to a file" $BP backup -q --to set a f
       """)
-    #expect(run.text == "0\n0\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "first backup": "0", "a link to the folder, and another file": "0",
+      "the folder, and a link to a file": "0",
+    ])
   }
 
   struct Mount: Sendable, CustomTestStringConvertible {
@@ -101,29 +128,50 @@ import Testing
     let run = try t.shell(
       """
       cat >go <<'END'
-      truncate -s 8M image; mkfs.ext4 -qF image; mkdir -p src/m; echo 1 >src/1
-      \(mount.before); for n in 1 2; do $BP backup -q --to set src; echo $?; done; ls -A set >before; \(mount.now)
-      $BP backup -q -n \(mount.options) --to set src >/dev/null; echo $?
-      $BP backup -q \(mount.options) --keep-last 1 --to set src; echo $?; ls -A set | diff before - >/dev/null && echo same; true
+      \(Steps.functions)
+      truncate -s 8M image
+      mkfs.ext4 -qF image
+      mkdir -p src/m
+      echo 1 >src/1
+      \(mount.before)
+      for n in 1 2; do ends "backup $n" $BP backup -q --to set src; done
+      ls -A set >before
+      \(mount.now)
+      ends "dry run" $BP backup -q -n \(mount.options) --to set src >/dev/null
+      ends "next backup" $BP backup -q \(mount.options) --keep-last 1 --to set src
+      ls -A set | ends "files of the set" cmp -s before -
       END
       unshare -m --propagation private bash go
       """)
-    let ending = mount.status == 0 ? "0\n0\n" : "1\n1\nsame\n"
-    #expect(run.text == "0\n0\n\(ending)", "\(run.text)\(run.errorText)")
+    let isRefused = mount.status == 1
+    run.expectSteps([
+      "backup 1": "0", "backup 2": "0", "dry run": "\(mount.status)", "next backup": "\(mount.status)",
+      "files of the set": isRefused ? "0" : "1",
+    ])
     #expect(
-      run.errorText.contains("a file system was mounted here") == (mount.status == 1), "\(run.errorText)")
+      run.errorText.contains("a file system was mounted here") == isRefused, "\(run.errorText)")
   }
 
   @Test("files of sets in the target below a source are not archived, which is said once, and all others are")
   func target() throws {
     let run = try t.shell(
       """
-      mkdir -p src/bk; echo own >src/bk/own; echo hidden >src/bk/.other.lock; ln -s src/bk link
-      for n in 1 2 3; do $BP backup -q --name a --copy-to src/copy --to link src; echo $?; $BP backup --name b --copy-to src/copy --to src/bk src 2>&1 | grep -c 'of sets in it'; done
-      cat src/bk/*.manifest | grep -o '"type":"file","path":"[^"]*' | sed 's,.*/src/,,' | sort -u; $BP backup -n --name a --copy-to src/copy --to src/bk src | grep -c -e '-2'
+      \(Steps.functions)
+      mkdir -p src/bk
+      echo own >src/bk/own
+      echo hidden >src/bk/.other.lock
+      ln -s src/bk link
+      for n in 1 2 3; do
+        ends "backup $n" $BP backup -q --name a --copy-to src/copy --to link src
+        $BP backup --name b --copy-to src/copy --to src/bk src 2>&1 | counts "said by backup $n" 'of sets in it'
+      done
+      cat src/bk/*.manifest | grep -o '"type":"file","path":"[^"]*' | sed 's,.*/src/,,' | sort -u | says files
+      $BP backup -n --name a --copy-to src/copy --to src/bk src | counts "files of sets in a dry run" '-2'
       """)
-    #expect(
-      run.text == "0\n1\n0\n1\n0\n1\nbk/.other.lock\nbk/own\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "backup 1": "0", "said by backup 1": "1", "backup 2": "0", "said by backup 2": "1", "backup 3": "0",
+      "said by backup 3": "1", "files": "bk/.other.lock bk/own", "files of sets in a dry run": "0",
+    ])
   }
 
   @Test(
@@ -131,8 +179,15 @@ import Testing
     arguments: ["--to src", "--to link", "--to src/../src", "--to new new", "--to set --copy-to link"])
   func itself(options: String) throws {
     let run = try t.shell(
-      "mkdir src; echo 1 >src/1; ln -s src link; $BP backup -q --init \(options) src; echo $?; find src new; $BP backup -q -n --init \(options) src; echo $?"
-    )
-    #expect(run.text == "1\nsrc\nsrc/1\n1\n", "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      mkdir src
+      echo 1 >src/1
+      ln -s src link
+      ends backup $BP backup -q --init \(options) src
+      find src new | says files
+      ends "dry run" $BP backup -q -n --init \(options) src
+      """)
+    run.expectSteps(["backup": "1", "files": "src src/1", "dry run": "1"])
   }
 }

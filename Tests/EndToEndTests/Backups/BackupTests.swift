@@ -78,9 +78,14 @@ import Testing
   func unopened() throws {
     #expect(try backup(day: 1).status == 0)
     let run = try t.shell(
-      "strace -qq -f --seccomp-bpf -o trace -e trace=openat,openat2 -E LD_PRELOAD=$PWD/preload.so -E SHIFT=172800 $BP backup -q --to set src; echo $?; grep -cE '\"(1|2|hard)\"' trace; tar --zstd -tf $(ls set/*.zst | tail -n 1) | wc -l"
-    )
-    #expect(run.text == "0\n0\n0\n", "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      ends backup strace -qq -f --seccomp-bpf -o trace -e trace=openat,openat2 \\
+        -E LD_PRELOAD=$PWD/preload.so -E SHIFT=172800 $BP backup -q --to set src
+      grep -E '"(1|2|hard)"' trace | says "opened files"
+      tar --zstd -tf $(ls set/*.zst | tail -n 1) | says "archived files"
+      """)
+    run.expectSteps(["backup": "0", "opened files": "", "archived files": ""])
     try expectRestored()
   }
 
@@ -176,10 +181,15 @@ import Testing
   func otherFileSystem() throws {
     #expect(try backup().status == 0)
     let run = try t.shell(
-      "cp -a src keep; unshare -m sh -c 'mount -t tmpfs none src && cp -a keep/. src/ && $BP backup -q --to set src; echo $?; $BP backup -q --to set --allow-empty src; echo $?'"
-    )
-    #expect(
-      run.text == "1\n0\n" && run.errorText.contains("another file system"), "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      cp -a src keep
+      mounted() { unshare -m sh -c 'mount -t tmpfs none src && cp -a keep/. src/ && exec "$@"' sh "$@"; }
+      ends "without the option" mounted $BP backup -q --to set src
+      ends "--allow-empty" mounted $BP backup -q --to set --allow-empty src
+      """)
+    run.expectSteps(["without the option": "1", "--allow-empty": "0"])
+    #expect(run.errorText.contains("another file system"), "\(run.errorText)")
   }
 
   @Test(
@@ -268,9 +278,16 @@ import Testing
     .enabled(if: Host.canChangeUser))
   func unreadable() throws {
     let run = try t.shell(
-      "chmod -R a+rwX .; chmod 0 src/a/b/2; setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to set src; echo $?; grep -c b/2 set/*.manifest; $BP snapshots set | wc -l"
-    )
-    #expect(run.text == "3\n0\n1\n" && run.errorText.contains("src/a/b/2"), "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      chmod -R a+rwX .
+      chmod 0 src/a/b/2
+      ends backup setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to set src
+      cat set/*.manifest | counts "lines of the file" b/2
+      $BP snapshots set | wc -l | says snapshots
+      """)
+    run.expectSteps(["backup": "3", "lines of the file": "0", "snapshots": "1"])
+    #expect(run.errorText.contains("src/a/b/2"), "\(run.errorText)")
   }
 
   @Test(
@@ -307,12 +324,14 @@ import Testing
     #expect(try backup(day: 2).status == 0)
     try expectRestored()
     let run = try t.shell(
-      "$BP snapshots --json set | grep -o '\"sequence\":[0-9]*' | tr '\n' ' '; $BP prune -q --keep-last 1 set; $BP snapshots --json set | grep -o '\"sequence\":[0-9]*'",
-      environment: later(6)
-    )
-    #expect(
-      run.text == "\"sequence\":1 \"sequence\":2 \"sequence\":3 \"sequence\":3\n",
-      "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      sequences() { $BP snapshots --json set | grep -o '"sequence":[0-9]*' | cut -d: -f2; }
+      sequences | says "before prune"
+      $BP prune -q --keep-last 1 set
+      sequences | says "after prune"
+      """, environment: later(6))
+    run.expectSteps(["before prune": "1 2 3", "after prune": "3"])
     try expectRestored("", "again")
   }
 
@@ -354,8 +373,12 @@ import Testing
     try expectRestored()
     let run = try t.shell(
       """
-      cd set; ls -A | grep batchproc; tr -d '\\0' <.backup.lock; $BP snapshots --json . | grep -o '"archives":"[^"]*"' | grep -o '[0-9]*T[0-9]*Z' | sort -u >../needed
-      ls *.zst | grep -o '[0-9]*T[0-9]*Z' | diff - ../needed; for f in *.zst; do $BP verify -q $f || echo $f; done
+      cd set
+      ls -A | grep batchproc
+      tr -d '\\0' <.backup.lock
+      $BP snapshots --json . | grep -o '"archives":"[^"]*"' | grep -o '[0-9]*T[0-9]*Z' | sort -u >../needed
+      ls *.zst | grep -o '[0-9]*T[0-9]*Z' | diff - ../needed
+      for f in *.zst; do $BP verify -q $f || echo "verify of $f"; done
       """)
     #expect(run.text == "", "\(run.text)\(run.errorText)")
   }

@@ -77,17 +77,39 @@ import Testing
   func suspect() throws {
     let run = try drilled(
       """
-      for n in $(seq 10); do head -c 10K /dev/urandom >src/f$n; done; $BP backup -q --to set src; $BP backup -q --full --to set src
-      newest=$(ls set/*.zst | tail -n 1); cp $newest keep; id=$(echo $newest | grep -o '[0-9]*T[0-9]*Z')
+      \(Steps.functions)
+      for n in $(seq 10); do head -c 10K /dev/urandom >src/f$n; done
+      $BP backup -q --to set src
+      $BP backup -q --full --to set src
+      newest=$(ls set/*.zst | tail -n 1)
+      cp $newest keep
+      id=$(echo $newest | grep -o '[0-9]*T[0-9]*Z')
       python3 -c 'import sys
-      with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' $newest
+      with open(sys.argv[1], "r+b") as file:
+          file.seek(3000)
+          byte = file.read(1)
+          file.seek(3000)
+          file.write(bytes([byte[0] ^ 1]))' $newest
       count() { grep -c "\\"suspect\\",\\"archive\\":\\"$id\\"" set/.backup.drill; }
-      $BP drill -q --all set >found; echo $?; [ "$(count)" = "$(grep -c DAMAGED found)" ] && echo noted; $BP drill -q --all set >again; count | cmp - <(grep -c DAMAGED found)
-      cp keep $newest; $BP drill -q --sample 1% --at ${id} set; echo $?; $BP drill -q --all set; echo $?; count
+      ends "drill of damage" $BP drill -q --all set >found
+      ends "all damaged files are noted" test $(count) = $(grep -c DAMAGED found)
+      $BP drill -q --all set >again
+      ends "and noted once" test $(count) = $(grep -c DAMAGED found)
+      cp keep $newest
+      ends "drill of a sample of the repaired archive" $BP drill -q --sample 1% --at ${id} set
+      ends "drill of all of it" $BP drill -q --all set
+      count | says "suspect files after it"
       echo "{\\"type\\":\\"suspect\\",\\"archive\\":\\"$id\\"}" >>set/.backup.drill
-      $BP drill -q --sample 50% set; count; $BP drill -q --all set; count
+      $BP drill -q --sample 50% set
+      count | says "suspect archives after a half"
+      $BP drill -q --all set
+      count | says "suspect archives after all"
       """)
-    #expect(run.text == "4\nnoted\n0\n0\n0\n1\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "drill of damage": "4", "all damaged files are noted": "0", "and noted once": "0",
+      "drill of a sample of the repaired archive": "0", "drill of all of it": "0",
+      "suspect files after it": "0", "suspect archives after a half": "1", "suspect archives after all": "0",
+    ])
   }
 
   @Test(
@@ -143,11 +165,22 @@ import Testing
   func unreadableState() throws {
     let run = try drilled(
       """
-      echo one >src/a; for n in 1 2; do $BP backup -q --full --to set src; done; echo '{"type":' >set/.backup.drill
-      $BP prune -q --keep-last 1 set; echo $?; $BP drill -q set; echo $?; $BP report set >page; echo $?; cat set/.backup.drill; ls set/*.manifest | wc -l
-      rm set/.backup.drill; $BP prune -q --keep-last 1 set; echo $?
+      \(Steps.functions)
+      echo one >src/a
+      for n in 1 2; do $BP backup -q --full --to set src; done
+      echo '{"type":' >set/.backup.drill
+      ends prune $BP prune -q --keep-last 1 set
+      ends drill $BP drill -q set
+      ends report $BP report set >page
+      says "results of drills" <set/.backup.drill
+      ls set/*.manifest | wc -l | says snapshots
+      rm set/.backup.drill
+      ends "prune without them" $BP prune -q --keep-last 1 set
       """)
-    #expect(run.text == "1\n1\n4\n{\"type\":\n2\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "prune": "1", "drill": "1", "report": "4", "results of drills": "{\"type\":", "snapshots": "2",
+      "prune without them": "0",
+    ])
     #expect(
       run.errorText.split(separator: "\n").filter {
         $0.contains("set/.backup.drill: the results of drills cannot be read")

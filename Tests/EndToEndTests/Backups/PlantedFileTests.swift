@@ -36,12 +36,23 @@ import Testing
       newest=$(ls whole/*.manifest | tail -1); newest=${newest##*/}; newest=${newest%.manifest}
       name=\(name); name=${name/NEWEST/$newest}
       commands | while read -r command; do
-        rm -rf set out page.html metrics far; cp -a whole set; mkdir far; [ -e kept ] && cp -a kept/. far; "$BP" copy -q whole far; rm -rf "$name"
+        rm -rf set out page.html metrics far
+        cp -a whole set
+        mkdir far
+        [ -e kept ] && cp -a kept/. far
+        "$BP" copy -q whole far
+        rm -rf "$name"
         case \(kind) in
-          fifo) mkfifo "$name" ;; link) ln -s "$PWD/victim" "$name" ;; dangling) ln -s "$PWD/made" "$name" ;;
-          folder) mkdir "$name" ;; device) ln -s /dev/zero "$name" ;; sparse) truncate -s 1G "$name" ;;
+          fifo) mkfifo "$name" ;;
+          link) ln -s "$PWD/victim" "$name" ;;
+          dangling) ln -s "$PWD/made" "$name" ;;
+          folder) mkdir "$name" ;;
+          device) ln -s /dev/zero "$name" ;;
+          sparse) truncate -s 1G "$name" ;;
         esac
-        timeout -s KILL 60 "$BP" $command >>log 2>&1 </dev/null; s=$?; [ $s -le 5 ] || [ $s = 11 ] || [ $s = 64 ] || echo "$command: $s"
+        timeout -s KILL 60 "$BP" $command >>log 2>&1 </dev/null
+        s=$?
+        [ $s -le 5 ] || [ $s = 11 ] || [ $s = 64 ] || echo "$command: $s"
         [ "$(cat victim)" = precious ] && [ ! -e made ] && [ -c /dev/zero ] || echo "$command: followed"
       done
       """, seconds: 280)
@@ -53,9 +64,14 @@ import Testing
     arguments: ["mkfifo", "mkdir", "ln -s /dev/zero"])
   func drillState(make: String) throws {
     let run = try t.shell(
-      "rm whole/.backup.drill; \(make) whole/.backup.drill; timeout -s KILL 60 \"$BP\" drill -q whole 2>errors; echo $?; grep -c 'results of drills cannot be read' errors"
-    )
-    #expect(run.text == "1\n1\n", "\(run.text)\(t.text("errors") ?? "")")
+      """
+      \(Steps.functions)
+      rm whole/.backup.drill
+      \(make) whole/.backup.drill
+      ends drill timeout -s KILL 60 "$BP" drill -q whole 2>errors
+      counts "named state" 'results of drills cannot be read' <errors
+      """)
+    run.expectSteps(["drill": "1", "named state": "1"])
   }
 
   @Test("an archive of a set that is a link is damaged, and its target is not read")

@@ -11,8 +11,14 @@ import Testing
     t = try TreeFixture()
     try t.shell(
       """
-      mkdir -p src/a/b; for n in $(seq 40); do echo $n >src/a/f$n; done; head -c 3M /dev/urandom >src/big; : >src/empty
-      ln src/a/f1 src/hard; ln -s a/f2 src/soft; mkfifo src/fifo; truncate -s 5M src/holes
+      mkdir -p src/a/b
+      for n in $(seq 40); do echo $n >src/a/f$n; done
+      head -c 3M /dev/urandom >src/big
+      : >src/empty
+      ln src/a/f1 src/hard
+      ln -s a/f2 src/soft
+      mkfifo src/fifo
+      truncate -s 5M src/holes
       $BP backup -q --to set src
       """)
   }
@@ -22,26 +28,36 @@ import Testing
   ) throws {
     let run = try t.shell(
       """
-      again() { $BP restore -j \(lanes) set -C out 2>errors "$@"; echo $?; }
-      summary() { tail -n 1 errors | sed 's/.*Z: //; s/ in [0-9.]* m*s.*;/;/'; }
-      rows=$(grep -c '"archive":' set/*.manifest); rows=$((rows - $(grep -c '"type":"needs"' set/*.manifest)))
-      $BP restore -q set -C out; touch -d 2020-01-01 out$PWD/src/big; again; wc -l <errors; summary | sed "s/$rows/ROWS/g"
-      rm out$PWD/src/a/f3 out$PWD/src/a/f1; again; wc -l <errors; summary | sed "s/$((rows - 2))/ROWS/g"; again -v; grep -c ': up to date$' errors | sed "s/$rows/ROWS/"
-      [ out$PWD/src/hard -ef out$PWD/src/a/f1 ] && diff -r --no-dereference src/a out$PWD/src/a && echo equal
+      \(Steps.functions)
+      # again NAME OPTION...: restores over what is there. summary ROWS: prints the summary without this number.
+      again() {
+        ends "$1" $BP restore -j \(lanes) set -C out "${@:2}" 2>errors
+      }
+      summary() {
+        wc -l <errors | says "lines of messages"
+        tail -n 1 errors | sed "s/.*Z: //; s/ in [0-9.]* m*s.*;/;/; s/$1/ROWS/g" | says summary
+      }
+      rows=$(grep -c '"archive":' set/*.manifest)
+      rows=$((rows - $(grep -c '"type":"needs"' set/*.manifest)))
+      $BP restore -q set -C out
+      touch -d 2020-01-01 out$PWD/src/big
+      again "nothing is missing"
+      summary $rows
+      rm out$PWD/src/a/f3 out$PWD/src/a/f1
+      again "a file and a link are missing"
+      summary $((rows - 2))
+      again "with -v" -v
+      ends "all rows are named" test $(grep -c ': up to date$' errors) = $rows
+      ends "hard link" test out$PWD/src/hard -ef out$PWD/src/a/f1
+      ends "equal folder" diff -r --no-dereference src/a out$PWD/src/a
       """)
-    #expect(
-      run.text == """
-        0
-        1
-        0 files; ROWS skipped (ROWS up to date)
-        0
-        1
-        1 file, 1 link, 2 B; ROWS skipped (ROWS up to date)
-        0
-        ROWS
-        equal
-
-        """, "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "nothing is missing": "0", "lines of messages": "1",
+      "summary": "0 files; ROWS skipped (ROWS up to date)",
+      "a file and a link are missing": "0", "lines of messages": "1",
+      "summary": "1 file, 1 link, 2 B; ROWS skipped (ROWS up to date)",
+      "with -v": "0", "all rows are named": "0", "hard link": "0", "equal folder": "0",
+    ])
   }
 
   @Test("other files are kept and named, or replaced with --force", arguments: [1, 2, 7, 32]) func other(
@@ -49,12 +65,26 @@ import Testing
   ) throws {
     let run = try t.shell(
       """
-      $BP restore -q set -C out; o=out$PWD/src
-      echo x >$o/a/f1; echo 99 >$o/a/f40; head -c 3M /dev/zero >$o/big; rm $o/soft; ln -s a/f3 $o/soft; rm $o/fifo; echo >$o/fifo
-      $BP restore -j \(lanes) set -C out 2>errors; echo $?; grep -c 'exists already (--force replaces it' errors
-      $BP restore -q -j \(lanes) --force set -C out; echo $?; diff -r --no-dereference -x fifo src $o && [ -p $o/fifo ] && [ $o/hard -ef $o/a/f1 ] && echo equal
+      \(Steps.functions)
+      $BP restore -q set -C out
+      o=out$PWD/src
+      echo x >$o/a/f1
+      echo 99 >$o/a/f40
+      head -c 3M /dev/zero >$o/big
+      rm $o/soft
+      ln -s a/f3 $o/soft
+      rm $o/fifo
+      echo >$o/fifo
+      ends "restore" $BP restore -j \(lanes) set -C out 2>errors
+      counts "kept files" 'exists already (--force replaces it' <errors
+      ends "restore --force" $BP restore -q -j \(lanes) --force set -C out
+      ends "equal" diff -r --no-dereference -x fifo src $o
+      ends "pipe" test -p $o/fifo
+      ends "hard link" test $o/hard -ef $o/a/f1
       """)
-    #expect(run.text == "3\n5\n0\nequal\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "restore": "3", "kept files": "5", "restore --force": "0", "equal": "0", "pipe": "0", "hard link": "0",
+    ])
   }
 
   @Test(
@@ -75,14 +105,29 @@ import Testing
       """)
     let run = try t.shell(
       """
-      export TZ=\(zone); for now in 1795406574 1795407798 1795493000; do LD_PRELOAD=$PWD/preload.so NOW=$now $BP backup -q --to days src; done
-      $BP snapshots days | while read id day time rest; do
-        $BP restore --at "$day $time" -C out-$id days a 2>&1 | grep -q "batchproc: --at means the snapshot $id ($day $time" || echo wrong $id
-        $BP restore -q --at "${day}T$time" -C t-$id days src; $BP snapshots days --at "$day $time" | cut -d' ' -f1 | grep -qx $id || echo other $id
-        $BP snapshots days --at "$day $time" --digests 2>&1 | grep -q "means the snapshot $id" || echo digests; $BP drill days --at "$day $time" 2>&1 | grep -q "drilled $id" || echo drill
-      done; $BP snapshots days | wc -l; $BP restore -C x --at 1999-01-01 days; echo $?; $BP restore -C x --at noon days; echo $?; [ -e x ] || echo nothing
+      \(Steps.functions)
+      export TZ=\(zone)
+      for now in 1795406574 1795407798 1795493000; do
+        LD_PRELOAD=$PWD/preload.so NOW=$now $BP backup -q --to days src
+      done
+      $BP snapshots days >listed
+      wc -l <listed | says snapshots
+      while read id day time rest; do
+        means="means the snapshot $id"
+        $BP restore --at "$day $time" -C out-$id days a 2>&1 | grep -q "batchproc: --at $means ($day $time" ||
+          echo "restore of $id"
+        $BP restore -q --at "${day}T$time" -C t-$id days src || echo "restore of the day of $id"
+        $BP snapshots days --at "$day $time" | cut -d' ' -f1 | grep -qx $id || echo "list of $id"
+        $BP snapshots days --at "$day $time" --digests 2>&1 | grep -q "$means" || echo "digests of $id"
+        $BP drill days --at "$day $time" 2>&1 | grep -q "drilled $id" || echo "drill of $id"
+      done <listed
+      ends "a time before the first one" $BP restore -C x --at 1999-01-01 days
+      ends "no time" $BP restore -C x --at noon days
+      ends "a folder is made" test -e x
       """)
-    #expect(run.text == "3\n1\n64\nnothing\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "snapshots": "3", "a time before the first one": "1", "no time": "64", "a folder is made": "1",
+    ])
     #expect(run.errorText.contains("no snapshot is that old; the nearest is 20261123T"), "\(run.errorText)")
   }
 }

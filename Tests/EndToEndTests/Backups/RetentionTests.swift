@@ -32,8 +32,11 @@ struct RetentionTests {
     }
     let made = try t.shell(
       """
-      export TZ=\(zone) RESTIC_REPOSITORY=$PWD/repository RESTIC_PASSWORD=x RESTIC_CACHE_DIR=$PWD/cache; restic init -q; echo a >f
-      printf '%s\\n' \(times.sorted().map(String.init).joined(separator: " ")) | xargs -P 4 -I{} sh -c 'restic backup -q --no-lock --force --time "$(date -d @{} "+%F %T")" f || echo bad'
+      export TZ=\(zone) RESTIC_REPOSITORY=$PWD/repository RESTIC_PASSWORD=x RESTIC_CACHE_DIR=$PWD/cache
+      restic init -q
+      echo a >f
+      backup='restic backup -q --no-lock --force --time "$(date -d @{} "+%F %T")" f || echo bad'
+      printf '%s\\n' \(times.sorted().map(String.init).joined(separator: " ")) | xargs -P 4 -I{} sh -c "$backup"
       """, seconds: 900)
     #expect(made.text == "", "\(made.text)\(made.errorText)")
     let listed = try t.shell(

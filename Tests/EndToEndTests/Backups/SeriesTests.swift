@@ -8,14 +8,31 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
-    try t.shell("mkdir -p etc home/deep; echo e >etc/e; echo h >home/h; echo d >home/deep/d")
+    try t.shell(
+      """
+      mkdir -p etc home/deep
+      echo e >etc/e
+      echo h >home/h
+      echo d >home/deep/d
+      """)
   }
 
   private func run(_ script: String) throws -> Outcome {
     try t.shell(
       """
-      series() { $BP snapshots -q "$@" | sed "s|$PWD/||g; s|.*verified *||; s|[^ ]*: ||" | sort | uniq -c | xargs; }
-      restored() { rm -rf out; $BP restore -q -C out "$@"; echo $?; (cd out$PWD 2>/dev/null && find . -type f | sort | tr '\\n' ' '); echo; }
+      series() {
+        $BP snapshots -q "$@" | sed "s|$PWD/||g; s|.*verified *||; s|[^ ]*: ||" | sort | uniq -c | xargs | says series
+      }
+      increments() { $BP snapshots "$@" | awk '{print $4}' | says increments; }
+      restored() {
+        local name=$1
+        shift
+        rm -rf out
+        ends "restore $name" $BP restore -q -C out "$@"
+        (cd out$PWD 2>/dev/null && find . -type f | sort) | says "files $name"
+      }
+      user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+      \(Steps.functions)
       \(script)
       """, seconds: 120)
   }
@@ -24,47 +41,50 @@ import Testing
   func jobs() throws {
     let run = try run(
       """
-      for night in 1 2 3; do for job in etc home; do echo $night >>$job/new; $BP backup -q --to set --keep-last 2 $job; done; done
-      series set; $BP snapshots set | awk '{print $4}' | tr '\\n' ' '; restored set --source etc; restored set --source home
-      $BP prune -n --keep-last 1 set 2>/dev/null | grep -c remove; $BP prune -n --keep-last 1 --group-by none set 2>/dev/null | grep -c remove
-      $BP snapshots --json set | grep -c '"machine":"[0-9a-f]*","host":"[^"]*","sources":\\[{"path":"'"$PWD"'/[a-z]*"}\\],"failures":0'
+      for night in 1 2 3; do
+        for job in etc home; do
+          echo $night >>$job/new
+          $BP backup -q --to set --keep-last 2 $job
+        done
+      done
+      series set
+      increments set
+      restored "of etc" set --source etc
+      restored "of home" set --source home
+      $BP prune -n --keep-last 1 set 2>/dev/null | counts "prune would remove" remove
+      $BP prune -n --keep-last 1 --group-by none set 2>/dev/null | counts "prune without groups would remove" remove
+      path='"sources":\\[{"path":"'"$PWD"'/[a-z]*"}\\]'
+      $BP snapshots --json set | counts "in JSON" '"machine":"[0-9a-f]*","host":"[^"]*",'"$path"',"failures":0'
       """)
-    #expect(
-      run.text == """
-        2 etc 2 home
-        +1 +1 +2 +2 0
-        ./etc/e ./etc/new 
-        0
-        ./home/deep/d ./home/h ./home/new 
-        2
-        3
-        4
-
-        """, "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "series": "2 etc 2 home", "increments": "+1 +1 +2 +2", "restore of etc": "0",
+      "files of etc": "./etc/e ./etc/new", "restore of home": "0",
+      "files of home": "./home/deep/d ./home/h ./home/new", "prune would remove": "2",
+      "prune without groups would remove": "3", "in JSON": "4",
+    ])
   }
 
   @Test("a restore of several series asks which one, unless a newer one has all sources")
   func choice() throws {
     let run = try run(
       """
-      $BP backup -q --to set etc; $BP backup -q --to set home; restored set; $BP drill -q set 2>/dev/null; echo $?
-      restored set --source home/h; restored set --at $($BP snapshots set | head -n 1 | cut -d' ' -f1)
-      $BP snapshots -q --list latest --source etc set | wc -l; $BP backup -q --to set etc home; restored set
+      $BP backup -q --to set etc
+      $BP backup -q --to set home
+      restored "without a choice" set
+      ends "drill without a choice" $BP drill -q set 2>/dev/null
+      restored "of a path without a choice" set --source home/h
+      restored "of the first one" set --at $($BP snapshots set | head -n 1 | cut -d' ' -f1)
+      $BP snapshots -q --list latest --source etc set | wc -l | says "listed of etc"
+      $BP backup -q --to set etc home
+      restored "of one with all sources" set
       """)
-    #expect(
-      run.text == """
-        64
-
-        64
-        1
-
-        0
-        ./etc/e 
-        2
-        0
-        ./etc/e ./home/deep/d ./home/h 
-
-        """, "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "restore without a choice": "64", "files without a choice": "", "drill without a choice": "64",
+      "restore of a path without a choice": "1", "files of a path without a choice": "",
+      "restore of the first one": "0", "files of the first one": "./etc/e", "listed of etc": "2",
+      "restore of one with all sources": "0",
+      "files of one with all sources": "./etc/e ./home/deep/d ./home/h",
+    ])
     #expect(
       run.errorText.contains("the set has snapshots of 2 series")
         && run.errorText.contains("\(t.path("etc")), newest")
@@ -75,15 +95,35 @@ import Testing
   func machines() throws {
     let run = try run(
       """
-      for number in 1 2; do for digit in 1 2 3 4 5 6 7 8; do printf 000$number; done >id$number; done
-      on() { unshare -mu sh -c 'mount --bind id'$1' /etc/machine-id && hostname host'$1' && shift && XDG_STATE_HOME=$PWD/state'$1' exec "$@"' sh "$@"; }
-      for night in 1 2 3; do for machine in 1 2; do on $machine $BP backup -q --init --to set --keep-last 1 etc 2>/dev/null || on $machine $BP backup -q --to set --keep-last 1 etc; done; done
-      $BP snapshots set | grep -o 'host.*' | sed "s|$PWD/||" | tr '\\n' ' '; restored set --host host1 2>&1; restored set 2>/dev/null
-      $BP restore -q --host host1 -C one set; echo $?; $BP drill -q --host host1 --source etc set; echo $?; $BP snapshots -q --host host2 set | wc -l
-      on 1 $BP prune -q --keep-last 1 --group-by sources set; $BP snapshots set | wc -l; grep -lr 0001000100010001 set | wc -l
+      for number in 1 2; do
+        for digit in 1 2 3 4 5 6 7 8; do printf 000$number; done >id$number
+      done
+      on() {
+        unshare -mu sh -c 'mount --bind id'$1' /etc/machine-id && hostname host'$1' && shift &&
+          XDG_STATE_HOME=$PWD/state'$1' exec "$@"' sh "$@"
+      }
+      for night in 1 2 3; do
+        for machine in 1 2; do
+          on $machine $BP backup -q --init --to set --keep-last 1 etc 2>/dev/null ||
+            on $machine $BP backup -q --to set --keep-last 1 etc
+        done
+      done
+      $BP snapshots set | grep -o 'host.*' | sed "s|$PWD/||" | says hosts
+      restored "of a host" set --host host1 2>&1
+      restored "without a choice" set 2>/dev/null
+      ends "restore of a host elsewhere" $BP restore -q --host host1 -C one set
+      ends "drill of a host" $BP drill -q --host host1 --source etc set
+      $BP snapshots -q --host host2 set | wc -l | says "snapshots of the other host"
+      on 1 $BP prune -q --keep-last 1 --group-by sources set
+      $BP snapshots set | wc -l | says "snapshots after prune by sources"
+      grep -lr 0001000100010001 set | wc -l | says "files with the number of a machine"
       """)
-    #expect(
-      run.text == "host1: etc host2: etc 0\n./etc/e \n64\n\n0\n0\n1\n1\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "hosts": "host1: etc host2: etc", "restore of a host": "0", "files of a host": "./etc/e",
+      "restore without a choice": "64", "files without a choice": "", "restore of a host elsewhere": "0",
+      "drill of a host": "0", "snapshots of the other host": "1", "snapshots after prune by sources": "1",
+      "files with the number of a machine": "0",
+    ])
   }
 
   @Test("a dry run names the series that it continues or begins, and what it would remove")
@@ -91,24 +131,28 @@ import Testing
     let run = try run(
       """
       for night in 1 2; do $BP backup -q --to set --name srv home; done
-      plan() { $BP backup -n --to set --name srv --keep-last 1 "$@" 2>&1 >/dev/null | sed "s|$PWD/||g; s|[0-9TZ]*Z ([^)]*)|ID|g; s|of [^ ]*: |of HOST: |g" | grep '^batchproc: would'; }
-      plan home/deep; plan home; $BP backup --to set --name srv --keep-last 1 home/deep 2>&1 | grep -c 'begins a new series'; $BP backup --to set --name srv home/deep 2>&1 | grep -c 'new series'
-      series set; restored set --source home
+      plan() {
+        local name=$1
+        shift
+        $BP backup -n --to set --name srv --keep-last 1 "$@" 2>&1 >/dev/null | grep '^batchproc: would' |
+          sed "s|$PWD/||g; s|[0-9TZ]*Z ([^)]*)|ID|g; s|of [^ ]*: |of HOST: |g; s|^batchproc: would |(|; s|$|)|" | says "$name"
+      }
+      plan "other sources would" home/deep
+      plan "the same sources would" home
+      $BP backup --to set --name srv --keep-last 1 home/deep 2>&1 | counts begins 'begins a new series'
+      $BP backup --to set --name srv home/deep 2>&1 | counts "begins again" 'new series'
+      series set
+      restored "of home" set --source home
       """)
-    #expect(
-      run.text == """
-        batchproc: would begin a new series, of HOST: home/deep: the other snapshots of the set are of other machines or sources
-        batchproc: would remove no snapshot
-        batchproc: would continue the series of HOST: home, last ID
-        batchproc: would remove the snapshot ID of HOST: home
-        batchproc: would remove the snapshot ID of HOST: home
-        1
-        0
-        2 home 2 home/deep
-        0
-        ./home/deep/d ./home/h 
-
-        """, "\(run.text)\(run.errorText)")
+    let removed = "(remove the snapshot ID of HOST: home)"
+    run.expectSteps([
+      "other sources would":
+        "(begin a new series, of HOST: home/deep: the other snapshots of the set are of other machines or "
+        + "sources) (remove no snapshot)",
+      "the same sources would": "(continue the series of HOST: home, last ID) \(removed) \(removed)",
+      "begins": "1", "begins again": "0", "series": "2 home 2 home/deep", "restore of home": "0",
+      "files of home": "./home/deep/d ./home/h",
+    ])
   }
 
   @Test(
@@ -116,47 +160,58 @@ import Testing
   func failures() throws {
     let run = try run(
       """
-      chmod -R a+rwX .; user() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-      back_up() { user $BP backup -q --to set --copy-to far --copy-keep-last 1 --keep-last 1 --metrics m "$@" etc home; echo $?; }
-      back_up; chmod 0 home/deep; success=$(grep -v '#' m | grep last_success); back_up 2>error; back_up 2>/dev/null; grep -c 'no old snapshot is removed, since 1 input could' error
-      [ "$success" = "$(grep -v '#' m | grep last_success)" ] && echo kept; ls set/*.manifest far/*.manifest | wc -l; $BP snapshots -q set | grep -o '[0-9] failures*' | uniq -c | xargs
-      $BP snapshots set 2>&1 >/dev/null | grep -c 'have failures since .*--exclude.*--on unreadable=warn'; $BP report set | grep -c 'failures since'
-      $BP snapshots -q --max-age 1h --complete set >/dev/null; echo $?; for place in set far; do $BP prune -n --keep-last 1 $place | grep -c 'newest without failures'; done
-      $BP prune -q --keep-last 1 set; $BP copy -q --copy-keep-last 1 set far; ls set/*.manifest far/*.manifest | wc -l
-      back_up --on unreadable=warn 2>/dev/null; ls set/*.manifest far/*.manifest | wc -l; $BP snapshots -q set | grep -c '[0-9] failure'; $BP snapshots -q --max-age 1h --complete set >/dev/null; echo $?
+      chmod -R a+rwX .
+      back_up() {
+        user $BP backup -q --to set --copy-to far --copy-keep-last 1 --keep-last 1 --metrics m "$@" etc home
+      }
+      success() { grep -v '#' m | grep last_success; }
+      manifests() { ls set/*.manifest far/*.manifest | wc -l; }
+      ends "without failures" back_up
+      chmod 0 home/deep
+      success >before
+      ends "with a failure" back_up 2>error
+      ends "with a failure again" back_up 2>/dev/null
+      counts "removal is refused" 'no old snapshot is removed, since 1 input could' <error
+      success | ends "the last success is the same" cmp before -
+      manifests | says "manifests before prune"
+      $BP snapshots -q set | grep -o '[0-9] failures*' | uniq -c | xargs | says listed
+      $BP snapshots set 2>&1 >/dev/null |
+        counts "advice of the list" 'have failures since .*--exclude.*--on unreadable=warn'
+      $BP report set | counts "in the report" 'failures since'
+      ends "monitoring before prune" $BP snapshots -q --max-age 1h --complete set >/dev/null
+      for place in set far; do
+        $BP prune -n --keep-last 1 $place | counts "kept in $place" 'newest without failures'
+      done
+      $BP prune -q --keep-last 1 set
+      $BP copy -q --copy-keep-last 1 set far
+      manifests | says "manifests after prune"
+      ends "unreadable files are no failures" back_up --on unreadable=warn 2>/dev/null
+      manifests | says "manifests at the end"
+      $BP snapshots -q set | counts "failures at the end" '[0-9] failure'
+      ends "monitoring at the end" $BP snapshots -q --max-age 1h --complete set >/dev/null
       """)
-    #expect(
-      run.text == """
-        0
-        3
-        3
-        1
-        kept
-        6
-        2 1 failure
-        1
-        1
-        0
-        1
-        1
-        4
-        0
-        2
-        0
-        0
-
-        """, "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "without failures": "0", "with a failure": "3", "with a failure again": "3", "removal is refused": "1",
+      "the last success is the same": "0", "manifests before prune": "6", "listed": "2 1 failure",
+      "advice of the list": "1", "in the report": "1", "monitoring before prune": "0", "kept in set": "1",
+      "kept in far": "1", "manifests after prune": "4", "unreadable files are no failures": "0",
+      "manifests at the end": "2", "failures at the end": "0", "monitoring at the end": "0",
+    ])
   }
 
   @Test("--complete looks for the newest snapshot without failures", .enabled(if: Host.canChangeUser))
   func complete() throws {
     let run = try run(
       """
-      chmod -R a+rwX .; chmod 0 etc/e; setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to set etc home 2>/dev/null
-      $BP snapshots -q --max-age 1h set >/dev/null; echo $?; $BP snapshots -q --max-age 1h --complete set 2>&1 >/dev/null | grep -c 'no snapshot without failures'
-      $BP snapshots --complete set 2>/dev/null; echo $?
+      chmod -R a+rwX .
+      chmod 0 etc/e
+      user $BP backup -q --to set etc home 2>/dev/null
+      ends "without --complete" $BP snapshots -q --max-age 1h set >/dev/null
+      $BP snapshots -q --max-age 1h --complete set 2>&1 >/dev/null |
+        counts "with --complete" 'no snapshot without failures'
+      ends "without --max-age" $BP snapshots --complete set 2>/dev/null
       """)
-    #expect(run.text == "0\n1\n64\n", "\(run.text)\(run.errorText)")
+    run.expectSteps(["without --complete": "0", "with --complete": "1", "without --max-age": "64"])
   }
 
   @Test(
@@ -165,26 +220,28 @@ import Testing
     try t.preloadClock()
     let run = try run(
       """
-      $BP backup -q --to set etc; LD_PRELOAD=$PWD/preload.so SHIFT=90000000 $BP backup -q --to set etc; $BP snapshots -q --max-age 26h set 2>&1 >/dev/null | grep -o 'is in the future'
-      $BP snapshots -q --max-age 26h set >/dev/null 2>&1; echo $?; $BP report set 2>error | grep -c 'is in the future'; $BP report set >/dev/null 2>&1; echo $?; grep -c 'in the future' error
-      $BP prune -n --keep-last 1 set 2>/dev/null | sed 's/.*:[0-9]*//'; $BP backup --to set --keep-daily 1 --metrics m etc 2>&1 | grep -c 'is in the future'; ls set/*.manifest | wc -l
-      $BP snapshots -q --max-age 26h set >/dev/null; echo $?; rm -r etc; $BP backup -q --to set --metrics m etc 2>/dev/null; [ $(grep -v '#' m | grep last_success | sed 's/.* //') -le $(date +%s) ] && echo past
+      $BP backup -q --to set etc
+      LD_PRELOAD=$PWD/preload.so SHIFT=90000000 $BP backup -q --to set etc
+      $BP snapshots -q --max-age 26h set 2>&1 >/dev/null | counts "named by the list" 'is in the future'
+      ends list $BP snapshots -q --max-age 26h set >/dev/null 2>&1
+      $BP report set 2>error | counts "named in the report" 'is in the future'
+      ends report $BP report set >/dev/null 2>&1
+      counts "named by the report" 'in the future' <error
+      $BP prune -n --keep-last 1 set 2>/dev/null | sed 's/.*:[0-9]*//; s/  */ /g' | says kept
+      $BP backup --to set --keep-daily 1 --metrics m etc 2>&1 | counts "named by the next backup" 'is in the future'
+      ls set/*.manifest | wc -l | says manifests
+      ends "list after the next backup" $BP snapshots -q --max-age 26h set >/dev/null
+      rm -r etc
+      $BP backup -q --to set --metrics m etc 2>/dev/null
+      success=$(grep -v '#' m | grep last_success | sed 's/.* //')
+      ends "the last success is not in the future" test $success -le $(date +%s)
       """)
-    #expect(
-      run.text == """
-        is in the future
-        4
-        3
-        4
-        1
-          keep    in the future
-          keep    last, newest verified
-        1
-        2
-        0
-        past
-
-        """, "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "named by the list": "1", "list": "4", "named in the report": "3", "report": "4",
+      "named by the report": "1", "kept": " keep in the future  keep last, newest verified",
+      "named by the next backup": "1", "manifests": "2", "list after the next backup": "0",
+      "the last success is not in the future": "0",
+    ])
   }
 
   @Test(
@@ -193,23 +250,30 @@ import Testing
   func encrypted() throws {
     let run = try run(
       """
-      $BP keygen -o key >recipient; for night in 1 2 3; do for job in etc home; do echo $night >>$job/new
-      $BP backup -q --to set --encrypt-to-file recipient --keep-last 2 $job; done; done
-      $BP snapshots -i key set | awk '{print $4}' | tr '\\n' ' '; series -i key set; ls set/*.companion | wc -l; restored -i key set --source etc
-      $BP prune -q --keep-last 1 set; series -i key set; cat set/*.companion | grep -c '"failures":0,"machine":"[0-9a-f]*","sources_word":"[0-9a-f]*"'; $BP verify -q -i key set; echo $?
-      printf %s "$PWD/etc" | sha256sum | cut -c1-32 | grep -f - -c set/*.companion | grep -v :0
+      $BP keygen -o key >recipient
+      for night in 1 2 3; do
+        for job in etc home; do
+          echo $night >>$job/new
+          $BP backup -q --to set --encrypt-to-file recipient --keep-last 2 $job
+        done
+      done
+      increments -i key set
+      series -i key set
+      ls set/*.companion | wc -l | says companions
+      restored "of etc" -i key set --source etc
+      $BP prune -q --keep-last 1 set
+      series -i key set
+      cat set/*.companion |
+        counts "words of sources" '"failures":0,"machine":"[0-9a-f]*","sources_word":"[0-9a-f]*"'
+      ends verify $BP verify -q -i key set
+      printf %s "$PWD/etc" | sha256sum | cut -c1-32 | grep -f - -c set/*.companion | grep -v :0 |
+        says "digests of the path in companions"
       """)
-    #expect(
-      run.text == """
-        +1 +1 +2 +2 2 etc 2 home
-        4
-        0
-        ./etc/e ./etc/new 
-        1 etc 1 home
-        2
-        0
-
-        """, "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "increments": "+1 +1 +2 +2", "series": "2 etc 2 home", "companions": "4", "restore of etc": "0",
+      "files of etc": "./etc/e ./etc/new", "series": "1 etc 1 home", "words of sources": "2", "verify": "0",
+      "digests of the path in companions": "",
+    ])
   }
 
   @Test("snapshots of earlier versions join the series of their sources, and encrypted ones the only series")
@@ -218,10 +282,11 @@ import Testing
       """
       cat >strip.py <<'END'
       import hashlib, json, sys
+      newer = ("machine", "host", "sources", "sources_word", "failures")
       for name in sys.argv[1:]:
           lines = open(name, "rb").read().splitlines()
           last = json.loads(lines.pop())
-          kept = lambda line: {k: v for k, v in line.items() if k not in ("machine", "host", "sources", "sources_word", "failures")}
+          kept = lambda line: {k: v for k, v in line.items() if k not in newer}
           first = json.dumps(kept(json.loads(lines[0])), separators=(",", ":")).encode()
           body = b"".join(line + b"\\n" for line in [first] + lines[1:])
           last = kept(last)
@@ -229,9 +294,18 @@ import Testing
           last["manifest_sha256" if "footer" in last else "sha256"] = hashlib.sha256(body).hexdigest()
           open(name, "wb").write(body + json.dumps(last, separators=(",", ":")).encode() + b"\\n")
       END
-      $BP backup -q --to set etc; $BP backup -q --to set home; python3 strip.py set/*.manifest; $BP snapshots set | grep -c 'unknown machine: '
-      $BP backup -q --to set --keep-last 1 etc; $BP backup -q --to set --keep-last 1 home; series set; $BP snapshots set | awk '{print $4}' | tr '\\n' ' '; $BP verify -q set; echo $?
+      $BP backup -q --to set etc
+      $BP backup -q --to set home
+      python3 strip.py set/*.manifest
+      $BP snapshots set | counts "of an unknown machine" 'unknown machine: '
+      $BP backup -q --to set --keep-last 1 etc
+      $BP backup -q --to set --keep-last 1 home
+      series set
+      increments set
+      ends verify $BP verify -q set
       """)
-    #expect(run.text == "2\n1 etc 1 home\n+1 +1 0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "of an unknown machine": "2", "series": "1 etc 1 home", "increments": "+1 +1", "verify": "0",
+    ])
   }
 }

@@ -55,8 +55,11 @@ import Testing
   func fish() throws {
     for (words, offers) in Self.questions {
       let run = try t.shell(
-        "export PATH=$PWD/bin:$PATH HOME=$PWD/home TERM=dumb; unset XDG_CONFIG_HOME; fish -c \"source script.fish; complete -C 'batchproc \(words)'\" | cut -f 1"
-      )
+        """
+        export PATH=$PWD/bin:$PATH HOME=$PWD/home TERM=dumb
+        unset XDG_CONFIG_HOME
+        fish -c "source script.fish; complete -C 'batchproc \(words)'" | cut -f 1
+        """)
       try expect(run.text, offers, words)
     }
   }

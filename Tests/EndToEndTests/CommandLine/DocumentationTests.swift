@@ -49,8 +49,11 @@ import Testing
   @Test("man shows the manual without a warning")
   func manualIsValid() throws {
     let run = try t.shell(
-      "$BP --experimental-generate-man >b.1; command -v man >/dev/null || exit 0; LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -l b.1 2>&1 >/dev/null | head"
-    )
+      """
+      $BP --experimental-generate-man >b.1
+      command -v man >/dev/null || exit 0
+      LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -l b.1 2>&1 >/dev/null | head
+      """)
     #expect(run.text == "")
   }
 

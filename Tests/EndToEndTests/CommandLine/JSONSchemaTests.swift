@@ -32,7 +32,8 @@ struct JSONSchemaTests {
     j list list a.tar.zst; j verify verify a.tar.zst; echo 3 >t/a; j against verify --against . a.tar.zst
     mkdir x; j extract extract -C x a.tar.zst; j kept extract -C x a.tar.zst; j none list bad.gz
     j backup backup --to s t; echo 4 >t/a; j increment backup --to s t; j snapshots snapshots s
-    mkdir r; j restore restore s -C r; j drill drill s; "$BP" backup -q --full --to s t; j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
+    mkdir r; j restore restore s -C r; j drill drill s; "$BP" backup -q --full --to s t
+    j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
     j found snapshots s --find a; j paths snapshots s --list latest; j compared snapshots s --diff latest; j set verify s; j pair audit t t
     j digests snapshots --digests s; j tune tune t
     "$BP" plan -q --shards 2 --out p -- hash t; "$BP" hash -q --plan p --shard 0; j status status p; j doctor doctor t; j config config

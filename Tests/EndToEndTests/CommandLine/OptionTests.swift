@@ -41,7 +41,8 @@ import Testing
     let pages = try FileManager.default.contentsOfDirectory(atPath: base + "/docs").map { "docs/" + $0 }
     var calls: [String: String] = [:]
     for name in tests.filter({ $0.hasSuffix(".swift") }) + pages.filter({ $0.hasSuffix(".md") }) {
-      let text = try DocumentationTests.document(name)
+      // A backslash at the end of a line continues a command.
+      let text = try DocumentationTests.document(name).replacing(/\\+\n */, with: "")
       for match in text.matches(of: /(?:\$BP"?|batchproc) +(?:--no-config +)?([a-z]+)\b([^\n;|&]*)/) {
         calls[String(match.output.1), default: ""] += match.output.2 + "\n"
       }
@@ -85,8 +86,10 @@ import Testing
   @Test("docs/options.md is generated from the table", .enabled(if: Host.hasPython))
   func reference() throws {
     let run = try t.shell(
-      "\"$BP\" --experimental-dump-help | python3 '\(DocumentationTests.folder)/scripts/options.py' | diff - '\(DocumentationTests.folder)/docs/options.md'"
-    )
+      """
+      root='\(DocumentationTests.folder)'
+      "$BP" --experimental-dump-help | python3 "$root/scripts/options.py" | diff - "$root/docs/options.md"
+      """)
     #expect(run.status == 0, "scripts/options.py makes it: \(run.text.prefix(500))")
   }
 

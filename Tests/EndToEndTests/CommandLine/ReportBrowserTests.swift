@@ -89,8 +89,13 @@ struct ReportBrowserTests {
     try t.file(PathBytes(Array("h/\"onload='x' \u{202e}gpj".utf8)), "x")
     try t.file(PathBytes([UInt8](repeating: 0x57, count: 250)), "x")
     try t.shell(
-      "mkfifo t/pipe; $BP compress -q --compress-all --report run.html --output-dir o t h W* nowhere; $BP hash -q t h >m; echo x >>t/text; $BP check -q --report check.html m"
-    )
+      """
+      mkfifo t/pipe
+      $BP compress -q --compress-all --report run.html --output-dir o t h W* nowhere
+      $BP hash -q t h >m
+      echo x >>t/text
+      $BP check -q --report check.html m
+      """)
     try check("run")
     try check("check")
   }

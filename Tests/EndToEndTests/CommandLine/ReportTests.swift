@@ -147,9 +147,13 @@ import Testing
       #expect(run.output == plain.output)
     }
     let archive = try t.shell(
-      "$BP archive -q --force --report t/r.html -o a.tar t; tar -tf a.tar | grep -c html; $BP verify --force --report t/r.html --against . a.tar | grep html"
-    )
-    #expect(archive.text == "0\n")
+      """
+      \(Steps.functions)
+      $BP archive -q --force --report t/r.html -o a.tar t
+      tar -tf a.tar | grep html | says "pages in the archive"
+      $BP verify --force --report t/r.html --against . a.tar | grep html | says "differences of pages"
+      """)
+    archive.expectSteps(["pages in the archive": "", "differences of pages": ""])
   }
 
   @Test("a run that is stopped writes its page", arguments: [SIGINT, SIGTERM])

@@ -48,7 +48,7 @@ import Testing
 
   @Test(
     "a closed pipe ends the run without a message",
-    arguments: ["hash t", "hash --json t", "check m", "hash -v t"])
+    arguments: ["hash t", "hash --json t", "check m", "hash -v -j 2 t"])
   func closedPipe(arguments: String) throws {
     try t.shell("cd t; for i in $(seq 2000); do : >file-with-a-long-name-$i; done")
     for ignored in ["", "env --ignore-signal=PIPE "] {

@@ -72,7 +72,7 @@ import Testing
     try #require(killed.text == "2\n")
     #expect(try t.batchproc("test", "w").errorText.contains("tested 0 files"))
     #expect(try t.batchproc("decompress", "w").status == 0)
-    let run = try t.batchproc("compress", "--compress-all", "-v", "--output-dir", "o", "w")
+    let run = try t.batchproc("compress", "--compress-all", "-v", "-j", "2", "--output-dir", "o", "w")
     #expect(run.errorText.hasPrefix("w/a: "))
     #expect(t.names(in: "o/w") == ["a.gz"])
   }

@@ -14,10 +14,16 @@ struct DecoderMemoryTests {
       #"""
       python3 - <<'END'
       import lzma
-      open('a.xz', 'wb').write(lzma.compress(b'x' * 99999, filters=[{'id': lzma.FILTER_LZMA2, 'dict_size': 200 << 20, 'preset': 0}]))
-      open('b.lzma', 'wb').write(lzma.compress(b'x' * 99999, format=lzma.FORMAT_ALONE, filters=[{'id': lzma.FILTER_LZMA1, 'dict_size': 256 << 20, 'preset': 0}]))
+      def write(name, **options):
+          open(name, 'wb').write(lzma.compress(b'x' * 99999, **options))
+      wide = {'id': lzma.FILTER_LZMA2, 'dict_size': 200 << 20, 'preset': 0}
+      write('a.xz', filters=[wide])
+      wide = {'id': lzma.FILTER_LZMA1, 'dict_size': 256 << 20, 'preset': 0}
+      write('b.lzma', format=lzma.FORMAT_ALONE, filters=[wide])
       END
-      head -c 1M /dev/zero | zstd -q --ultra --long=27 -c >c.zst; echo one >f; tar c f | xz --lzma2=dict=200MiB >d.tar.xz
+      head -c 1M /dev/zero | zstd -q --ultra --long=27 -c >c.zst
+      echo one >f
+      tar c f | xz --lzma2=dict=200MiB >d.tar.xz
       """#)
     try #require(made.status == 0, "\(made.errorText)")
     let messages = [

@@ -14,7 +14,7 @@ import Testing
 
   @Test("an undamaged stream is accepted", arguments: StockFormat.allCases)
   func whole(format: StockFormat) throws {
-    let run = try t.shell("\(format.tool) -c text | $BP test -v -")
+    let run = try t.shell("\(format.tool) -c text | $BP test -v -j 2 -")
     #expect(run.status == 0, "\(run.errorText)")
     #expect(run.output.isEmpty && run.errorText.hasPrefix("-: OK\ntested 1 file"), "\(run.errorText)")
   }
@@ -42,7 +42,7 @@ import Testing
   @Test("a stream may arrive byte by byte, and together with files")
   func slowly() throws {
     let run = try t.shell(
-      "xz -c text >t.xz; gzip -c text >t.gz; { for i in $(seq 20); do dd bs=1 count=1 status=none; done; cat; } <t.xz | $BP test -v t.gz - t.xz"
+      "xz -c text >t.xz; gzip -c text >t.gz; { for i in $(seq 20); do dd bs=1 count=1 status=none; done; cat; } <t.xz | $BP test -v -j 2 t.gz - t.xz"
     )
     #expect(run.status == 0)
     #expect(run.errorText.hasPrefix("t.gz: OK\n-: OK\nt.xz: OK\n"), "\(run.errorText)")

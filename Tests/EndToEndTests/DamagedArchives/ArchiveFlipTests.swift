@@ -29,7 +29,7 @@ struct ArchiveFlipTests {
       random.seed(format)
       subprocess.run([BP, 'archive', '-q', '--no-fsync', '-o', 'a', '--format', format, 't'], check=True)
       whole = open('a', 'rb').read()
-      def run(*arguments): return subprocess.run([BP, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+      def run(*arguments): return subprocess.run([BP, *arguments], capture_output=True, timeout=60)
       def tree(root):
           found = {}
           for folder, folders, names in os.walk(os.fsencode(root)):
@@ -54,24 +54,33 @@ struct ArchiveFlipTests {
       assert first.returncode == 0 and len(want) == 9, (first.stderr, len(want))
       rows, names = listed('-l'), listed()
       # Each region is hit: the first bytes, the frames, the index, and the locator of the index.
-      places = [random.randrange(len(whole)) for _ in range(count)] + [random.randrange(min(64, len(whole))) for _ in range(count // 6)]
+      places = [random.randrange(len(whole)) for _ in range(count)]
+      places += [random.randrange(min(64, len(whole))) for _ in range(count // 6)]
       places += [len(whole) - 1 - random.randrange(min(1200, len(whole))) for _ in range(count // 3)]
+      def differs():
+          return (found != want or listed('-l') != rows or listed() != names
+            or listed('-l', '--no-index') != rows)
       for at in places:
           bit = random.randrange(8)
-          data = bytearray(whole); data[at] ^= 1 << bit
+          data = bytearray(whole)
+          data[at] ^= 1 << bit
           open('b', 'wb').write(data)
           check = run('verify', '-q', 'b')
           result, found = extracted()
           if result.returncode not in (0, 1, 3, 5): print(at, bit, 'extract ended with', result.returncode)
           if result.returncode == 0 and found != want:
-              print(at, bit, 'extract gave', [n for n in want if found.get(n) != want[n]][:3], 'verify', check.returncode)
-          if result.returncode != 0 and not result.stderr: print(at, bit, 'extract ended with', result.returncode, 'and no message')
+              others = [n for n in want if found.get(n) != want[n]][:3]
+              print(at, bit, 'extract gave', others, 'verify', check.returncode)
+          if result.returncode != 0 and not result.stderr:
+              print(at, bit, 'extract ended with', result.returncode, 'and no message')
           result, kept = extracted('--keep-going')
           for name in kept:
-              if name not in want or kept[name][3] != want[name][3]: print(at, bit, 'keeps', name, 'with other bytes')
-          def differs(): return found != want or listed('-l') != rows or listed() != names or listed('-l', '--no-index') != rows
-          if check.returncode != 4 and (check.returncode != 0 or differs()): print(at, bit, 'verify ended with', check.returncode, check.stderr[-200:])
-          if check.returncode == 4 and not check.stderr and not check.stdout: print(at, bit, 'verify without a message')
+              if name not in want or kept[name][3] != want[name][3]:
+                  print(at, bit, 'keeps', name, 'with other bytes')
+          if check.returncode != 4 and (check.returncode != 0 or differs()):
+              print(at, bit, 'verify ended with', check.returncode, check.stderr[-200:])
+          if check.returncode == 4 and not check.stderr and not check.stdout:
+              print(at, bit, 'verify without a message')
       END
       """#, seconds: 280)
     #expect(run.text == "" && run.status == 0, "\(run.text.prefix(3000))\(run.errorText)")

@@ -109,10 +109,19 @@ import Testing
     #expect(!piped.errorText.contains("damaged"), "\(piped.errorText)")
     let read = try t.shell(
       """
-      echo c >c; zip -q y.zip c; zip -q w.zip c; zip -q -P pw w.zip z/a
-      for zip in x.zip y.zip w.zip; do for file in $zip "- <$zip"; do
-        for command in "list -q" "verify -q" "extract -q -C out --force"; do eval $BP $command $file >text 2>&1; printf "$? "; grep -c damaged text; done
-      done; done
+      echo c >c
+      zip -q y.zip c
+      zip -q w.zip c
+      zip -q -P pw w.zip z/a
+      for zip in x.zip y.zip w.zip; do
+        for file in $zip "- <$zip"; do
+          for command in "list -q" "verify -q" "extract -q -C out --force"; do
+            eval $BP $command $file >text 2>&1
+            printf "$? "
+            grep -c damaged text
+          done
+        done
+      done
       """)
     // In a stream, the end of encrypted content of unknown length cannot be found.
     let whole = "0 0\n3 0\n3 0\n"

@@ -12,14 +12,20 @@ import Testing
     t = try TreeFixture()
     let made = try t.shell(
       """
-      mkdir -p src/a src/b; for i in $(seq 30); do seq $i $((i * 30)) >src/a/f$i; done; ln -s a src/link
-      head -c 18M /dev/urandom >src/b/big; : >src/empty
+      mkdir -p src/a src/b
+      for i in $(seq 30); do seq $i $((i * 30)) >src/a/f$i; done
+      ln -s a src/link
+      head -c 18M /dev/urandom >src/b/big
+      : >src/empty
       cat >rot.py <<'END'
       import os, sys
       for path in sys.argv[1:]:
           before = os.stat(path)
           with open(path, 'r+b') as file:
-              file.seek(2); byte = file.read(1); file.seek(2); file.write(bytes([byte[0] ^ 1]))
+              file.seek(2)
+              byte = file.read(1)
+              file.seek(2)
+              file.write(bytes([byte[0] ^ 1]))
           os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
       END
       """)
@@ -27,35 +33,38 @@ import Testing
   }
 
   private static let changes = """
-    python3 rot.py src/a/f10; echo more >>src/a/f9; mv src/a/f11 src/b/moved; cp src/a/f12 src/b/copied
-    rm src/a/f13; echo new >src/a/new; touch src/a/f14; chmod 600 src/a/f15; rm src/a/f16; mkdir src/a/f16
+    python3 rot.py src/a/f10
+    echo more >>src/a/f9
+    mv src/a/f11 src/b/moved
+    cp src/a/f12 src/b/copied
+    rm src/a/f13
+    echo new >src/a/new
+    touch src/a/f14
+    chmod 600 src/a/f15
+    rm src/a/f16
+    mkdir src/a/f16
     """
 
   @Test("a backup manifest: every class of difference", .enabled(if: Host.hasPython))
   func snapshot() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set src; $BP audit -q set/*.manifest /; echo $?; \(Self.changes)
-      $BP audit -q set/*.manifest / | sed "s|${PWD#/}/src/||g; s| (m[^)]*)||; s| (content[^)]*)||; s| (size[^)]*)||; s| (kind[^)]*)||" | grep -v METADATA; echo ${PIPESTATUS[0]}
-      $BP audit -q set/*.manifest / | grep -c 'f15: METADATA (mode 0644 -> 0600)'
-      $BP audit --json set/*.manifest / | grep -o '"class":"rot"'
+      \(Steps.functions)
+      $BP backup -q --to set src
+      ends "without changes" $BP audit -q set/*.manifest /
+      \(Self.changes)
+      ends "with changes" $BP audit -q set/*.manifest / >found
+      sed "s|${PWD#/}/src/||g; s| ([mcsk][^)]*)||" found | grep -v METADATA | says differences
+      counts "difference of a mode" 'f15: METADATA (mode 0644 -> 0600)' <found
+      $BP audit --json set/*.manifest / | counts "rot in JSON" '"class":"rot"'
       """)
-    let expected = """
-      0
-      a/f10: ROT
-      a/f14: TOUCHED
-      a/f16: TYPE
-      a/f9: MODIFIED
-      a/f13: MISSING
-      a/new: NEW
-      b/copied: COPIED (from a/f12)
-      b/moved: MOVED (from a/f11)
-      4
-      1
-      "class":"rot"
-
-      """
-    #expect(run.text == expected, "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "without changes": "0", "with changes": "4",
+      "differences":
+        "a/f10: ROT a/f14: TOUCHED a/f16: TYPE a/f9: MODIFIED a/f13: MISSING a/new: NEW "
+        + "b/copied: COPIED (from a/f12) b/moved: MOVED (from a/f11)",
+      "difference of a mode": "1", "rot in JSON": "1",
+    ])
   }
 
   @Test(
@@ -72,19 +81,21 @@ import Testing
   func forms(make: String, prefix: String, hasTimes: Bool) throws {
     let run = try t.shell(
       """
-      \(make); $BP audit -q m src >before; echo $?; cat before
+      \(Steps.functions)
+      \(make)
+      ends "without changes" $BP audit -q m src
       \(Self.changes)
-      $BP audit -q m src | sed 's|^\\./||; s| (from \\./| (from |; s| ([mcsk][^)]*)||'; echo ${PIPESTATUS[0]}
+      ends "with changes" $BP audit -q m src >found
+      sed -i 's|^\\./||; s| (from \\./| (from |; s| ([mcsk][^)]*)||' found
       """)
+    run.expectSteps(["without changes": "0", "with changes": "4"])
     var expected = [
       "a/f9: MODIFIED", "a/f13: MISSING", "b/copied: COPIED (from a/f12)", "b/moved: MOVED (from a/f11)",
-      "a/new: NEW",
-      "a/f16: TYPE", hasTimes ? "a/f10: ROT" : "a/f10: MODIFIED",
+      "a/new: NEW", "a/f16: TYPE", hasTimes ? "a/f10: ROT" : "a/f10: MODIFIED",
     ]
     if hasTimes { expected.append("a/f14: TOUCHED") }
-    let lines = run.text.split(separator: "\n").map(String.init)
-    #expect(lines.first == "0" && lines.last == "4", "\(run.text)\(run.errorText)")
-    #expect(Set(lines.dropFirst().dropLast()) == Set(expected), "\(run.text)\(run.errorText)")
+    let found = (t.text("found") ?? "").split(separator: "\n").map(String.init)
+    #expect(Set(found) == Set(expected), "\(found)\(run.errorText)")
   }
 
   @Test(
@@ -95,14 +106,23 @@ import Testing
     ])
   func emptyFolder(_ place: (names: String, folder: String, change: String)) throws {
     let (names, folder, change) = place
+    let make =
+      switch names {
+      case ".": "(cd src && $BP hash -q . >../m)"
+      case "src": "$BP hash -q src >m"
+      default: "(cd src && $BP hash -q a b >../m)"
+      }
     let run = try t.shell(
       """
-      \(names == "." ? "(cd src && $BP hash -q . >../m)" : names == "src" ? "$BP hash -q src >m" : "(cd src && $BP hash -q a b >../m)"); cp m old; \(change)
-      $BP audit -q --update m \(folder) >/dev/null; echo $?; cmp m old && echo same
+      \(Steps.functions)
+      \(make)
+      cp m old
+      \(change)
+      ends update $BP audit -q --update m \(folder) >/dev/null
+      ends "manifest is the same" cmp m old
       """)
-    #expect(
-      run.text == "4\nsame\n" && run.errorText.contains("but that directory has no files any more"),
-      "\(run.text)\(run.errorText)")
+    run.expectSteps(["update": "4", "manifest is the same": "0"])
+    #expect(run.errorText.contains("but that directory has no files any more"), "\(run.errorText)")
   }
 
   @Test(
@@ -111,33 +131,63 @@ import Testing
   func emptiedFolder() throws {
     let run = try t.shell(
       """
-      (cd src && $BP hash -q a b >../m; $BP hash -q . >../all); mv src/b/big src/a/big
-      $BP audit -q --update m src; echo $?; grep -c a/big m; rm -r src/b; $BP audit -q --update all src | grep -c MOVED; grep -c b/big all
+      \(Steps.functions)
+      (cd src && $BP hash -q a b >../m; $BP hash -q . >../all)
+      mv src/b/big src/a/big
+      ends "update after a move" $BP audit -q --update m src >found
+      counts "new name in the manifest" a/big <m
+      rm -r src/b
+      $BP audit -q --update all src | counts "moved files" MOVED
+      counts "old name in the manifest" b/big <all
       """)
-    #expect(run.text.hasSuffix("4\n1\n1\n0\n"), "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "update after a move": "4", "new name in the manifest": "1", "moved files": "1",
+      "old name in the manifest": "0",
+    ])
   }
 
   @Test("hash -o --force does not replace the rows of a manifest by none", arguments: ["", "--cache"])
   func hashOfNothing(options: String) throws {
     let run = try t.shell(
       """
-      export XDG_CACHE_HOME=$PWD/cache; $BP hash -q \(options) -o m src; echo $?; cp m old; mv src away; mkdir src
-      $BP hash -q --force \(options) -o m src; echo $?; cmp m old && echo same; $BP hash -q \(options) -o new src; echo $?
+      \(Steps.functions)
+      export XDG_CACHE_HOME=$PWD/cache
+      ends "hash" $BP hash -q \(options) -o m src
+      cp m old
+      mv src away
+      mkdir src
+      ends "hash of nothing" $BP hash -q --force \(options) -o m src
+      ends "manifest is the same" cmp m old
+      ends "hash of nothing into a new manifest" $BP hash -q \(options) -o new src
       """)
-    #expect(
-      run.text == "0\n1\nsame\n0\n" && run.errorText.contains("not replaced"), "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "hash": "0", "hash of nothing": "1", "manifest is the same": "0",
+      "hash of nothing into a new manifest": "0",
+    ])
+    #expect(run.errorText.contains("not replaced"), "\(run.errorText)")
   }
 
   @Test("--update accepts changes, and refuses rot", .enabled(if: Host.hasPython))
   func update() throws {
     let run = try t.shell(
       """
-      (cd src; $BP hash --format mtree .) >m; echo more >>src/a/f9; rm src/a/f1
-      $BP audit -q --update m src >/dev/null; echo $?; $BP audit -q --update m src; echo $?
-      python3 rot.py src/a/f2; cp m old; $BP audit -q --update m src >/dev/null; echo $?; cmp m old && echo same
-      (cd src; $BP check -q --quiet ../old) >/dev/null; echo $?
+      \(Steps.functions)
+      (cd src; $BP hash --format mtree .) >m
+      echo more >>src/a/f9
+      rm src/a/f1
+      ends "with changes" $BP audit -q --update m src >/dev/null
+      ends "after the update" $BP audit -q --update m src
+      python3 rot.py src/a/f2
+      cp m old
+      ends "with rot" $BP audit -q --update m src >/dev/null
+      ends "manifest is the same" cmp m old
+      cd src
+      ends "check of the rot" $BP check -q --quiet ../old >/dev/null
       """)
-    #expect(run.text == "4\n0\n4\nsame\n4\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "with changes": "4", "after the update": "0", "with rot": "4", "manifest is the same": "0",
+      "check of the rot": "4",
+    ])
     #expect(run.errorText.contains("not updated: there is rot"))
   }
 
@@ -145,22 +195,36 @@ import Testing
   func links() throws {
     let run = try t.shell(
       """
-      ln src/a/f1 src/a/g1; ln src/a/f2 src/a/g2; $BP backup -q --to set src; $BP audit -q set/*.manifest /; echo $?
-      cp -p src/a/g1 src/new; mv src/new src/a/g1; $BP audit -q set/*.manifest / | sed "s|${PWD#/}/||g" | grep -v 'src/*a*: METADATA (mtime'; echo ${PIPESTATUS[0]}
-      $BP drill -q --all set; echo $?
+      \(Steps.functions)
+      ln src/a/f1 src/a/g1
+      ln src/a/f2 src/a/g2
+      $BP backup -q --to set src
+      ends "one file" $BP audit -q set/*.manifest /
+      cp -p src/a/g1 src/new
+      mv src/new src/a/g1
+      ends "two files" $BP audit -q set/*.manifest / >found
+      sed "s|${PWD#/}/||g" found | grep -v 'src/*a*: METADATA (mtime' | says differences
+      ends drill $BP drill -q --all set
       """)
-    #expect(
-      run.text == "0\nsrc/a/g1: METADATA (target src/a/f1 -> nothing)\n4\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "one file": "0", "two files": "4",
+      "differences": "src/a/g1: METADATA (target src/a/f1 -> nothing)", "drill": "0",
+    ])
   }
 
   @Test("a damaged backup manifest, and a file that is none, are refused")
   func damaged() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set src; m=$(echo set/*.manifest); sed -i 's/"mode":420/"mode":421/' $m
-      $BP audit -q $m /; echo $?; echo nothing >n; $BP audit -q n src >/dev/null; echo $?; $BP audit -q missing src; echo $?
+      \(Steps.functions)
+      $BP backup -q --to set src
+      sed -i 's/"mode":420/"mode":421/' set/*.manifest
+      ends "damaged manifest" $BP audit -q set/*.manifest /
+      echo nothing >n
+      ends "no manifest" $BP audit -q n src >/dev/null
+      ends "missing file" $BP audit -q missing src
       """)
-    #expect(run.text == "4\n4\n1\n", "\(run.text)\(run.errorText)")
+    run.expectSteps(["damaged manifest": "4", "no manifest": "4", "missing file": "1"])
   }
 
   // MARK: drill
@@ -168,16 +232,32 @@ import Testing
   @Test("a drill continues where the last one ended, until all files were read")
   func cycle() throws {
     let run = try t.shell(
-      "$BP backup -q --to set src; mkdir tmp; export TMPDIR=$PWD/tmp; for n in 1 2 3 4 5; do $BP drill set 2>&1 --sample 25%; echo $?; cat set/.backup.drill; done; ls -A tmp"
-    )
-    let places = run.text.split(separator: "\n").filter { $0.hasPrefix("{\"type\":\"drill\"") }
+      """
+      $BP backup -q --to set src
+      mkdir tmp
+      export TMPDIR=$PWD/tmp
+      for n in 1 2 3 4 5; do
+        $BP drill set 2>&1 --sample 25%
+        echo $?
+        cat set/.backup.drill
+      done
+      ls -A tmp
+      """)
+    let lines = run.text.split(separator: "\n")
+    let places = lines.filter { $0.hasPrefix("{\"type\":\"drill\"") }
     #expect(places.count == 5 && Set(places).count == 4 && places.first == places.last, "\(run.text)")
-    #expect(run.text.split(separator: "\n").filter { $0 == "0" }.count == 5)
+    #expect(lines.filter { $0 == "0" }.count == 5)
     #expect(run.text.contains("8 of 32 files") && !run.text.contains("damaged"))
     let budget = try t.shell(
-      "$BP backup -q --to set --full src; for i in $(seq 2500); do echo $i >src/b/n$i; done; $BP backup -q --to set src; $BP drill -q --all --time-budget 0s set; echo $?; $BP drill -q --all set; echo $?"
-    )
-    #expect(budget.text == "20\n0\n", "\(budget.text)\(budget.errorText)")
+      """
+      \(Steps.functions)
+      $BP backup -q --to set --full src
+      for i in $(seq 2500); do echo $i >src/b/n$i; done
+      $BP backup -q --to set src
+      ends "drill without time" $BP drill -q --all --time-budget 0s set
+      ends "drill" $BP drill -q --all set
+      """)
+    budget.expectSteps(["drill without time": "20", "drill": "0"])
   }
 
   @Test(
@@ -186,15 +266,32 @@ import Testing
   func flipped() throws {
     let run = try t.shell(
       """
-      for n in 1 2; do $BP backup -q --to set --full src; done; newest=$(ls set/*.zst | tail -n 1)
+      \(Steps.functions)
+      for n in 1 2; do $BP backup -q --to set --full src; done
+      newest=$(ls set/*.zst | tail -n 1)
       python3 -c 'import sys
-      with open(sys.argv[1], "r+b") as f: f.seek(1500); b = f.read(1); f.seek(1500); f.write(bytes([b[0] ^ 1]))' $newest
-      $BP drill -q --all set >drilled; echo $?; $BP verify -q $newest >verified; echo $?
-      comm -23 <(sed 's/: [A-Z].*//' drilled | sort) <(sed 's/: [A-Z].*//' verified | sort) | wc -l; grep -c DAMAGED drilled | sed 's/[1-9][0-9]*/some/'
-      $BP prune -q --keep-last 1 set; ls set/*.manifest | wc -l; $BP prune -n --keep-last 1 set 2>/dev/null | grep -c 'newest verified$'
-      $BP restore -q -C out --at $(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z') set && diff -r --no-dereference src out$PWD/src && echo restored
+      with open(sys.argv[1], "r+b") as file:
+          file.seek(1500)
+          byte = file.read(1)
+          file.seek(1500)
+          file.write(bytes([byte[0] ^ 1]))' $newest
+      ends drill $BP drill -q --all set >drilled
+      ends verify $BP verify -q $newest >verified
+      comm -23 <(sed 's/: [A-Z].*//' drilled | sort) <(sed 's/: [A-Z].*//' verified | sort) |
+        says "only found by the drill"
+      ends "damaged files are named" grep -q DAMAGED drilled
+      $BP prune -q --keep-last 1 set
+      ls set/*.manifest | wc -l | says "snapshots after prune"
+      $BP prune -n --keep-last 1 set 2>/dev/null | counts "kept as verified" 'newest verified$'
+      at=$(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z')
+      ends "restore of the good one" $BP restore -q -C out --at $at set
+      ends "restored files" diff -r --no-dereference src out$PWD/src
       """)
-    #expect(run.text == "4\n4\n0\nsome\n2\n1\nrestored\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "drill": "4", "verify": "4", "only found by the drill": "", "damaged files are named": "0",
+      "snapshots after prune": "2", "kept as verified": "1", "restore of the good one": "0",
+      "restored files": "0",
+    ])
   }
 
   @Test(
@@ -203,25 +300,47 @@ import Testing
   func killed() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set src; mkdir tmp; export TMPDIR=$PWD/tmp
+      \(Steps.functions)
+      $BP backup -q --to set src
+      mkdir tmp
+      export TMPDIR=$PWD/tmp
+      slow="strace -qq -f --seccomp-bpf -o trace -e trace=linkat -e inject=linkat:delay_enter=3000000 -D"
       for signal in KILL TERM; do
-        old=$(ls tmp); rm -f trace; strace -qq -f --seccomp-bpf -o trace -e trace=linkat -e inject=linkat:delay_enter=3000000 -D $BP drill -q --all set &
-        until ls tmp | grep -v "^$old$" | grep -q drill; do :; done; kill -$signal $!; wait $!; ls -A tmp | grep -c drill
+        old=$(ls tmp)
+        rm -f trace
+        $slow $BP drill -q --all set &
+        until ls tmp | grep -v "^$old$" | grep -q drill; do :; done
+        kill -$signal $!
+        wait $!
+        ls -A tmp | counts "folders after $signal" drill
       done
-      mkdir -m 700 tmp/batchproc-drill-abcde tmp/batchproc-drill-x; $BP drill -q --all set; echo $?; ls tmp
+      mkdir -m 700 tmp/batchproc-drill-abcde tmp/batchproc-drill-x
+      ends "next drill" $BP drill -q --all set
+      ls tmp | says "folders of others"
       """)
-    // The second drill has removed the folder of the first one.
-    #expect(
-      run.text == "1\n0\n0\nbatchproc-drill-abcde\nbatchproc-drill-x\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "folders after KILL": "1",
+      // The second drill has removed the folder of the first one.
+      "folders after TERM": "0",
+      "next drill": "0", "folders of others": "batchproc-drill-abcde batchproc-drill-x",
+    ])
   }
 
   @Test("--against-live distinguishes rot in the live files from changes", .enabled(if: Host.hasPython))
   func live() throws {
     let run = try t.shell(
-      "chmod 4755 src/a/f7; $BP backup -q --to set src; echo more >>src/a/f3; python3 rot.py src/a/f7; $BP drill -q --all set; echo $?; $BP drill -q --all --against-live set; echo $?"
-    )
-    #expect(
-      run.text.hasPrefix("0\n") && run.text.hasSuffix("src/a/f7: ROT (content)\n4\n"),
-      "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      chmod 4755 src/a/f7
+      $BP backup -q --to set src
+      echo more >>src/a/f3
+      python3 rot.py src/a/f7
+      ends "drill" $BP drill -q --all set
+      ends "drill with the live files" $BP drill -q --all --against-live set >found
+      tail -n 1 found | sed "s|.*/src/|src/|" | says "rot"
+      """)
+    run.expectSteps([
+      "drill": "0", "drill with the live files": "4", "rot": "src/a/f7: ROT (content)",
+    ])
   }
 }

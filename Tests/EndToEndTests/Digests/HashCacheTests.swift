@@ -55,26 +55,57 @@ import Testing
   @Test("other bytes with the same size and time are ROT", .enabled(if: Host.hasPython && Host.canPreload))
   func rot() throws {
     let run = try later(
-      "later hash -q --cache src >/dev/null; python3 rot.py src/f7; for n in 1 2; do later hash -q --cache src 2>&1 >/dev/null | sed 's/ROT.*/ROT/'; done; later hash -q --cache src >/dev/null 2>&1; echo $?"
-    )
-    #expect(
-      run.text == "batchproc: warning: src/f7: ROT\nbatchproc: warning: src/f7: ROT\n4\n",
-      "\(run.text)\(run.errorText)")
+      """
+      \(Steps.functions)
+      later hash -q --cache src >/dev/null
+      python3 rot.py src/f7
+      for n in 1 2; do later hash -q --cache src 2>&1 >/dev/null | sed 's/ROT.*/ROT/' | says "run $n"; done
+      ends "status" later hash -q --cache src >/dev/null 2>&1
+      """)
+    run.expectSteps([
+      "run 1": "batchproc: warning: src/f7: ROT", "run 2": "batchproc: warning: src/f7: ROT", "status": "4",
+    ])
   }
 
   @Test("--cache-verify finds rot below the file system", .enabled(if: Host.canMountImages && Host.hasPython))
   func verify() throws {
     let run = try later(
       """
-      truncate -s 16M image; mkfs.ext4 -qF image; mkdir m
-      unshare -m bash -c 'mount -o loop image m; seq 2000 | sed s/^/needle/ >m/f; sync; LD_PRELOAD=$PWD/preload.so $BP hash -q --cache m/f; umount m
-      python3 -c "
-      data = open(\\"image\\", \\"rb\\").read(); place = data.find(b\\"needle1000\\"); assert place > 0
-      with open(\\"image\\", \\"r+b\\") as f: f.seek(place); f.write(b\\"N\\")"
-      mount -o loop image m; LD_PRELOAD=$PWD/preload.so $BP hash -q --cache m/f; echo $?; LD_PRELOAD=$PWD/preload.so $BP hash -q --cache-verify 100 m/f 2>&1; echo $?; umount m' | sed 's/^[0-9a-f]\\{64\\}  //; s/ROT.*/ROT/'
+      truncate -s 16M image
+      mkfs.ext4 -qF image
+      mkdir m
+      cat >change.py <<'EOF'
+      data = open("image", "rb").read()
+      place = data.find(b"needle1000")
+      assert place > 0
+      with open("image", "r+b") as file:
+          file.seek(place)
+          file.write(b"N")
+      EOF
+      cat >go <<'EOF'
+      \(Steps.functions)
+      export LD_PRELOAD=$PWD/preload.so
+      # without_digest NAME: prints the paths and messages of the input.
+      without_digest() { sed 's/^[0-9a-f]\\{64\\}  //; s/ROT.*/ROT/' | says "$1"; }
+      mount -o loop image m
+      seq 2000 | sed s/^/needle/ >m/f
+      sync
+      $BP hash -q --cache m/f | without_digest "first run"
+      umount m
+      python3 change.py
+      mount -o loop image m
+      ends "run with the cache" $BP hash -q --cache m/f >rows
+      without_digest "its output" <rows
+      ends "run that verifies it" $BP hash -q --cache-verify 100 m/f >rows 2>&1
+      without_digest "its output" <rows
+      umount m
+      EOF
+      unshare -m bash go
       """)
-    #expect(
-      run.text == "m/f\nm/f\n0\nbatchproc: warning: m/f: ROT\nm/f\n4\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "first run": "m/f", "run with the cache": "0", "its output": "m/f",
+      "run that verifies it": "4", "its output": "batchproc: warning: m/f: ROT m/f",
+    ])
   }
 
   @Test("a damaged or old database is replaced with a message, and several runs share one")

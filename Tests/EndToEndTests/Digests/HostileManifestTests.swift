@@ -32,7 +32,9 @@ import Testing
         "${3:-backup}" $1 $2 ${4:-1577836800} ${5:-0}
     }
     row() {
-      printf '{"type":"file","path":"%s","size":%s,"mtime":"1.000000000","ctime":"1.000000000","inode":%s,"links":%s,"mode":%s,"uid":%s,"gid":%s,"archive":"%s"}' "$@"
+      printf '{"type":"file","path":"%s","size":%s,"mtime":"1.000000000","ctime":"1.000000000",' "$1" "$2"
+      shift 2
+      printf '"inode":%s,"links":%s,"mode":%s,"uid":%s,"gid":%s,"archive":"%s"}' "$@"
     }
 
     """#

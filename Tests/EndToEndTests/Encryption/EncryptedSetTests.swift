@@ -6,26 +6,38 @@ import Testing
   .enabled(if: (try? Outcome(shell: "command -v age"))?.status == 0, "age is not installed"),
   .timeLimit(.minutes(5)))
 struct EncryptedSetTests {
-  private let t: TreeFixture
+  let t: TreeFixture
 
   init() throws {
     t = try TreeFixture()
     try t.shell(
       """
-      umask 077; mkdir src src/deep; for i in 1 2 3; do seq $i 2000 >src/deep/secretname$i; done; head -c 100000 /dev/urandom >src/noise
-      "$BP" keygen -o key >recipient; "$BP" keygen -o key2 >recipient2
+      umask 077
+      mkdir src src/deep
+      for i in 1 2 3; do seq $i 2000 >src/deep/secretname$i; done
+      head -c 100000 /dev/urandom >src/noise
+      "$BP" keygen -o key >recipient
+      "$BP" keygen -o key2 >recipient2
       """)
   }
 
-  /// Runs a script in which `back_up` makes a snapshot for the recipient, and `check` restores and compares
-  /// the newest one.
-  private func run(_ script: String, seconds: Double = 120) throws -> Outcome {
+  /// Runs a script of ``Steps`` in which `back_up` makes a snapshot for the recipient, `check` restores and
+  /// compares the newest one, `kinds` prints which snapshots are full, `files` counts the kinds of files in a
+  /// set, and `flip` damages a file.
+  func run(_ script: String, seconds: Double = 120) throws -> Outcome {
     try t.shell(
       """
       back_up() { "$BP" backup -q --to set --encrypt-to "$(cat recipient)" "$@" src; }
-      reasons() { "$BP" backup --to set --encrypt-to "$(cat recipient)" src 2>&1 | grep -c "$1"; }
-      check() { rm -rf out; "$BP" restore -q -i ${1:-key} -C out set && diff -r src out$PWD/src && echo restored; }
-      kinds() { "$BP" snapshots -i ${1:-key} set | grep -o 'full\\|[+][0-9]*' | tr '\\n' ' '; }
+      check() { rm -rf out; "$BP" restore -q -i ${1:-key} -C out set && diff -r src out$PWD/src; }
+      kinds() { "$BP" snapshots -i ${1:-key} set | grep -o 'full\\|[+][0-9]*'; }
+      files() { ls $1 | sed 's/.*Z[.]//' | sort | uniq -c | sed 's/^ *//'; }
+      flip() { python3 -c 'import sys
+      with open(sys.argv[1], "r+b") as file:
+          file.seek(3000)
+          byte = file.read(1)
+          file.seek(3000)
+          file.write(bytes([byte[0] ^ 1]))' $1; }
+      \(Steps.functions)
       \(script)
       """, seconds: seconds)
   }
@@ -34,18 +46,32 @@ struct EncryptedSetTests {
   func increments() throws {
     let run = try run(
       """
-      back_up; echo new >src/new; rm src/deep/secretname2; back_up; check; kinds; ls set | sed 's/.*Z[.]//' | sort | uniq -c | tr -s ' \\n' ' '
-      "$BP" restore -q -C out2 set 2>&1 | grep -c 'give --identity'; "$BP" restore -q -i key2 -C out2 set 2>/dev/null; echo $?
-      "$BP" snapshots set | grep -c encrypted; "$BP" drill -q --all -i key set; echo $?; "$BP" drill -q set 2>/dev/null; echo $?
-      "$BP" audit -q -i key $(ls set/*.manifest.age | tail -1) /; echo $?
-      for f in set/*.age; do "$BP" verify -q $f; echo $?; done
-      grep -rlE 'secretname|[^0-9a-f]2000[^0-9a-f]' set "$XDG_STATE_HOME"/batchproc/sets; ls -a set | grep drill
-      find "$XDG_STATE_HOME" -name '*.manifest' -perm 600 | wc -l
+      back_up
+      echo new >src/new
+      rm src/deep/secretname2
+      back_up
+      ends restore check
+      kinds | says kinds
+      files set | says files
+      "$BP" restore -q -C out2 set 2>&1 | counts "asks for the key" 'give --identity'
+      ends "restore with another key" "$BP" restore -q -i key2 -C out2 set 2>/dev/null
+      "$BP" snapshots set | counts "listed as encrypted" encrypted
+      ends drill "$BP" drill -q --all -i key set
+      ends "drill without the key" "$BP" drill -q set 2>/dev/null
+      ends audit "$BP" audit -q -i key $(ls set/*.manifest.age | tail -1) /
+      for f in set/*.age; do "$BP" verify -q $f; echo $?; done | says "verify each file"
+      grep -rlE 'secretname|[^0-9a-f]2000[^0-9a-f]' set "$XDG_STATE_HOME"/batchproc/sets |
+        says "files with plain names or contents"
+      ls -a set | grep drill | says "results of drills in the set"
+      find "$XDG_STATE_HOME" -name '*.manifest' -perm 600 | wc -l | says "private copies of the manifest"
       """)
-    #expect(
-      run.text
-        == "restored\nfull +1  2 companion 2 manifest.age 2 tar.zst.age 1\n1\n2\n0\n1\n0\n0\n0\n0\n0\n1\n",
-      "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "restore": "0", "kinds": "full +1", "files": "2 companion 2 manifest.age 2 tar.zst.age",
+      "asks for the key": "1", "restore with another key": "1", "listed as encrypted": "2",
+      "drill": "0", "drill without the key": "1", "audit": "0", "verify each file": "0 0 0 0",
+      "files with plain names or contents": "", "results of drills in the set": "",
+      "private copies of the manifest": "1",
+    ])
   }
 
   @Test(
@@ -54,52 +80,82 @@ struct EncryptedSetTests {
   func full() throws {
     let run = try run(
       """
-      back_up; back_up; rm -r "$XDG_STATE_HOME"/batchproc/manifests; reasons 'no matching copy'; back_up
-      mv "$XDG_STATE_HOME"/batchproc/manifests kept; back_up --full 2>/dev/null; rm -r "$XDG_STATE_HOME"/batchproc/manifests; mv kept "$XDG_STATE_HOME"/batchproc/manifests
-      reasons 'no matching copy'; back_up
-      "$BP" backup --to set --encrypt-to "$(cat recipient)" --encrypt-to "$(cat recipient2)" src 2>&1 | grep -c 'for other recipients'
-      check key2; kinds
-      "$BP" backup --to set --plain src 2>&1 | grep -c 'this snapshot is not, so it is full'; "$BP" snapshots -i key set | tail -1 | grep -c full
+      manifests="$XDG_STATE_HOME"/batchproc/manifests
+      reasons() { "$BP" backup --to set --encrypt-to "$(cat recipient)" "$@" src 2>&1; }
+      back_up
+      back_up
+      rm -r "$manifests"
+      reasons | counts "without a copy" 'no matching copy'
+      back_up
+      mv "$manifests" kept
+      back_up --full 2>/dev/null
+      rm -r "$manifests"
+      mv kept "$manifests"
+      reasons | counts "with an older copy" 'no matching copy'
+      back_up
+      reasons --encrypt-to "$(cat recipient2)" | counts "for one more recipient" 'for other recipients'
+      ends "restore with the other key" check key2
+      kinds | says kinds
+      "$BP" backup --to set --plain src 2>&1 | counts "not encrypted" 'this snapshot is not, so it is full'
+      "$BP" snapshots -i key set | tail -1 | counts "the last one is full" full
       """)
-    #expect(
-      run.text == "1\n1\n1\nrestored\nfull +1 full +1 full full +1 full 1\n1\n", "\(run.text)\(run.errorText)"
-    )
+    run.expectSteps([
+      "without a copy": "1", "with an older copy": "1", "for one more recipient": "1",
+      "restore with the other key": "0", "kinds": "full +1 full +1 full full +1 full",
+      "not encrypted": "1", "the last one is full": "1",
+    ])
   }
 
   @Test("prune needs no key, removes companions too, and stops at a damaged companion")
   func prune() throws {
     let run = try run(
       """
-      for i in 1 2 3 4; do echo $i >src/new; back_up $(test $i = 3 && echo --full); done
-      "$BP" prune -q --keep-last 1 set; ls set | grep -v tar | sed 's/.*Z[.]//' | sort | uniq -c | tr -s ' \\n' ' '; check
-      c=$(ls set/*.companion | tail -1); sed -i 's/"sequence":4/"sequence":5/' $c; "$BP" prune -q --keep-last 1 set 2>/dev/null; echo $?
-      "$BP" snapshots set 2>/dev/null; echo $?
+      for i in 1 2 3 4; do
+        echo $i >src/new
+        back_up $(test $i = 3 && echo --full)
+      done
+      ends prune "$BP" prune -q --keep-last 1 set
+      files set | grep -v tar | says files
+      ends restore check
+      sed -i 's/"sequence":4/"sequence":5/' $(ls set/*.companion | tail -1)
+      ends "prune with a damaged companion" "$BP" prune -q --keep-last 1 set 2>/dev/null
+      ends "list with a damaged companion" "$BP" snapshots set 2>/dev/null
       """)
-    #expect(
-      run.text == " 1 companion 1 manifest.age restored\n1\n4\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "prune": "0", "files": "1 companion 1 manifest.age", "restore": "0",
+      "prune with a damaged companion": "1", "list with a damaged companion": "4",
+    ])
   }
 
   @Test("a companion that contradicts the manifest is found with the key")
   func companion() throws {
     let run = try run(
       """
-      back_up; c=$(ls set/*.companion); sed -i 's/"sequence":1/"sequence":7/' $c
+      back_up
+      c=$(ls set/*.companion)
+      sed -i 's/"sequence":1/"sequence":7/' $c
       python3 - "$c" <<'EOF'
       import hashlib, sys
       line = open(sys.argv[1]).read().split('\\n')[0] + '\\n'
-      open(sys.argv[1], 'w').write(line + '{"type":"end","sha256":"%s"}\\n' % hashlib.sha256(line.encode()).hexdigest())
+      digest = hashlib.sha256(line.encode()).hexdigest()
+      open(sys.argv[1], 'w').write(line + '{"type":"end","sha256":"%s"}\\n' % digest)
       EOF
-      "$BP" snapshots set >/dev/null; echo $?; "$BP" snapshots -i key set >/dev/null 2>&1; echo $?
-      "$BP" drill -q -i key set 2>/dev/null; echo $?; "$BP" restore -q -i key -C out set 2>&1 | grep -c 'does not match the encrypted manifest'
+      ends "list without the key" "$BP" snapshots set >/dev/null
+      ends "list with the key" "$BP" snapshots -i key set >/dev/null 2>&1
+      ends drill "$BP" drill -q -i key set 2>/dev/null
+      "$BP" restore -q -i key -C out set 2>&1 | counts "named by restore" 'does not match the encrypted manifest'
       """)
-    #expect(run.text == "0\n4\n4\n1\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "list without the key": "0", "list with the key": "4", "drill": "4", "named by restore": "1",
+    ])
   }
 
   @Test("flipped bits of manifest, companion and archive are found without a key, and by a drill with it")
   func damage() throws {
     let run = try run(
       """
-      back_up; cat >damage.py <<'EOF'
+      back_up
+      cat >damage.py <<'EOF'
       import glob, os, random, subprocess, sys
       random.seed(4)
       def status(*arguments):
@@ -116,87 +172,45 @@ struct EncryptedSetTests {
               if count % 5 == 0 and status('drill', '-q', '--all', '-i', 'key', 'set') == 0: print('drill', path)
           open(path, 'wb').write(whole)
       EOF
-      python3 damage.py \(Campaign.cases(200)); check
+      python3 damage.py \(Campaign.cases(200)) | says "damage that was not found"
+      ends "restore of the whole set" check
       """, seconds: 280)
-    #expect(run.text == "restored\n", "\(run.text)\(run.errorText)")
-  }
-
-  @Test(
-    "the companion of a removed snapshot stays while its archive is needed, so that verify needs no key",
-    .enabled(if: Host.canPreload && Host.hasPython))
-  func companionOfBase() throws {
-    try t.preloadClock()
-    let run = try run(
-      """
-      export LD_PRELOAD=$PWD/preload.so; kinds() { ls $1 | sed 's/.*Z[.]//' | sort | uniq -c | tr -s ' \\n' ' '; echo; }
-      back_up; echo new >src/new; back_up; "$BP" copy -q --copy-keep-last 1 set far; kinds far; "$BP" prune -q --keep-last 1 set; kinds set; "$BP" verify -q set; echo $?
-      # What an interrupted run was about to remove.
-      ls set | head -2 | tr '\\n' '\\0' >set/.backup.lock; back_up; kinds set
-      a=$(ls set/*.tar.zst.age | head -1); \(Self.flip) $a; "$BP" verify -q set 2>errors; echo $?; grep -c 'its digest differs' errors
-      "$BP" copy -q --checksum set far 2>errors; echo $?; grep -c 'is damaged, and does not replace' errors
-      rm -r set/*; cp far/* set; back_up --full; "$BP" prune -q --keep-last 1 set; kinds set; "$BP" verify -q far; echo $?
-      """)
-    #expect(
-      run.text == """
-         2 companion 1 manifest.age 2 tar.zst.age 
-         2 companion 1 manifest.age 2 tar.zst.age 
-        0
-         3 companion 2 manifest.age 3 tar.zst.age 
-        4
-        1
-        3
-        1
-         1 companion 1 manifest.age 1 tar.zst.age 
-        0
-
-        """, "\(run.text)\(run.errorText)")
-  }
-
-  @Test(
-    "a needed archive without a companion, which earlier versions removed, is not verified (3), and the copy is used to judge it",
-    .enabled(if: Host.canPreload && Host.hasPython))
-  func withoutCompanion() throws {
-    try t.preloadClock()
-    let run = try run(
-      """
-      export LD_PRELOAD=$PWD/preload.so; unverified() { grep -c '[.]tar[.]zst[.]age: is not verified' errors; }
-      back_up; echo new >src/new; back_up; "$BP" copy -q set far; cp -a far good; "$BP" prune -q --keep-last 1 set; a=$(ls set/*.tar.zst.age | head -1)
-      rm $(ls set/*.companion | head -1); "$BP" verify -q set 2>errors; echo $?; unverified; "$BP" verify -q -i key set; echo $?
-      \(Self.flip) far/$(basename $a); "$BP" copy -q --checksum set far; echo $?; diff -r far good && echo repaired
-      \(Self.flip) $a; "$BP" copy -q --checksum set far 2>errors; echo $?; grep -c 'is damaged, and does not replace' errors; diff -r far good && echo same
-      rm set/*.companion; "$BP" verify -q set 2>errors; echo $?; unverified
-      """)
-    // An archive that no readable manifest needs is named only.
-    #expect(
-      run.text == "3\n1\n0\n0\nrepaired\n3\n1\nsame\n4\n2\n", "\(run.text)\(run.errorText)")
+    run.expectSteps(["damage that was not found": "", "restore of the whole set": "0"])
   }
 
   @Test("a backup without its recipient is refused in an encrypted set, unless --plain is given")
   func plain() throws {
     let run = try run(
       """
-      back_up; for more in "" -n --full; do "$BP" backup -q $more --to set src 2>errors; echo $?; grep -c 'newest snapshot of this set is encrypted.*--plain' errors; done
-      mv set/*.companion kept; "$BP" backup -q --to set src 2>/dev/null; echo $?; mv kept $(ls set/*.manifest.age | sed 's/manifest.age/companion/'); ls set | wc -l
-      "$BP" backup -q --to set --plain --encrypt-to "$(cat recipient)" src 2>/dev/null; echo $?
-      "$BP" backup -q --to set --plain src 2>errors; echo $?; grep -c 'this snapshot is not, so it is full' errors
-      "$BP" backup -q --to set src; echo $?; back_up 2>/dev/null; "$BP" backup -q --to set src 2>/dev/null; echo $?
-      "$BP" backup -q --to other src; "$BP" backup -q --to other src; echo $?; printf 'plain = true\\n' >config; "$BP" backup --config config --to set src 2>/dev/null; echo $?; ls set/*.manifest | wc -l
+      back_up
+      for more in "" -n --full; do
+        ends "backup $more" "$BP" backup -q $more --to set src 2>errors
+        counts "named by backup $more" 'newest snapshot of this set is encrypted.*--plain' <errors
+      done
+      mv set/*.companion kept
+      ends "backup without the companion" "$BP" backup -q --to set src 2>/dev/null
+      mv kept $(ls set/*.manifest.age | sed 's/manifest.age/companion/')
+      ls set | wc -l | says "files in the set"
+      ends "--plain with a recipient" "$BP" backup -q --to set --plain --encrypt-to "$(cat recipient)" src 2>/dev/null
+      ends "--plain" "$BP" backup -q --to set --plain src 2>errors
+      counts "--plain is full" 'this snapshot is not, so it is full' <errors
+      ends "backup of the plain set" "$BP" backup -q --to set src
+      back_up 2>/dev/null
+      ends "backup after an encrypted one" "$BP" backup -q --to set src 2>/dev/null
+      "$BP" backup -q --to other src
+      ends "backup of a set that was never encrypted" "$BP" backup -q --to other src
+      printf 'plain = true\\n' >config
+      ends "plain in a configuration" "$BP" backup --config config --to set src 2>/dev/null
+      ls set/*.manifest | wc -l | says "plain manifests"
       """)
-    #expect(
-      run.text == "64\n1\n64\n1\n64\n1\n64\n3\n64\n0\n1\n0\n64\n0\n64\n2\n", "\(run.text)\(run.errorText)")
-  }
-
-  @Test("a plain snapshot of an encrypted set is copied only with --plain; one that is there stays")
-  func plainCopy() throws {
-    let run = try run(
-      """
-      plain() { ls far | grep -c '[.]manifest$'; }
-      back_up; "$BP" backup -q --plain --to set src 2>/dev/null; "$BP" copy -q set far 2>errors; echo $?; grep -c 'is not encrypted.*not copied.*--plain' errors; plain
-      "$BP" backup -q --to set --encrypt-to "$(cat recipient)" --copy-to far src 2>/dev/null; echo $?; plain
-      "$BP" copy -q --plain set far; echo $?; plain; "$BP" copy -q set far; echo $?; plain; rm -r far
-      "$BP" backup -q --to set --plain --copy-to far src 2>/dev/null; echo $?; plain
-      """)
-    #expect(run.text == "3\n1\n0\n3\n0\n0\n1\n0\n1\n0\n2\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "backup ": "64", "named by backup ": "1", "backup -n": "64", "named by backup -n": "1",
+      "backup --full": "64", "named by backup --full": "1", "backup without the companion": "64",
+      "files in the set": "3", "--plain with a recipient": "64", "--plain": "0", "--plain is full": "1",
+      "backup of the plain set": "0", "backup after an encrypted one": "64",
+      "backup of a set that was never encrypted": "0", "plain in a configuration": "64",
+      "plain manifests": "2",
+    ])
   }
 
   @Test(
@@ -211,48 +225,18 @@ struct EncryptedSetTests {
   func otherKeys(first: String, second: String) throws {
     let run = try run(
       """
-      echo pass >pass; chmod 600 pass; "$BP" backup -q --to set \(first) src; "$BP" backup -q --to set \(first) src; "$BP" backup -q --to set \(second) src 2>errors; echo $?; cat errors | wc -l
-      grep -c 'is encrypted for other recipients, so this snapshot is full' errors; grep -o '"increment":[0-9]' set/*.companion | cut -d: -f3 | tr '\\n' ' '
+      echo pass >pass
+      chmod 600 pass
+      "$BP" backup -q --to set \(first) src
+      "$BP" backup -q --to set \(first) src
+      ends backup "$BP" backup -q --to set \(second) src 2>errors
+      wc -l <errors | says messages
+      counts "full for other recipients" 'is encrypted for other recipients, so this snapshot is full' <errors
+      grep -o '"increment":[0-9]' set/*.companion | cut -d: -f3 | says increments
       """)
-    #expect(run.text == "0\n1\n1\n0 1 0 ", "\(run.text)\(run.errorText)")
-  }
-
-  /// Three files that anybody who can add files to a set can make without a key: garbage, and a companion that fits to it.
-  private static let forge = """
-    forge() { python3 - "$@" <<'EOF'
-    import hashlib, sys
-    folder, stamp, sequence = sys.argv[1:]
-    manifest, archive = b'age-encryption.org/v1\\ngarbage' + stamp.encode(), b'age-encryption.org/v1\\nx'
-    name = f'{folder}/backup-{stamp}'
-    open(name + '.manifest.age', 'wb').write(manifest); open(name + '.tar.zst.age', 'wb').write(archive)
-    digest = lambda b: hashlib.sha256(b).hexdigest()
-    line = ('{"type":"companion","schema":1,"sequence":%s,"increment":0,"verified":true,"archive_size":%d,"archive_sha256":"%s",'
-      '"manifest_size":%d,"manifest_sha256":"%s","needs":"%s"}\\n' % (sequence, len(archive), digest(archive), len(manifest), digest(manifest), stamp)).encode()
-    open(name + '.companion', 'wb').write(line + b'{"type":"end","sha256":"%s"}\\n' % digest(line).encode())
-    EOF
-    }
-    """
-
-  @Test(
-    "a snapshot that somebody without a key has added displaces no real one",
-    .enabled(if: Host.hasPython),
-    arguments: [("20500101T000000Z", 3), ("20200101T000000Z", 99), ("20200101T000000Z", 3)],
-    ["$XDG_STATE_HOME", "$PWD/other"])
-  func forged(_ forged: (stamp: String, sequence: Int), state: String) throws {
-    // Without the state of the machine that made the set, a number that fits cannot be recognized.
-    if state != "$XDG_STATE_HOME", forged.stamp < "2050", forged.sequence == 3 { return }
-    let run = try run(
-      """
-      \(Self.forge)
-      back_up; back_up --full; "$BP" copy -q set far; cp -a far far2; newest=$(ls set/*.manifest.age | tail -1); mine=$XDG_STATE_HOME; export XDG_STATE_HOME=\(state)
-      forge far \(forged.stamp) \(forged.sequence); forge far2 \(forged.stamp) \(forged.sequence); forge far2 20200101T000001Z $((\(forged.sequence) + 1))
-      for far in far far2; do "$BP" copy -q --copy-keep-last 1 set $far; echo $?; ls $far/$(basename $newest) >/dev/null && "$BP" restore -q -i key --at $(echo $newest | grep -o '[0-9T]*Z') -C out.$far $far && diff -r src out.$far$PWD/src; done
-      forge set \(forged.stamp) \(forged.sequence); "$BP" prune -q --keep-last 1 -i key set 2>errors; echo $?; grep -c 'nothing is removed' errors; "$BP" prune -q --keep-last 1 set; echo $?
-      "$BP" restore -q -i key --at $(echo $newest | grep -o '[0-9T]*Z') -C out set && diff -r src out$PWD/src && echo restored
-      export XDG_STATE_HOME=$mine; rm -r out; back_up --keep-last 1 2>/dev/null; check
-      """)
-    #expect(
-      run.text == "0\n0\n1\n1\n0\nrestored\nrestored\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "backup": "0", "messages": "1", "full for other recipients": "1", "increments": "0 1 0",
+    ])
   }
 
   @Test(
@@ -263,46 +247,61 @@ struct EncryptedSetTests {
   func foreignCopy(change: String) throws {
     let run = try run(
       """
-      back_up; M=$XDG_STATE_HOME/batchproc/manifests; \(change.replacing("M", with: "$M")); back_up 2>errors; echo $?; cat errors | wc -l; kinds
+      M=$XDG_STATE_HOME/batchproc/manifests
+      back_up
+      \(change.replacing("M", with: "$M"))
+      ends backup back_up 2>errors
+      wc -l <errors | says messages
+      kinds | says kinds
       """)
-    #expect(run.text == "0\n1\nfull full ", "\(run.text)\(run.errorText)")
+    run.expectSteps(["backup": "0", "messages": "1", "kinds": "full full"])
   }
-
-  private static let flip =
-    "python3 -c 'import sys; f = open(sys.argv[1], \"r+b\"); f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))'"
 
   @Test("the report shows the last drill, and the damage that it found", .enabled(if: Host.hasPython))
   func report() throws {
     let run = try run(
       """
-      back_up; "$BP" report set | grep -c 'damage found'; "$BP" drill -q --all -i key set; "$BP" report set | grep -c 'no damage found'
-      python3 -c 'import sys
-      with open(sys.argv[1], "r+b") as f: f.seek(3000); b = f.read(1); f.seek(3000); f.write(bytes([b[0] ^ 1]))' set/*.tar.zst.age
-      "$BP" drill -q --all -i key set >/dev/null 2>&1; echo $?; "$BP" report set | grep -c '>damage found<'
+      back_up
+      "$BP" report set | counts "before a drill" 'damage found'
+      "$BP" drill -q --all -i key set
+      "$BP" report set | counts "after a drill" 'no damage found'
+      flip set/*.tar.zst.age
+      ends "drill of a damaged archive" "$BP" drill -q --all -i key set >/dev/null 2>&1
+      "$BP" report set | counts "after the damage" '>damage found<'
       """)
-    #expect(run.text == "0\n1\n4\n1\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "before a drill": "0", "after a drill": "1", "drill of a damaged archive": "4", "after the damage": "1",
+    ])
   }
 
   @Test("a passphrase opens and continues a set when the copy of the manifest is gone")
   func passphrase() throws {
     let run = try t.shell(
       """
-      echo pass >pass; chmod 600 pass; back_up() { "$BP" backup -q --to set --passphrase-file pass src; }
-      back_up; rm -r "$XDG_STATE_HOME"/batchproc/manifests; echo new >src/new; back_up
-      "$BP" restore -q --passphrase-file pass -C out set && diff -r src out$PWD/src && echo restored
-      "$BP" snapshots --passphrase-file pass set | grep -c '+1'
+      echo pass >pass
+      chmod 600 pass
+      back_up() { "$BP" backup -q --to set --passphrase-file pass src; }
+      back_up
+      rm -r "$XDG_STATE_HOME"/batchproc/manifests
+      echo new >src/new
+      back_up
+      \(Steps.functions)
+      "$BP" restore -q --passphrase-file pass -C out set && ends restore diff -r src out$PWD/src
+      "$BP" snapshots --passphrase-file pass set | counts increments '+1'
       """)
-    #expect(run.text == "restored\n1\n", "\(run.text)\(run.errorText)")
+    run.expectSteps(["restore": "0", "increments": "1"])
   }
 
   @Test("the commands for stock tools in docs/backup.md restore a full snapshot")
   func stock() throws {
     let run = try run(
       """
-      back_up; mkdir out; age -d -i key set/*.tar.zst.age | tar -C out --zstd -x && diff -r src out$PWD/src && echo restored
-      age -d -i key set/*.manifest.age | jq -r 'select(.sha256) | .path' | wc -l
+      back_up
+      mkdir out
+      age -d -i key set/*.tar.zst.age | tar -C out --zstd -x && ends restore diff -r src out$PWD/src
+      age -d -i key set/*.manifest.age | jq -r 'select(.sha256) | .path' | wc -l | says "files in the manifest"
       """)
-    #expect(run.text == "restored\n4\n", "\(run.text)\(run.errorText)")
+    run.expectSteps(["restore": "0", "files in the manifest": "4"])
   }
 
   @Test(
@@ -311,7 +310,8 @@ struct EncryptedSetTests {
   func days() throws {
     let run = try run(
       """
-      last=\(max(6, Campaign.cases(30))); cat >change.py <<'EOF'
+      last=\(max(6, Campaign.cases(30)))
+      cat >change.py <<'EOF'
       import os, random, sys
       r = random.Random(sys.argv[1])
       for n in range(5):
@@ -319,13 +319,25 @@ struct EncryptedSetTests {
       for f in os.listdir('src'):
           if r.random() < 0.1 and os.path.isfile('src/' + f): os.remove('src/' + f)
       EOF
-      for day in $(seq $last); do python3 change.py $day; test $day = $((last / 2)) && rm -r "$XDG_STATE_HOME"/batchproc/manifests
-        "$BP" backup --to set --encrypt-to "$(cat recipient)" src 2>>log; cp -a src day.$day; done
-      grep -c 'so this snapshot is full' log; day=0
-      for id in $("$BP" snapshots set | cut -d' ' -f1); do day=$((day + 1)); rm -rf out
-        "$BP" restore -q -i key --at $id -C out set 2>/dev/null; diff -r day.$day out$PWD/src || echo different $day; done
-      test $day = $last && echo all; grep -rlaE 'plainname|plaincontent' set
+      for day in $(seq $last); do
+        python3 change.py $day
+        test $day = $((last / 2)) && rm -r "$XDG_STATE_HOME"/batchproc/manifests
+        "$BP" backup --to set --encrypt-to "$(cat recipient)" src 2>>log
+        cp -a src day.$day
+      done
+      counts "full again" 'so this snapshot is full' <log
+      day=0
+      for id in $("$BP" snapshots set | cut -d' ' -f1); do
+        day=$((day + 1))
+        rm -rf out
+        "$BP" restore -q -i key --at $id -C out set 2>/dev/null
+        diff -r day.$day out$PWD/src || echo different $day
+      done
+      ends "as many snapshots as days" test $day = $last
+      grep -rlaE 'plainname|plaincontent' set | says "files with plain names or contents"
       """, seconds: 280)
-    #expect(run.text == "1\nall\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "full again": "1", "as many snapshots as days": "0", "files with plain names or contents": "",
+    ])
   }
 }

@@ -58,8 +58,15 @@ import Testing
   func tarball() throws {
     let file = try package("dist")
     let check = try t.shell(
-      "tar -xf '\(file)' && cd batchproc-* && sha256sum -c --quiet SHA256SUMS && bin/batchproc --version && find . -type f | wc -l && wc -l <SHA256SUMS"
-    )
+      """
+      set -e
+      tar -xf '\(file)'
+      cd batchproc-*
+      sha256sum -c --quiet SHA256SUMS
+      bin/batchproc --version
+      find . -type f | wc -l
+      wc -l <SHA256SUMS
+      """)
     #expect(check.status == 0, "\(check.errorText)")
     let counts = check.text.split(separator: "\n").suffix(2).compactMap { Int($0) }
     #expect(counts.count == 2 && counts[0] == counts[1] + 1)

@@ -43,9 +43,20 @@ struct ShardStatusTests {
     }
     alone() { fresh "$1"; as "$BP" "$@" >/dev/null 2>&1; echo $?; cd ..; }
     divided() {
-      n=$1; shift; fresh "$1"; as "$BP" plan -q --shards $n --out p -- "$@" >/dev/null 2>&1; s=$?; [ $s = 0 ] || { echo $s; cd ..; return; }
-      for i in $(seq 0 $((n - 1))); do as "$BP" $1 -q --plan p --shard $i >/dev/null 2>errors; s=$?; case $s in 0|3|4) ;; *) echo "shard $i: $s $(cat errors)";; esac; done
-      as "$BP" merge -q p >/dev/null 2>&1; echo $?; cd ..
+      n=$1
+      shift
+      fresh "$1"
+      as "$BP" plan -q --shards $n --out p -- "$@" >/dev/null 2>&1
+      s=$?
+      [ $s = 0 ] || { echo $s; cd ..; return; }
+      for i in $(seq 0 $((n - 1))); do
+        as "$BP" $1 -q --plan p --shard $i >/dev/null 2>errors
+        s=$?
+        case $s in 0|3|4) ;; *) echo "shard $i: $s $(cat errors)" ;; esac
+      done
+      as "$BP" merge -q p >/dev/null 2>&1
+      echo $?
+      cd ..
     }
     """#
 

@@ -62,7 +62,7 @@ import Testing
     let run = try changing("echo more >>t/grown", options: "--on changed=ok")
     #expect(run.status == 0)
     #expect(run.messages.isEmpty)
-    let verbose = try changing("echo more >>t/grown", options: "-v --on changed=ok")
+    let verbose = try changing("echo more >>t/grown", options: "-v -j 2 --on changed=ok")
     #expect(verbose.messages == ["batchproc: t/grown: changed while it was read"])
   }
 

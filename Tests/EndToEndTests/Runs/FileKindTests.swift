@@ -48,7 +48,7 @@ import Testing
       "\(compressed.errorText)")
     try t.shell("rm t/*.gz t/*/*.gz")
 
-    let verbose = try t.batchproc("hash", "-v", "t")
+    let verbose = try t.batchproc("hash", "-v", "-j", "2", "t")
     #expect(verbose.output == run.output)
     #expect(verbose.messages.count == 9)
     #expect(verbose.errorText.contains("t/fifo: is a FIFO, passed over"), "\(verbose.errorText)")

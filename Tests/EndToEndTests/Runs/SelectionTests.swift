@@ -115,7 +115,10 @@ import Testing
       mkdir l; echo old >l/old; echo new >l/new; touch -d '8 days ago' l/old; touch -d '6 days ago' l/new
       for o in '--older-than 7d' '--newer-than 7d' '--older-than 7d --newer-than 9d' '--newer-than 1h'; do
         $BP hash -q $o l | cut -c67- | tr '\\n' ' '; done; echo
-      $BP hash -q l >m; $BP check --older-than 7d m 2>/dev/null | tr '\\n' ' '; $BP archive -q --newer-than 7d -o a.tar l; tar -tf a.tar | tr '\\n' ' '
+      $BP hash -q l >m
+      $BP check --older-than 7d m 2>/dev/null | tr '\\n' ' '
+      $BP archive -q --newer-than 7d -o a.tar l
+      tar -tf a.tar | tr '\\n' ' '
       $BP duplicates -n -q --older-than 7d l; $BP compress -n -q --older-than 1w l; $BP backup -n -q --older-than 7d --to set l
       export TZ=Europe/Berlin; touch -d '2026-03-29 00:00:00' l/new; touch -d '2026-03-28 23:59:59' l/old
       $BP hash -q --older-than 2026-03-29 l | cut -c67-; $BP hash -q --newer-than '2026-03-28 23:59:59' l | cut -c67-

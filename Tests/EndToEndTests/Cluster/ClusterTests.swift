@@ -6,13 +6,13 @@ import Testing
 /// A divided run gives the same bytes as one machine, or reports why it cannot.
 @Suite("A plan, its shards and their merge", .timeLimit(.minutes(5)))
 struct ClusterTests {
-  private let t: TreeFixture
+  let t: TreeFixture
 
   init() throws { t = try TreeFixture() }
 
   /// `all N COMMAND...` plans, runs each shard and merges; `tree` makes a tree with odd names, links, holes
   /// and large files.
-  private static let functions = #"""
+  static let functions = #"""
     tree() {
       mkdir -p t/a/-in; for n in 1 2 3 4 5 6 7 8 9; do seq $((n * 300)) >t/a/$n; ln -s $n t/a/link$n; done
       ln t/a/[1-9] t/a/-in; for d in 'b c' $'new\nline' $'\377' 'back\slash'; do cp -a t/a "t/$d"; done
@@ -25,6 +25,12 @@ struct ClusterTests {
       "$BP" merge -q --no-fsync --force p; s=$?; [ $s = 0 ] || echo "merge: $s"
     }
     shards() { grep -c '"type":"shard"' p/plan.json; }
+    look() {
+      find "$1" -mindepth 1 -printf '%P|%y|%m|%s|%T@|%n|%l\n' | grep -av '|d|' | sort
+      find "$1" -type f -exec sha256sum {} + | sed 's,  [^/]*/,,' | sort
+    }
+    # same ONE OTHER: compares the files of two folders, with their modes, sizes, times, links and contents.
+    same() { look "$1" >looks; look "$2" | cmp looks -; }
     """#
 
   @Test(
@@ -62,16 +68,27 @@ struct ClusterTests {
     let run = try t.shell(
       """
       \(Self.functions)
-      tree; all 3 archive --stride 9 -o many.tar.zst t; mv many.tar.zst one.tar.zst
-      strace -qq -f --seccomp-bpf -o trace -e trace=copy_file_range "$BP" merge -q p; echo $?; cmp one.tar.zst many.tar.zst
-      grep -c copy_file_range trace
+      \(Steps.functions)
+      tree
+      all 3 archive --stride 9 -o many.tar.zst t
+      mv many.tar.zst one.tar.zst
+      trace="strace -qq -f --seccomp-bpf -e trace=copy_file_range"
+      ends "merge by the kernel" $trace -o calls "$BP" merge -q p
+      ends "archive by the kernel" cmp one.tar.zst many.tar.zst
+      ends "calls of the kernel" test $(grep -c copy_file_range calls) -gt 5
       for error in EXDEV EOPNOTSUPP ENOSPC; do
-        strace -qq -f --seccomp-bpf -o /dev/null -e trace=copy_file_range -e inject=copy_file_range:error=$error:when=3+ "$BP" merge -q --force p; echo $?
-        cmp one.tar.zst many.tar.zst; done
+        ends "merge after $error" $trace -o /dev/null -e inject=copy_file_range:error=$error:when=3+ \\
+          "$BP" merge -q --force p
+        ends "archive after $error" cmp one.tar.zst many.tar.zst
+      done
       """)
-    let lines = run.text.split(separator: "\n")
-    #expect(lines.count == 5 && Int(lines[1]) ?? 0 > 5, "\(run.text)\(run.errorText)")
-    #expect(lines[0] == "0" && lines[2...] == ["0", "0", "5"], "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "merge by the kernel": "0", "archive by the kernel": "0", "calls of the kernel": "0",
+      "merge after EXDEV": "0", "archive after EXDEV": "0",
+      "merge after EOPNOTSUPP": "0", "archive after EOPNOTSUPP": "0",
+      // The archive of the merge before stays.
+      "merge after ENOSPC": "5", "archive after ENOSPC": "0",
+    ])
   }
 
   @Test("give the same archive from another directory, with a separate time")
@@ -121,19 +138,26 @@ struct ClusterTests {
     let run = try t.shell(
       """
       \(Self.functions)
-      tree; all 3 hash --stride 2 -o many t
-      "$BP" hash --plan p --shard 1; echo $?
-      "$BP" hash --plan p --shard 1 --force -q; echo $?
-      truncate -s -1 p/shard-0001.result; "$BP" hash --plan p --shard 1 -q; echo $?
+      \(Steps.functions)
+      shard() { "$BP" hash --plan p --shard 1 "$@"; }
+      tree
+      all 3 hash --stride 2 -o many t
+      ends "with a result" shard
+      ends "with a result and --force" shard --force -q
+      truncate -s -1 p/shard-0001.result
+      ends "with a cut result" shard -q
       rm p/shard-0001.result
-      flock p/shard-0001.lock "$BP" hash --plan p --shard 1; echo $?
-      "$BP" status p | sed 's/ on [^,]*//' | cut -d, -f1,2 | sed "s/;.*//"; "$BP" hash --plan p --shard 1 -q; echo $?; "$BP" merge -q --force p; echo $?
+      ends "while another task runs" flock p/shard-0001.lock "$BP" hash --plan p --shard 1
+      "$BP" status p | sed 's/ on [^,]*//' | cut -d, -f1,2 | sed "s/;.*//" | paste -sd ';' | says status
+      ends "after a stop" shard -q
+      ends merge "$BP" merge -q --force p
       """)
-    #expect(
-      run.text.split(separator: "\n") == [
-        "0", "0", "0", "11", "shard 0, done", "shard 1, stopped", "shard 2, done",
-        "3 shards: 2 done, 1 stopped", "0", "0",
-      ], "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "with a result": "0", "with a result and --force": "0", "with a cut result": "0",
+      "while another task runs": "11",
+      "status": "shard 0, done;shard 1, stopped;shard 2, done;3 shards: 2 done, 1 stopped",
+      "after a stop": "0", "merge": "0",
+    ])
     #expect(run.errorText.contains("done already") && run.errorText.contains("another task runs shard 1"))
   }
 
@@ -160,11 +184,23 @@ struct ClusterTests {
   func nothing(command: String) throws {
     let run = try t.shell(
       """
-      mkdir t; chmod 1777 . t; for n in 1 2 3 4; do seq $n >t/$n; chmod 0 t/$n; done; run() { setpriv --reuid=65534 --regid=65534 --clear-groups "$BP" "$@"; }
-      run plan -q --shards 2 --out p -- \(command) --stride 2 t; for i in 0 1; do run \(command) -q --plan p --shard $i 2>/dev/null; done
-      run merge -o many p; echo $?; ls many; chmod a+r t/3; run \(command) -q --force --plan p --shard 1; run merge -q -o many p; echo $?
+      \(Steps.functions)
+      run() { setpriv --reuid=65534 --regid=65534 --clear-groups "$BP" "$@"; }
+      mkdir t
+      chmod 1777 . t
+      for n in 1 2 3 4; do
+        seq $n >t/$n
+        chmod 0 t/$n
+      done
+      run plan -q --shards 2 --out p -- \(command) --stride 2 t
+      for i in 0 1; do run \(command) -q --plan p --shard $i 2>/dev/null; done
+      ends "merge of no file" run merge -o many p
+      ls many | says outputs
+      chmod a+r t/3
+      run \(command) -q --force --plan p --shard 1
+      ends "merge of a file" run merge -q -o many p
       """)
-    #expect(run.text == "1\n3\n", "\(run.text)\(run.errorText)")
+    run.expectSteps(["merge of no file": "1", "outputs": "", "merge of a file": "3"])
     #expect(run.errorText.contains("t/4: cannot open: Permission denied"))
   }
 
@@ -183,141 +219,45 @@ struct ClusterTests {
   }
 
   @Test(
-    "give the compressed tree of one run",
-    arguments: ["", "--remove-source", "--output-dir ../out --copy-others", "--format zst -9"])
-  func compression(options: String) throws {
-    let run = try t.shell(
-      """
-      \(Self.functions)
-      look() { find "$1" -mindepth 1 -printf '%P|%y|%m|%s|%T@|%n|%l\\n' | grep -av '|d|' | sort; find "$1" -type f -exec sha256sum {} + | sed 's,  [^/]*/,,' | sort; }
-      mkdir a; (cd a && tree && cp -a t ../t); mkdir b c; mv a/t b/t; mv t c/t
-      (cd b && "$BP" compress -q --no-fsync \(options) t); mv out outb 2>/dev/null
-      (cd c && "$BP" plan -q --shards 4 --out ../p -- compress --stride 3 \(options) t)
-      (for i in 3 1 0 2; do "$BP" compress -q --no-fsync --plan p --shard $i; echo $?; done; "$BP" merge -o receipts -q p; echo $?)
-      mv out outc 2>/dev/null; look b >lb; look c >lc; cmp lb lc; look outb >lb 2>/dev/null; look outc >lc 2>/dev/null; cmp lb lc; grep -c linked receipts; wc -l <receipts
-      """)
-    let lines = run.text.split(separator: "\n")
-    #expect(lines.prefix(5) == ["0", "0", "0", "0", "0"] && lines.count == 7, "\(run.text)\(run.errorText)")
-  }
-
-  /// A tree of compressed files, some of which are damaged, have no checksum or have the output of another
-  /// file.
-  private static let compressed = #"""
-    packed() {
-      mkdir -p t/a/-in; for n in 1 2 3 4 5 6; do seq $((n * 300)) | gzip -n >t/a/$n.gz; done; ln t/a/[1-6].gz t/a/-in
-      seq 9 >t/a/text; seq 5 | zstd -q >t/a/4.zst; seq 7 | xz >t/a/q.xz; seq 70 | zstd -q --no-check >t/a/bare.zst
-      for d in 'b c' $'new\nline' $'\377'; do cp -a t/a "t/$d"; done
-      seq 90000 | gzip -n >t/cut.gz; truncate -s -9 t/cut.gz; seq 3 >t/a/5; mkfifo t/pipe; touch -d @1700000000 t/*/*.*
-    }
-    """#
-
-  @Test(
     "give the check results, messages and status of one run",
     arguments: ["", "-q --warn", "--status", "--ignore-missing -w --strict"])
   func checks(options: String) throws {
     let run = try t.shell(
       """
       \(Self.functions)
-      tree; "$BP" hash -q t >m; "$BP" hash -q --format mtree -a md5 -a sha1 t/a >m2; "$BP" hash -q t/large >m3
-      echo 'junk line' >>m; echo 'SHA256 (x) = 12' >>m; sed -i 's/^.\\{40\\}/&x/;5q' m3; echo more >>t/a/1; rm t/a/2 t/a/-in/3
-      "$BP" check \(options) m m2 nowhere m3 >one 2>errors; echo $?
-      for n in 1 4 7; do rm -rf p; "$BP" plan -q --no-fsync --shards $n --out p -- check --stride 2 \(options) m m2 nowhere m3
-        for i in $(seq $((n - 1)) -1 0); do "$BP" check -v --no-fsync --plan p --shard $i >>shown 2>/dev/null; done
-        "$BP" merge p >many 2>more; echo $?; cmp one many; diff <(grep -av ' in [0-9.]* s' errors) <(grep -av -e ' merged ' -e '^merged ' -e '^slowest' -e '^shards with' more); shards
-      done; wc -c <shown
-      """)
-    let lines = run.text.split(separator: "\n")
-    #expect(lines.count == 8 && lines.last == "0", "\(run.text)\(run.errorText)")
-    #expect(Set([0, 1, 3, 5].map { lines[$0] }) == ["4"], "\(run.text)")
-    #expect(lines[2] == "1" && Int(lines[4]) ?? 0 > 1 && Int(lines[6]) ?? 0 > 2, "\(run.text)")
-  }
-
-  @Test("give the test results, messages and status of one run")
-  func compressedFiles() throws {
-    let run = try t.shell(
-      """
-      \(Self.functions)
-      \(Self.compressed)
-      packed; "$BP" test -q t 2>errors; echo $?
-      for n in 1 4 7; do rm -rf p rows; "$BP" plan -q --no-fsync --shards $n --out p -- test --stride 2 t
-        for i in $(seq $((n - 1)) -1 0); do "$BP" test -q --no-fsync --plan p --shard $i 2>/dev/null; done
-        "$BP" merge -q -o rows p 2>more; echo $?; cmp errors more; shards; wc -l <rows; done
-      grep -c '"outcome":"truncated"' rows; grep -c 'no checksum' rows; "$BP" merge p 2>&1 | grep -c '1 damaged, 4 without checksum'
-      "$BP" test --plan p --shard 0 --force 2>&1 | grep -c 'cut.gz: '
-      """)
-    #expect(
-      run.text.split(separator: "\n").joined(separator: " ")
-        == "4 4 1 61 4 4 61 4 7 61 1 4 1 1", "\(run.text)\(run.errorText)")
-  }
-
-  @Test(
-    "give the decompressed tree of one run",
-    arguments: ["", "--remove-source", "--output-dir ../out", "--force"])
-  func decompression(options: String) throws {
-    let run = try t.shell(
-      """
-      \(Self.functions)
-      \(Self.compressed)
-      look() { find "$1" -mindepth 1 -printf '%P|%y|%m|%s|%T@|%n|%l\\n' | grep -av '|d|' | sort; find "$1" -type f -exec sha256sum {} + | sed 's,  [^/]*/,,' | sort; }
-      packed; mkdir b c; cp -a t b; mv t c
-      (cd b && "$BP" decompress -q --no-fsync \(options) t 2>../errors; echo $?); mv out outb 2>/dev/null
-      (cd c && "$BP" plan -q --shards 4 --out ../p -- decompress --stride 3 \(options) t)
-      for i in 3 1 0 2; do "$BP" decompress -q --no-fsync --plan p --shard $i 2>/dev/null; done; "$BP" merge -o rows -q p 2>more; echo $?
-      mv out outc 2>/dev/null; look b >lb; look c >lc; cmp lb lc; look outb >lb 2>/dev/null; look outc >lc 2>/dev/null; cmp lb lc
-      diff <(sort errors) <(sort more); grep -c 'neither is written' more; grep -c linked rows; shards
-      """)
-    let lines = run.text.split(separator: "\n")
-    // A file that is kept does not count as a first name.
-    let linked = options.isEmpty || options == "--remove-source" ? "19" : "20"
-    #expect(lines == ["3", "3", "8", linked[...], "4"], "\(run.text)\(run.errorText)")
-  }
-
-  @Test(
-    "lose nothing when tasks are killed while they remove sources", arguments: ["compress", "decompress"])
-  func kills(command: String) throws {
-    // The times of folders differ, since they depend on when entries were made and removed; they are not
-    // compared. If a task is killed after it removed the source of one name of a file and before it linked
-    // another name, the other name becomes a file of its own; so link counts are not compared.
-    let run = try t.shell(
-      """
-      mkdir t; for d in $(seq 6); do mkdir t/$d; for n in $(seq 6); do seq $((d * n * 900)) >t/$d/$n; ln t/$d/$n t/$d/$n.also; done; done
-      if [ \(command) = decompress ]; then "$BP" compress -q --no-fsync --remove-source t; fi
-      sums() { (cd $1 && find . -type f ! -name '*.gz' ! -name '.batchproc-*' -exec sha256sum {} +; find . -name '*.gz' | while read -r f; do echo "$(gunzip -c "$f" | sha256sum | cut -c1-64)  ${f%.gz}"; done) | sort -u; }
-      look() { (cd $1 && find . -type f -printf '%P %s %m %T@\\n' | sort); }
-      cp -a t one; (cd one && "$BP" \(command) -q --no-fsync --remove-source .); sums t >content; look one >tree
-      for turn in $(seq \(Campaign.cases(50))); do
-        rm -rf p many; cp -a t many
-        (cd many && "$BP" plan -q --no-fsync --shards 4 --out ../p -- \(command) --stride 3 --remove-source .)
-        for shard in 0 1 2 3; do
-          "$BP" \(command) -q --no-fsync --plan p --shard $shard >/dev/null 2>&1 & task=$!
-          sleep 0.0$(((turn * 7 + shard * 13) % 60 + 10)); kill -9 $task 2>/dev/null && wait $task 2>/dev/null; [ $? = 0 ] || echo killed >>kills
+      \(Steps.functions)
+      tree
+      "$BP" hash -q t >m
+      "$BP" hash -q --format mtree -a md5 -a sha1 t/a >m2
+      "$BP" hash -q t/large >m3
+      echo 'junk line' >>m
+      echo 'SHA256 (x) = 12' >>m
+      sed -i 's/^.\\{40\\}/&x/;5q' m3
+      echo more >>t/a/1
+      rm t/a/2 t/a/-in/3
+      ends "one run" "$BP" check \(options) m m2 nowhere m3 >one 2>errors
+      grep -av ' in [0-9.]* s' errors >messages
+      while read n comparison; do
+        rm -rf p
+        "$BP" plan -q --no-fsync --shards $n --out p -- check --stride 2 \(options) m m2 nowhere m3
+        for i in $(seq $((n - 1)) -1 0); do
+          "$BP" check -v --no-fsync --plan p --shard $i >>shown 2>/dev/null
         done
-        sums many | cmp - content || echo "lost in turn $turn"
-        for shard in 3 1 0 2; do "$BP" \(command) -q --no-fsync --plan p --shard $shard >/dev/null 2>>errors; echo $?; done
-        "$BP" merge -q p 2>>errors; echo $?
-        look many | cmp - tree; sums many | cmp - content; find many -name '.batchproc*'
-      done | sort | uniq -c
-      wc -l <kills
+        ends "merge of $n" "$BP" merge p >many 2>more
+        ends "rows of $n" cmp one many
+        grep -av -e ' merged ' -e '^merged ' -e '^slowest' -e '^shards with' more |
+          ends "messages of $n" diff messages -
+        ends "shards of $n" test $(shards) $comparison
+      done <<<$'1 -eq 1\\n4 -gt 1\\n7 -gt 2'
+      ends "output of the shards" test -s shown
       """)
-    let lines = run.text.split(separator: "\n").map { $0.trimmingPrefix(while: \.isWhitespace) }
-    #expect(
-      lines.count == 2 && lines.first == "\(Campaign.cases(50) * 5) 0",
-      "\(run.text)\(run.errorText)\(t.text("errors") ?? "")")
-    #expect(lines.last.flatMap { Int($0) } ?? 0 > 0, "no task was killed")
-  }
-
-  @Test(
-    "process a further name whose first name was removed after the plan",
-    arguments: ["compress", "decompress"])
-  func firstNameGone(command: String) throws {
-    let run = try t.shell(
-      """
-      mkdir t; seq 5000 >t/a; if [ \(command) = decompress ]; then gzip t/a; fi; cd t; f=$(ls); for n in b c; do ln $f $n${f#a}; done; cd ..
-      "$BP" plan -q --shards 1 --out p -- \(command) --remove-source t; rm t/$(ls t | head -1)
-      "$BP" \(command) -q --plan p --shard 0; echo $?; find t -type f -printf '%P %n\n' | sort
-      """)
-    let suffix = command == "compress" ? ".gz" : ""
-    #expect(run.text == "0\nb\(suffix) 2\nc\(suffix) 2\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "one run": "4",
+      "merge of 1": "4", "rows of 1": "0", "messages of 1": "0", "shards of 1": "0",
+      "merge of 4": "4", "rows of 4": "0", "messages of 4": "0", "shards of 4": "0",
+      "merge of 7": "4", "rows of 7": "0", "messages of 7": "0", "shards of 7": "0",
+      "output of the shards": "1",
+    ])
   }
 
   @Test("do not follow links in the folder of the plan")
@@ -395,15 +335,27 @@ struct ClusterTests {
   func hostileNames() throws {
     let run = try t.shell(
       """
-      mkdir bin t; printf '#!/bin/sh\\n' >bin/scontrol
+      \(Steps.functions)
+      mkdir bin t
+      printf '#!/bin/sh\\n' >bin/scontrol
       # The first job is run, and makes the plan.
-      printf '#!/bin/sh\\n{ [ -e job ] || { cat >job; sh job; }; } >&2; echo 7\\n' >bin/sbatch; chmod +x bin/*
-      cd t; mkdir "$(printf 'x\\nJOB\\n)\\ntouch INJECTED\\nz=$(cat <<JOB\\ny')" "$(printf "a'\\314\\201;touch INJECTED;'\\314\\201")" "$(printf '\\377')"
-      for d in *; do echo x >"$d/f"; done; $BP hash -q * >../expected
-      PATH=$PWD/../bin:$PATH $BP submit --slurm --shards 2 --run -- hash *; echo $?
-      $BP hash -q --plan batchproc-plan --shard 0; $BP merge -q batchproc-plan | cmp - ../expected; wc -l <../expected; find . -name INJECTED | wc -l
+      printf '#!/bin/sh\\n{ [ -e job ] || { cat >job; sh job; }; } >&2; echo 7\\n' >bin/sbatch
+      chmod +x bin/*
+      cd t
+      mkdir "$(printf 'x\\nJOB\\n)\\ntouch INJECTED\\nz=$(cat <<JOB\\ny')"
+      mkdir "$(printf "a'\\314\\201;touch INJECTED;'\\314\\201")"
+      mkdir "$(printf '\\377')"
+      for d in *; do echo x >"$d/f"; done
+      $BP hash -q * >../expected
+      PATH=$PWD/../bin:$PATH ends submit $BP submit --slurm --shards 2 --run -- hash *
+      $BP hash -q --plan batchproc-plan --shard 0
+      $BP merge -q batchproc-plan | ends "the same rows" cmp - ../expected
+      wc -l <../expected | says rows
+      find . -name INJECTED | says "commands in names that were run"
       """)
-    #expect(run.text == "0\n3\n0\n", "\(run.text)\(run.errorText)")
+    run.expectSteps([
+      "submit": "0", "the same rows": "0", "rows": "3", "commands in names that were run": "",
+    ])
   }
 
   @Test("small inputs are not divided")

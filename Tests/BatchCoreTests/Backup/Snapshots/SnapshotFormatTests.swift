@@ -158,7 +158,7 @@ import Testing
 
   private static func page(_ name: String) throws -> [Substring] {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     return try String(contentsOf: root.appendingPathComponent(name), encoding: .utf8).split(separator: "\n")
   }
 
