@@ -1,60 +1,58 @@
-// Writes FILE.unix next to each file below the operands, with Unix line ends. An output gets its name when it
-// is complete.
+// Writes FILE.unix next to each file below the operands, with Unix line ends, on all processors. An output
+// gets its name when it is complete.
 import BatchEngine
 import BatchOutputs
 
 struct LineEnds: BatchJob {
-  typealias Row = (source: PathBytes, text: [UInt8])
+  let options: FileOutputs.Options
 
-  func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
-  func makeCollector(in context: CollectorContext, sharing: Void) -> sending Collector { Collector(context) }
+  var descriptors: Int { options.descriptorsOfLane }
+
+  func makeShared(in context: CollectorContext) throws(BatchError) -> FileOutputs {
+    try FileOutputs(options, in: context)
+  }
+
+  func makeWorker(in context: WorkerContext, sharing outputs: FileOutputs) -> Worker {
+    Worker(FileOutputs.Lane(outputs))
+  }
+
+  func makeCollector(
+    in context: CollectorContext, sharing outputs: FileOutputs
+  ) -> sending FileOutputs.Collector {
+    FileOutputs.Collector(outputs, in: context)
+  }
 
   final class Worker: BatchWorker {
-    func process(_ item: WalkItem, in context: WorkerContext, into rows: inout [Row]) throws(BatchError) {
+    private let lane: FileOutputs.Lane
+    private var text: [UInt8] = []
+
+    init(_ lane: FileOutputs.Lane) { self.lane = lane }
+
+    func process(
+      _ item: WalkItem, in context: WorkerContext, into rows: inout [FileOutputs.Row]
+    ) throws(BatchError) {
       switch item {
       case .standardInput: context.skip(.special(.fifo))
       case .file(let record):
-        var text = [UInt8]()
-        let outcome = try context.read(record, isCounted: false) {
-          text.removeAll()
+        try lane.write(outputOf: record, in: context, into: &rows) {
+          text.removeAll(keepingCapacity: true)
         } consume: { piece in
           text += piece.filter { $0 != UInt8(ascii: "\r") }
-        }
-        if outcome != nil { rows.append((record.path, text)) }
-      }
-    }
-  }
-
-  final class Collector: BatchCollector {
-    private let context: CollectorContext
-    private var written = 0
-
-    init(_ context: CollectorContext) { self.context = context }
-
-    func collect(_ rows: [Row]) throws(BatchError) {
-      for row in rows {
-        // Ends a cancelled run here, between two files, so that each output is complete.
-        try context.checkCancellation()
-        do throws(BatchError) {
-          try context.withDescriptors(2) { () throws(BatchError) in
-            let target = PathBytes(row.source.bytes + Array(".unix".utf8))
-            let output = try OutputFile(target, isReplacing: true, isSynced: true, in: context)
-            try output.write(row.text)
-            try output.finish()
-          }
-          written += 1
-          context.counters.addDone()
-        } catch {
-          context.report(Problem(.unreadable, error))
+        } content: {
+          text
         }
       }
     }
 
-    func finish() -> Int { written }
+    func end(in context: WorkerContext, into rows: inout [FileOutputs.Row]) { lane.end() }
   }
 }
 
-let run = RunContext()
+var options = BatchOptions()
+options.concurrency = Capacity.current().concurrency
+var outputs = try FileOutputs.Options(suffix: ".unix")
+try outputs.setApart(from: &options)
+let run = RunContext(options: options)
 let tree = run.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
-let outcome = BatchRunner(run).run(LineEnds(), over: tree)
+let outcome = BatchRunner(run).run(LineEnds(options: outputs), over: tree)
 print("\(outcome.result ?? 0) files written, \(outcome.summary.counts.failed) failed")
