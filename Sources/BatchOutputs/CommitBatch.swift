@@ -10,7 +10,7 @@ final class CommitBatch {
   private let right: CommitRight
 
   init(
-    _ entries: [StagedEntry], _ devices: SyncDevices, _ calls: any CommitCalls, _ right: CommitRight
+    _ entries: [StagedEntry], devices: SyncDevices, calls: any CommitCalls, by right: CommitRight
   ) {
     self.entries = entries
     self.devices = devices

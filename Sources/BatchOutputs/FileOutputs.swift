@@ -130,7 +130,8 @@ extension FileOutputs {
       }
       guard let outcome else { return }
       do throws(BatchError) {
-        rows.append(try stage(plan, of: source, outcome.status, attributes, try content()))
+        rows.append(
+          try stage(plan, of: source, status: outcome.status, attributes: attributes, content: try content()))
       } catch {
         guard error.code != .cancelled else { throw error }
         context.report(Problem(.unreadable, error.path == nil ? error.at(source.path) : error))
@@ -150,8 +151,8 @@ extension FileOutputs {
     public func end() { place = nil }
 
     private func stage(
-      _ plan: OutputPlan, of source: FileRecord, _ status: FileStatus, _ attributes: [ExtendedAttribute],
-      _ content: [UInt8]
+      _ plan: OutputPlan, of source: FileRecord, status: FileStatus, attributes: [ExtendedAttribute],
+      content: [UInt8]
     ) throws(BatchError) -> Row {
       try stage.reserve()
       do throws(BatchError) {

@@ -229,7 +229,7 @@ package final class OutputStage: Sendable {
       return state.staged
     }
     guard !batch.isEmpty else { return }
-    let committed = CommitBatch(batch, devices, calls, right)
+    let committed = CommitBatch(batch, devices: devices, calls: calls, by: right)
     committed.run()
     state.withLock { state in
       state.committing = []

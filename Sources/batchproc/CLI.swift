@@ -33,19 +33,19 @@ enum CLI {
         configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
         environment: environment
       ).parse(arguments)
-      return try dispatch(request, arguments, environment, diagnostics)
+      return try dispatch(request, arguments: arguments, environment: environment, diagnostics: diagnostics)
     }
   }
 
   /// Runs profiles one after the other; a failure does not prevent the next one, but a signal does.
   private static func dispatch(
-    _ runs: [(profile: String, command: ParsedCommand)], _ arguments: [PathBytes],
-    _ environment: @escaping Environment, _ diagnostics: Diagnostics
+    _ runs: [(profile: String, command: ParsedCommand)], arguments: [PathBytes],
+    environment: @escaping Environment, diagnostics: Diagnostics
   ) -> Ending {
     var worst = ExitStatus.success
     for (profile, command) in runs {
       let ending = ending(arguments, diagnostics) {
-        try dispatch(.run(command), arguments, environment, diagnostics)
+        try dispatch(.run(command), arguments: arguments, environment: environment, diagnostics: diagnostics)
       }
       guard case .exit(let status) = ending else { return ending }
       guard status != .success else { continue }
@@ -75,8 +75,8 @@ enum CLI {
   }
 
   private static func dispatch(
-    _ request: Request, _ arguments: [PathBytes], _ environment: @escaping Environment,
-    _ diagnostics: Diagnostics
+    _ request: Request, arguments: [PathBytes], environment: @escaping Environment,
+    diagnostics: Diagnostics
   ) throws -> Ending {
     let help = HelpText(table: .standard)
     switch request {
@@ -93,7 +93,8 @@ enum CLI {
       return try show(command.map(manual.roff(of:)) ?? manual.roff)
     case .completions(let shell): return try show(shell.completionScript(for: .standard))
     case .dumpHelp: return try show(String(decoding: ToolInfo(table: .standard).json, as: UTF8.self))
-    case .sequence(let runs): return dispatch(runs, arguments, environment, diagnostics)
+    case .sequence(let runs):
+      return dispatch(runs, arguments: arguments, environment: environment, diagnostics: diagnostics)
     }
   }
 

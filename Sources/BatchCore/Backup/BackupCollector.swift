@@ -24,8 +24,8 @@ package final class BackupCollector: BatchCollector {
   private var contents: [PathBytes: (digest: Digest?, size: UInt64, isUnsettled: Bool)] = [:]
 
   init(
-    _ plan: BackupPlan, _ context: CollectorContext, _ job: ArchiveJob, _ outputs: SnapshotOutputs,
-    _ report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+    _ plan: BackupPlan, in context: CollectorContext, job: ArchiveJob, outputs: SnapshotOutputs,
+    report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.plan = plan
     self.context = context

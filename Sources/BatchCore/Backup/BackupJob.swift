@@ -74,7 +74,7 @@ package struct BackupJob: BatchJob {
   package func makeCollector(in context: CollectorContext, sharing: Void) throws(BatchError)
     -> sending BackupCollector
   {
-    try BackupCollector(plan, context, job, outputs, report)
+    try BackupCollector(plan, in: context, job: job, outputs: outputs, report: report)
   }
 }
 
@@ -126,7 +126,7 @@ package final class BackupWorker: BatchWorker {
     switch item {
     case .mount(let path):
       if MountFinder.mayBeMissing(path, context.calls) { output.append(.mount(path)) }
-    case .archive(let item, let row): try archive(item, row, context, &output)
+    case .archive(let item, let row): try archive(item, row: row, in: context, into: &output)
     case .check(let record, let item, let row, let before, let line):
       guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
       let isRotten = digest != before.digest
@@ -137,12 +137,12 @@ package final class BackupWorker: BatchWorker {
         output.append(.kept(kept))
         return
       }
-      try archive(item, row, context, &output)
+      try archive(item, row: row, in: context, into: &output)
     }
   }
 
   private func archive(
-    _ item: ArchiveItem, _ row: PlannedRow?, _ context: WorkerContext, _ output: inout [BackupRow]
+    _ item: ArchiveItem, row: PlannedRow?, in context: WorkerContext, into output: inout [BackupRow]
   ) throws(BatchError) {
     let hasMember = try worker.process(item, numbered: row?.number ?? 0, in: context, into: &rows)
     if hasMember, let row { output.append(.planned(row)) }

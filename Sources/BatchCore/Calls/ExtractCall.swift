@@ -73,14 +73,15 @@ package struct ExtractCall: Call {
       } else {
         try RestoreReader.makeTarget(folder, in: run)
       }
-      return try restoring(reader, selection, options, in: run, report)
-    case .portion(let reader): return try restoring(reader, MemberSelection(), options, in: run, report)
+      return try restoring(reader, selection: selection, options: options, in: run, report: report)
+    case .portion(let reader):
+      return try restoring(reader, selection: MemberSelection(), options: options, in: run, report: report)
     }
   }
 
   private func restoring(
-    _ reader: RestoreReader, _ selection: MemberSelection, _ options: ExtractionOptions, in run: RunContext,
-    _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
+    _ reader: RestoreReader, selection: MemberSelection, options: ExtractionOptions, in run: RunContext,
+    report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
     let unmatched = reader.unmatched
     return Prepared(try job(selection, options, in: run, report), reading: reader, total: nil) {

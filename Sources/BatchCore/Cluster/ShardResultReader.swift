@@ -34,7 +34,7 @@ package final class ShardResultReader {
   ) throws(BatchError) -> ShardResultReader? {
     let name = ShardPlan.name(shard, "result")
     do throws(BatchError) {
-      return try ShardResultReader(name, plan, shard, folder)
+      return try ShardResultReader(name, of: plan, shard: shard, in: folder)
     } catch {
       if error.isNotFound { return nil }
       throw error.at(folder.path(of: name))
@@ -42,7 +42,7 @@ package final class ShardResultReader {
   }
 
   private init(
-    _ name: String, _ plan: ShardPlan, _ shard: Int, _ folder: PlanFolder
+    _ name: String, of plan: ShardPlan, shard: Int, in folder: PlanFolder
   ) throws(BatchError) {
     path = folder.path(of: name)
     calls = folder.calls

@@ -42,14 +42,15 @@ final class LiveComparison {
       return .reported
     }
     guard let found else { return .compared(Difference(.missing)) }
-    if record.isHardLink { return try compareLink(record, place, found, context) }
+    if record.isHardLink { return try compareLink(record, at: place, found: found, in: context) }
     guard found.status.kind == record.kind else {
       let aspect = Difference.Aspect(.kind, record.kind.word, found.status.kind.word)
       return .compared(Difference(.type, [aspect]))
     }
     var now = RecordedPath(record.path, found)
     if record.kind == .regular, let digest = record.digest, record.size == nil || record.size == now.size {
-      guard let (digest, outcome) = try read(place, found, digest.algorithm, context) else {
+      guard let (digest, outcome) = try read(place, found: found, algorithm: digest.algorithm, in: context)
+      else {
         return .reported
       }
       now.take(outcome)
@@ -75,7 +76,9 @@ final class LiveComparison {
     }
     guard let found, found.status.kind != .socket, found.status.kind != .unknown else { return nil }
     var record = RecordedPath(PathBytes(place.bytes.isEmpty ? Array(".".utf8) : place.bytes), found)
-    if record.kind == .regular, let (digest, status) = try read(place, found, algorithm, context) {
+    if record.kind == .regular,
+      let (digest, status) = try read(place, found: found, algorithm: algorithm, in: context)
+    {
       record.take(status)
       record.digest = digest
     }
@@ -90,7 +93,7 @@ final class LiveComparison {
 
   /// - Returns: nil when it could not be read, which has been reported.
   private func read(
-    _ place: RelativePath, _ found: LiveTree.Found, _ algorithm: DigestAlgorithm, _ context: WorkerContext
+    _ place: RelativePath, found: LiveTree.Found, algorithm: DigestAlgorithm, in context: WorkerContext
   ) throws(BatchError) -> (Digest, FileStatus)? {
     let start = live.path.appending([])
     let prefix = place.parent.isEmpty ? start : PathBytes(start.bytes + place.parent + [UInt8(ascii: "/")])
@@ -116,7 +119,7 @@ final class LiveComparison {
 
   /// Compares a further name of a file: the content is compared under its first name.
   private func compareLink(
-    _ record: RecordedPath, _ place: RelativePath, _ found: LiveTree.Found, _ context: WorkerContext
+    _ record: RecordedPath, at place: RelativePath, found: LiveTree.Found, in context: WorkerContext
   ) throws(BatchError) -> Outcome {
     // The index does not store the target of a damaged link.
     guard let name = record.linkTarget, let target = try? RelativePath(name) else { return .compared(nil) }
@@ -132,7 +135,9 @@ final class LiveComparison {
       let aspect = Difference.Aspect(.kind, FileStatus.Kind.hardLinkWord, found.status.kind.word)
       return .compared(Difference(.type, [aspect]))
     }
-    guard let (now, _) = try read(place, found, .sha256, context) else { return .reported }
+    guard let (now, _) = try read(place, found: found, algorithm: .sha256, in: context) else {
+      return .reported
+    }
     return .separate(
       Difference.Aspect(.target, .text(name.bytes), .text([])), target: target, content: now)
   }

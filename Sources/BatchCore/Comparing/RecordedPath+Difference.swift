@@ -49,8 +49,8 @@ extension RecordedPath {
     if let mode, let now = other.mode, kind != .symbolicLink, mode != now {
       aspects.append(Difference.Aspect(.mode, Self.octal(mode), Self.octal(now)))
     }
-    aspects += Self.aspect(.owner, owner, other.owner, owners?.user).map { [$0] } ?? []
-    aspects += Self.aspect(.group, group, other.group, owners?.group).map { [$0] } ?? []
+    aspects += Self.aspect(.owner, recorded: owner, now: other.owner, name: owners?.user).map { [$0] } ?? []
+    aspects += Self.aspect(.group, recorded: group, now: other.group, name: owners?.group).map { [$0] } ?? []
     if let attributes, let now = other.attributes, let aspect = Self.aspect(of: attributes, now) {
       aspects.append(aspect)
     }
@@ -67,7 +67,7 @@ extension RecordedPath {
 
   /// Owners are equal if their numbers are equal, or their names, because systems may have different numbers.
   private static func aspect(
-    _ aspect: Difference.Aspect.Name, _ recorded: Owner?, _ now: Owner?, _ name: ((UInt32) -> [UInt8])?
+    _ aspect: Difference.Aspect.Name, recorded: Owner?, now: Owner?, name: ((UInt32) -> [UInt8])?
   ) -> Difference.Aspect? {
     guard let recorded, let now, recorded.number != now.number else { return nil }
     let known = now.name.isEmpty ? name?(now.number) ?? [] : now.name

@@ -54,7 +54,7 @@ package struct CompressJob: BatchJob {
       } else {
         try format.makeContext(level: level) { () throws(BatchError) in try probe.check() }
       }
-    return try Worker(format, level: level, codec, outputs, context)
+    return try Worker(format, level: level, codec: codec, outputs: outputs, in: context)
   }
 
   package func makeCollector(
@@ -82,16 +82,16 @@ package struct CompressJob: BatchJob {
     var place: OutputPlace?
 
     init(
-      _ format: CompressionFormat, level: Int, _ codec: any CodecContext, _ outputs: OutputStage,
-      _ context: WorkerContext
+      _ format: CompressionFormat, level: Int, codec: any CodecContext, outputs: OutputStage,
+      in context: WorkerContext
     ) throws(BatchError) {
       self.outputs = outputs
       self.format = format
       self.level = level
       self.codec = codec
       proof = OutputProof(
-        try format.makeDecoder(by: context.reading), try DigestStream(.xxh128), context.calls,
-        context.laneProbe, by: context.reading)
+        try format.makeDecoder(by: context.reading), digest: try DigestStream(.xxh128), calls: context.calls,
+        probe: context.laneProbe, by: context.reading)
     }
 
     var options: OutputOptions { outputs.options }

@@ -66,7 +66,8 @@ package struct DecompressJob: BatchJob {
       self.outputs = outputs
       content = ContentWriter(decoder, to: stream)
       proof = OutputProof(
-        nil, try DigestStream(.xxh128), context.calls, context.laneProbe, by: context.reading)
+        nil, digest: try DigestStream(.xxh128), calls: context.calls, probe: context.laneProbe,
+        by: context.reading)
     }
 
     private var options: OutputOptions { outputs.options }

@@ -31,12 +31,12 @@ package struct TestJob: RowJob {
   package func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<WalkItem, [Finding]> {
     let decoder = FileDecoder(options, parts)
     return FunctionWorker { (item, context, findings) throws(BatchError) in
-      try process(item, decoder, context, &findings)
+      try process(item, with: decoder, in: context, into: &findings)
     }
   }
 
   private func process(
-    _ item: WalkItem, _ decoder: FileDecoder, _ context: WorkerContext, _ findings: inout [Finding]
+    _ item: WalkItem, with decoder: FileDecoder, in context: WorkerContext, into findings: inout [Finding]
   ) throws(BatchError) {
     switch item {
     case .file(let record):
@@ -45,14 +45,18 @@ package struct TestJob: RowJob {
       }
       if Self.isOther(record, outcome) {
         context.skip(.unknownFormat)
-      } else if let finding = finding(record.path, max(0, record.status.size), outcome, context) {
+      } else if let finding = finding(
+        record.path, size: max(0, record.status.size), outcome: outcome, in: context)
+      {
         findings.append(finding)
       }
     case .standardInput:
       let outcome = try outcome(of: "-", in: context) { () throws(BatchError) in
         try decoder.decodeStandardInput(in: context, sink: { _ in })
       }
-      if let finding = finding("-", decoder.inputSize, outcome, context) { findings.append(finding) }
+      if let finding = finding("-", size: decoder.inputSize, outcome: outcome, in: context) {
+        findings.append(finding)
+      }
     }
   }
 
@@ -71,7 +75,7 @@ package struct TestJob: RowJob {
 
   /// Counts a file; nil when it could not be decoded for a reason that has been reported.
   private func finding(
-    _ path: PathBytes, _ size: Int64, _ outcome: FileDecoder.Outcome, _ context: WorkerContext
+    _ path: PathBytes, size: Int64, outcome: FileDecoder.Outcome, in context: WorkerContext
   ) -> Finding? {
     let finding: Finding
     switch outcome {

@@ -58,7 +58,7 @@ extension Batch {
     _ paths: [PathBytes], to archive: PathBytes, _ options: ArchiveOptions = ArchiveOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<ArchivedFiles> {
-    try await BatchCall.perform(options.settings, progress, ArchivedFiles()) {
+    try await BatchCall.perform(options.settings, progress: progress, details: ArchivedFiles()) {
       (library) throws(BatchError) in
       guard let format = options.format ?? ArchiveFormat(suffixOf: archive) else {
         throw BatchError(.invalid, "its suffix does not name a known format", path: archive)

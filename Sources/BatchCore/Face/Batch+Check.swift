@@ -66,7 +66,7 @@ extension Batch {
   public static func check(
     _ manifests: [PathBytes], _ options: CheckOptions = CheckOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<CheckedFiles> {
-    try await BatchCall.perform(options.settings, progress, CheckedFiles()) {
+    try await BatchCall.perform(options.settings, progress: progress, details: CheckedFiles()) {
       (library) throws(BatchError) in
       var call = CheckCall(ManifestReader.Options(algorithm: options.algorithm), in: options.directory)
       call.ignoresMissing = options.ignoresMissing

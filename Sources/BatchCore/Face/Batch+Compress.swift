@@ -67,7 +67,7 @@ extension Batch {
   public static func compress(
     _ paths: [PathBytes], _ options: CompressOptions = CompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(options.settings, progress, WrittenFiles()) {
+    try await BatchCall.perform(options.settings, progress: progress, details: WrittenFiles()) {
       (library) throws(BatchError) in
       let suffix = options.suffix ?? PathBytes(options.format.suffix)
       try requireSuffix(suffix)
@@ -99,7 +99,9 @@ extension Batch {
   public static func decompress(
     _ paths: [PathBytes], _ options: DecompressOptions = DecompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(options.settings, progress, WrittenFiles(decompressed: true)) {
+    try await BatchCall.perform(
+      options.settings, progress: progress, details: WrittenFiles(decompressed: true)
+    ) {
       (library) throws(BatchError) in
       var outputs = OutputOptions(naming: OutputNaming(.decompressing, directory: options.outputDirectory))
       outputs.replacing = options.replacing

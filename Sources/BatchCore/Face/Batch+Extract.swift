@@ -72,7 +72,7 @@ extension Batch {
     _ archive: PathBytes, into folder: PathBytes, _ options: ExtractOptions = ExtractOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<ExtractedFiles> {
-    try await BatchCall.perform(options.settings, progress, ExtractedFiles()) {
+    try await BatchCall.perform(options.settings, progress: progress, details: ExtractedFiles()) {
       (library) throws(BatchError) in
       let selection = MemberSelection(
         globs: options.patterns, strip: max(0, options.strippedNames), filter: options.filter)

@@ -39,7 +39,8 @@ extension Batch {
     _ paths: [PathBytes], _ options: HashOptions = HashOptions(), progress: Progress? = nil,
     each: (@Sendable (HashedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<Void> {
-    try await BatchCall.perform(options.settings, progress, ()) { (library) throws(BatchError) in
+    try await BatchCall.perform(options.settings, progress: progress, details: ()) {
+      (library) throws(BatchError) in
       let algorithms = options.algorithms
       guard !algorithms.isEmpty else { throw BatchError(.invalid, "no algorithm is given") }
       var call = HashCall(try ManifestWriter(options.format, algorithms: algorithms))

@@ -47,7 +47,7 @@ extension Batch {
     _ paths: [PathBytes], _ options: TransformOptions, progress: Progress? = nil,
     _ body: @escaping @Sendable ([UInt8]) throws(BatchError) -> [UInt8]
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(options.settings, progress, WrittenFiles()) {
+    try await BatchCall.perform(options.settings, progress: progress, details: WrittenFiles()) {
       (library) throws(BatchError) in
       try requireSuffix(options.suffix)
       // Every file with the suffix counts as an output: its content may have any form.

@@ -97,7 +97,7 @@ extension Batch {
   public static func verify(
     _ archive: PathBytes, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<VerifiedArchive> {
-    try await BatchCall.perform(options.settings, progress, VerifiedArchive()) {
+    try await BatchCall.perform(options.settings, progress: progress, details: VerifiedArchive()) {
       (library) throws(BatchError) in
       var call = VerifyCall(ReadArchive(archive == "-" ? "./-" : archive))
       call.folder = options.directory.map { ($0, options.walk.readingAheadIfFaster) }

@@ -28,8 +28,8 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
   private let resume: @Sendable (Result<Report, BatchError>) -> Void
 
   private init(
-    _ settings: Batch.Settings, _ progress: Batch.Progress?, _ details: Details,
-    _ cancellation: Cancellation, resume: @escaping @Sendable (Result<Report, BatchError>) -> Void
+    _ settings: Batch.Settings, progress: Batch.Progress?, details: Details,
+    cancellation: Cancellation, resume: @escaping @Sendable (Result<Report, BatchError>) -> Void
   ) {
     self.settings = settings
     self.progress = progress
@@ -46,15 +46,17 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
   ///   - body: runs the call; called on the queue of the call.
   /// - Throws: the error of `body`.
   static func perform(
-    _ settings: Batch.Settings, _ progress: Batch.Progress?, _ details: Details,
+    _ settings: Batch.Settings, progress: Batch.Progress?, details: Details,
     _ body: @escaping @Sendable (BatchCall) throws(BatchError) -> Void
   ) async throws(BatchError) -> Report {
     let cancellation = Cancellation()
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation {
         (continuation: CheckedContinuation<Result<Report, BatchError>, Never>) in
-        BatchCall(settings, progress, details, cancellation) { continuation.resume(returning: $0) }
-          .begin(body)
+        BatchCall(settings, progress: progress, details: details, cancellation: cancellation) {
+          continuation.resume(returning: $0)
+        }
+        .begin(body)
       }
     } onCancel: {
       cancellation.cancel(BatchError(.cancelled, "the task was cancelled"))

@@ -31,8 +31,8 @@ package struct HashJob: RowJob {
   > {
     try FileWorker(
       DigestSet(algorithms, concurrency: context.concurrencyLimit),
-      cache.map { CachedDigests($0, algorithms) }, largeFiles,
-      render)
+      cached: cache.map { CachedDigests($0, algorithms) }, largeFiles: largeFiles,
+      render: render)
   }
 
   /// Reads files and renders their rows.
@@ -52,8 +52,8 @@ package struct HashJob: RowJob {
     private let render: @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
 
     init(
-      _ digests: DigestSet, _ cached: CachedDigests?, _ largeFiles: Blake3File.Files,
-      _ render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
+      _ digests: DigestSet, cached: CachedDigests?, largeFiles: Blake3File.Files,
+      render: @escaping @Sendable (ManifestRow, inout [UInt8]) throws(BatchError) -> Void
     ) throws(BatchError) {
       self.digests = digests
       reader = try DigestReader()
@@ -103,7 +103,7 @@ package struct HashJob: RowJob {
           of: record, among: largeFiles, settling, in: context)
       {
         context.finish()
-        note([digest], of: record, record.status, known, isSettled: isSettled, context)
+        note([digest], of: record, status: record.status, known: known, isSettled: isSettled, in: context)
         return try finish(
           record, [digest], size: UInt64(clamping: record.status.size), record.status, in: context,
           into: &output)
@@ -126,15 +126,17 @@ package struct HashJob: RowJob {
     ) throws(BatchError) {
       let outcome = file.outcome
       if outcome.isStable {
-        note(digests, of: file.record, outcome.status, file.known, isSettled: outcome.isSettled, context)
+        note(
+          digests, of: file.record, status: outcome.status, known: file.known, isSettled: outcome.isSettled,
+          in: context)
       }
       try finish(file.record, digests, size: file.size, outcome.status, in: context, into: &output)
     }
 
     /// Stores the digest in the cache, unless it contradicts the cached one.
     private func note(
-      _ digests: [Digest], of record: FileRecord, _ status: FileStatus,
-      _ known: CachedDigests.Known?, isSettled: Bool, _ context: WorkerContext
+      _ digests: [Digest], of record: FileRecord, status: FileStatus,
+      known: CachedDigests.Known?, isSettled: Bool, in context: WorkerContext
     ) {
       guard let cached else { return }
       if let known, known.digests != digests, status.hasSameContent(as: record.status) {

@@ -146,7 +146,7 @@ package struct AdaptiveConcurrency: Sendable {
     guard let rate else { return nil }
     note(current)
     window = RateWindow(reading, level: level)
-    return trial.map { end($0, rate, current, now) } ?? hold(rate, current, now)
+    return trial.map { end($0, rate: rate, window: current, now: now) } ?? hold(rate, current, now)
   }
 
   /// If fewer operations are left than the number being measured, measures the number that is left: it may still be too high.
@@ -233,7 +233,7 @@ package struct AdaptiveConcurrency: Sendable {
       if ratio > 1 || Double(level) <= max(1, processors) {
         (nextUp, isCareful) = (now, isAlwaysCareful)
       } else if now >= nextDown, wanted(window) > level || level == ceiling {
-        return attempt(1, rate, .deviceSlower, now)
+        return attempt(1, rate: rate, reason: .deviceSlower, now: now)
       }
     }
     guard deviations == 0 else { return nil }
@@ -245,15 +245,15 @@ package struct AdaptiveConcurrency: Sendable {
   ) -> ConcurrencyChange.Reason? {
     let wanted = self.wanted(window)
     if wantsFewer, level > 1, now >= nextDown, wanted > level || level == ceiling {
-      return attempt(1, rate, .probe, now)
+      return attempt(1, rate: rate, reason: .probe, now: now)
     }
     guard wanted > level, now >= nextUp else { return nil }
     let most = isCareful ? level * Self.carefulFactor : max(Self.firstStep, level * Self.factor)
-    return attempt(min(wanted, most), rate, .waiting, now)
+    return attempt(min(wanted, most), rate: rate, reason: .waiting, now: now)
   }
 
   private mutating func end(
-    _ trial: Trial, _ rate: Double, _ window: RateWindow, _ now: Double
+    _ trial: Trial, rate: Double, window: RateWindow, now: Double
   ) -> ConcurrencyChange.Reason? {
     let isUp = level > trial.base
     let gain = trial.rate > 0 ? rate / trial.rate : isUp ? Self.fasterRate : .infinity
@@ -284,7 +284,7 @@ package struct AdaptiveConcurrency: Sendable {
   private var keptRate: Double { isCareful ? Self.mostKept : Self.leastKept }
 
   private mutating func attempt(
-    _ target: Int, _ rate: Double, _ reason: ConcurrencyChange.Reason, _ now: Double
+    _ target: Int, rate: Double, reason: ConcurrencyChange.Reason, now: Double
   ) -> ConcurrencyChange.Reason? {
     move(to: target, Trial(base: level, rate: rate), reason, now)
   }

@@ -98,7 +98,8 @@ final class ShardTask: RunObserver {
         }
         let ending = finish(outcome)
         if let failure = failure.withLock({ $0 }) { throw failure }
-        return try complete(session, result, lock, outcome, ending, seconds: watch.seconds)
+        return try complete(
+          session, result: result, lock: lock, outcome: outcome, given: ending, seconds: watch.seconds)
       } catch {
         result.discard()
         throw error
@@ -111,8 +112,8 @@ final class ShardTask: RunObserver {
 
   /// Renames the result to its final name, if the run reached its end.
   private func complete<Result>(
-    _ session: Session, _ result: ShardResultWriter, _ lock: ShardLock, _ outcome: CallOutcome<Result>,
-    _ given: Ending, seconds: Double
+    _ session: Session, result: ShardResultWriter, lock: ShardLock, outcome: CallOutcome<Result>,
+    given: Ending, seconds: Double
   ) throws(BatchError) -> Ending {
     let counts = session.context.counters.snapshot
     var ending = given

@@ -20,7 +20,8 @@ struct OutputProofTests {
     let file = try AtomicFile(at: fixture.path("out"), replacing: false)
     try file.write(bytes.span)
     let proof = OutputProof(
-      try format.makeDecoder(), digest, LinuxCalls(), LaneProbe(cancellation), by: ReadingRight())
+      try format.makeDecoder(), digest: digest, calls: LinuxCalls(), probe: LaneProbe(cancellation),
+      by: ReadingRight())
     try proof.prove(file, has: expected)
   }
 
@@ -63,7 +64,8 @@ struct OutputProofTests {
     let digest = try DigestStream(.xxh128)
     let expected = try content.withUnsafeBytes { try digest.digest(of: $0) }
     let decoder = isCompressed ? try CompressionFormat.zst.makeDecoder() : nil
-    let proof = OutputProof(decoder, digest, LinuxCalls(), LaneProbe(Cancellation()), by: ReadingRight())
+    let proof = OutputProof(
+      decoder, digest: digest, calls: LinuxCalls(), probe: LaneProbe(Cancellation()), by: ReadingRight())
     func proveExisting() throws {
       let identity = try #require(fixture.status("have")?.identity)
       let folder = try OpenFolder(of: fixture.path("have"), calls: LinuxCalls())

@@ -41,7 +41,7 @@ package final class ArchiveFile: Sendable {
     self.owner = owner
     self.decrypted = decrypted
     self.keys = keys
-    reading = Self.reading(raw, path, context.calls, partial)
+    reading = Self.reading(raw, path: path, calls: context.calls, partial: partial)
   }
 
   /// - Parameters:
@@ -77,7 +77,7 @@ package final class ArchiveFile: Sendable {
     }
     let stored = status.kind == .regular ? UInt64(max(0, status.size)) : nil
     let raw = opened.raw
-    let reading = Self.reading(raw, path, context.calls)
+    let reading = Self.reading(raw, path: path, calls: context.calls)
     let encryption = try Encryption(size: stored, keys, path, reading)
     // An armored file is read as a stream.
     self.init(
@@ -91,7 +91,7 @@ package final class ArchiveFile: Sendable {
   convenience init(
     _ partial: any PartialFile, keys: AgeKeys? = nil, in context: SourceContext
   ) throws(BatchError) {
-    let reading = Self.reading(partial.raw, partial.path, context.calls, partial)
+    let reading = Self.reading(partial.raw, path: partial.path, calls: context.calls, partial: partial)
     let encryption = try Encryption(size: partial.size, keys, partial.path, reading)
     self.init(
       partial.path, partial.raw, owner: nil,
@@ -111,7 +111,7 @@ package final class ArchiveFile: Sendable {
     let opened = Descriptor(owning: try output.openForReading(syncing: isSynced))
     let stored = UInt64(max(0, try context.calls.status(of: opened).size))
     let raw = opened.raw
-    let reading = Self.reading(raw, output.path, context.calls)
+    let reading = Self.reading(raw, path: output.path, calls: context.calls)
     let decrypted = try encryption.map { (encryption) throws(BatchError) in
       try encryption.reader(size: stored, reading: reading)
     }
@@ -162,7 +162,7 @@ package final class ArchiveFile: Sendable {
   }
 
   private static func reading(
-    _ raw: Int32, _ path: PathBytes, _ calls: any FileSystemCalls, _ partial: (any PartialFile)? = nil
+    _ raw: Int32, path: PathBytes, calls: any FileSystemCalls, partial: (any PartialFile)? = nil
   ) -> AgeFile.Reading {
     { (offset, room) throws(BatchError) in
       try partial?.fetch(at: offset, count: room.count)

@@ -26,9 +26,9 @@ extension ExtractCollector {
       try settle(order, verdict)
     }
     if isUnmade(place) { return }
-    if order.wait == .replaces, lane.remove(place, isFolder: false, by: context.commits) { return }
+    if order.wait == .replaces, writer.remove(place, isFolder: false, by: context.commits) { return }
     guard order.entry.kind != .directory, folder.hasMade(place),
-      lane.remove(place, isFolder: true, by: context.commits)
+      writer.remove(place, isFolder: true, by: context.commits)
     else {
       return
     }

@@ -8,7 +8,7 @@ package final class ExtractCollector: BatchCollector {
 
   let folder: ContainedFolder
   let options: ExtractionOptions
-  let lane: MemberWriter
+  let writer: MemberWriter
   /// The steps that are done after all files are created.
   var steps = DeferredSteps()
   let context: CollectorContext
@@ -26,21 +26,21 @@ package final class ExtractCollector: BatchCollector {
   private var byteCount = 0
 
   init(
-    _ folder: ContainedFolder, _ options: ExtractionOptions, _ context: CollectorContext,
-    _ report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
+    _ folder: ContainedFolder, options: ExtractionOptions, in context: CollectorContext,
+    report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) {
     self.folder = folder
     self.options = options
     self.context = context
     self.report = report
-    lane = MemberWriter(folder, options, context.cancellation)
+    writer = MemberWriter(folder, options, context.cancellation)
   }
 
   /// True after a stop too: new files that already have their names are kept and counted.
   package var collectsAfterStop: Bool { true }
 
   package func collect(_ output: ExtractedChunk) throws(BatchError) {
-    defer { lane.closeFolder() }
+    defer { writer.closeFolder() }
     // After a stop only files that already have their names are collected. Files with temporary names are removed with the rows,
     // because an earlier member may be damaged.
     let isStopped = context.cancellation.isCancelled
@@ -57,7 +57,7 @@ package final class ExtractCollector: BatchCollector {
 
   /// Removes files that were created after the end of the extraction. Files with temporary names are removed with the rows.
   private func discard(_ row: ExtractedChunk.Row) {
-    if case .made(let file) = row { lane.remove(file, by: context.commits) }
+    if case .made(let file) = row { writer.remove(file, by: context.commits) }
   }
 
   private func add(_ row: ExtractedChunk.Row) throws(BatchError) {
@@ -129,7 +129,7 @@ package final class ExtractCollector: BatchCollector {
 
   func finisher() -> ExtractionFinisher {
     ExtractionFinisher(
-      folder: folder, options: options, lane: lane, calls: context.calls, right: context.commits,
+      folder: folder, options: options, writer: writer, calls: context.calls, right: context.commits,
       hasMade: hasMade,
       hasRehearsed: { [self] in rehearsed.contains($0.bytes.hashValue) && !isUnmade($0) })
   }
@@ -168,7 +168,7 @@ package final class ExtractCollector: BatchCollector {
 
   /// In a dry run: whether a file or folder with the name exists.
   private func existed(_ place: RelativePath, _ kind: ArchiveEntry.Kind) -> Bool {
-    options.isDryRun && lane.hasSomething(at: place, isFolder: kind == .directory)
+    options.isDryRun && writer.hasSomething(at: place, isFolder: kind == .directory)
   }
 
   private func fail(_ error: BatchError) throws(BatchError) {
@@ -209,7 +209,7 @@ package final class ExtractCollector: BatchCollector {
 
   private func publish(_ file: StagedFile, as order: ExtractionOrder) -> ExtractionResult {
     ExtractionResult(of: order) { () throws(BatchError) in
-      try lane.publish(file, as: order, by: context.commits)
+      try writer.publish(file, as: order, by: context.commits)
     }
   }
 
@@ -230,17 +230,17 @@ package final class ExtractCollector: BatchCollector {
   }
 
   private func make(_ order: ExtractionOrder, _ bytes: [UInt8]) throws(BatchError) -> ExtractionResult {
-    if let step = try lane.deferredStep(for: order) { return .deferred(step) }
+    if let step = try writer.deferredStep(for: order) { return .deferred(step) }
     guard order.entry.kind == .file || order.entry.kind == .hardLink else {
-      return try lane.makeNode(order, by: context.commits)
+      return try writer.makeNode(order, by: context.commits)
     }
-    let made = try lane.make(order) { write throws(BatchError) in
+    let made = try writer.make(order) { write throws(BatchError) in
       guard !bytes.isEmpty else { return }
       try withBytes(of: bytes) { (raw) throws(BatchError) in try write(raw, 0) }
     }
     switch made {
     case .undoable(let file): return .made(file.losses)
-    case .staged(let file): return try lane.publish(file, as: order, by: context.commits)
+    case .staged(let file): return try writer.publish(file, as: order, by: context.commits)
     case nil: return .kept
     }
   }
@@ -249,7 +249,7 @@ package final class ExtractCollector: BatchCollector {
 
   private func begin(_ order: ExtractionOrder) throws(BatchError) {
     do throws(BatchError) {
-      if let file = try lane.begin(order) { growing = consume file }
+      if let file = try writer.begin(order) { growing = consume file }
       growingOrder = order
     } catch {
       try settle(order, .failed(error.at(order.entry.path)))
@@ -280,7 +280,7 @@ package final class ExtractCollector: BatchCollector {
     if !order.entry.hasSize { (order.entry.size, order.entry.hasSize) = (file.end, true) }
     do throws(BatchError) {
       if let error { throw error }
-      let staged = try lane.end(file, order)
+      let staged = try writer.end(file, order)
       try makeWay(for: order)
       return try settle(order, publish(staged, as: order))
     } catch {

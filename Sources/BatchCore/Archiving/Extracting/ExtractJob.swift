@@ -34,7 +34,7 @@ package struct ExtractJob: BatchJob {
   }
 
   package func makeWorker(in context: WorkerContext, sharing: Void) -> ExtractWorker {
-    ExtractWorker(folder, selection, options, context.cancellation)
+    ExtractWorker(folder, selection: selection, options: options, cancellation: context.cancellation)
   }
 
   package func add(_ row: ExtractionRow, in context: WorkerContext, to output: inout ExtractedChunk) {
@@ -43,6 +43,6 @@ package struct ExtractJob: BatchJob {
   }
 
   package func makeCollector(in context: CollectorContext, sharing: Void) -> sending ExtractCollector {
-    ExtractCollector(folder, options, context, report)
+    ExtractCollector(folder, options: options, in: context, report: report)
   }
 }

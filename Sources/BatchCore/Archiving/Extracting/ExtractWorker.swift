@@ -11,22 +11,22 @@ package final class ExtractWorker: BatchWorker {
   private let folder: ContainedFolder
   private let selection: MemberSelection
   private let options: ExtractionOptions
-  private let lane: MemberWriter
+  private let writer: MemberWriter
   /// Created for the first segment of an archive.
-  private var tools: (archive: ArchiveFile, tools: SegmentResources)?
+  private var resources: (archive: ArchiveFile, resources: SegmentResources)?
   /// Bytes of content that were read since the last row that reports them.
   private var byteCount = 0
   /// Whether the rest of the chunk follows damage that ends the extraction.
   private var isStopped = false
 
   init(
-    _ folder: ContainedFolder, _ selection: MemberSelection, _ options: ExtractionOptions,
-    _ cancellation: Cancellation
+    _ folder: ContainedFolder, selection: MemberSelection, options: ExtractionOptions,
+    cancellation: Cancellation
   ) {
     self.folder = folder
     self.selection = selection
     self.options = options
-    lane = MemberWriter(folder, options, cancellation)
+    writer = MemberWriter(folder, options, cancellation)
   }
 
   package func begin(
@@ -58,7 +58,7 @@ package final class ExtractWorker: BatchWorker {
   package func end(in context: WorkerContext, into output: inout Output) {
     noteBytes(in: &output)
     // Between chunks other code may use the descriptors of the lane.
-    lane.closeFolder()
+    writer.closeFolder()
   }
 
   private func count(_ bytes: Int, in context: WorkerContext) {
@@ -81,11 +81,11 @@ package final class ExtractWorker: BatchWorker {
       guard order.wait == .nothing else {
         return output.rows.append(.waiting(order, try content(of: order, fill)))
       }
-      if let step = try lane.deferredStep(for: order) { return output.rows.append(.deferred(step)) }
+      if let step = try writer.deferredStep(for: order) { return output.rows.append(.deferred(step)) }
       guard order.entry.kind == .file || order.entry.kind == .hardLink else {
         return output.rows.append(.waiting(order, .bytes([])))
       }
-      switch try lane.make(order, fill) {
+      switch try writer.make(order, fill) {
       case .undoable(let file): output.rows.append(.made(file))
       case .staged(let file): output.rows.append(.file(order, file))
       case nil: output.rows.append(.kept(order))
@@ -104,7 +104,7 @@ package final class ExtractWorker: BatchWorker {
     of order: ExtractionOrder, _ fill: MemberWriter.Fill
   ) throws(BatchError) -> WaitingContent {
     guard order.entry.dataMap == nil, order.entry.size <= Self.largestContent else {
-      return .file(try lane.stageWaiting(order, fill))
+      return .file(try writer.stageWaiting(order, fill))
     }
     var bytes = [UInt8]()
     if order.entry.kind == .file || order.entry.kind == .hardLink {
@@ -129,13 +129,13 @@ package final class ExtractWorker: BatchWorker {
   private func extract(
     _ plan: SegmentPlan, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
-    let tools = try tools(for: plan.archive, context)
-    var segment = SegmentReader(archive: plan.archive, loader: tools.loader)
+    let resources = try resources(for: plan.archive, context)
+    var segment = SegmentReader(archive: plan.archive, loader: resources.loader)
     var choices = plan.choices[...]
     // Digests are compared only when a snapshot is restored.
-    let ahead = plan.names.map { _ in (tools.ahead, plan.choices.map(\.number)) }
-    lane.ahead = ahead?.0
-    defer { lane.ahead = nil }
+    let ahead = plan.names.map { _ in (resources.ahead, plan.choices.map(\.number)) }
+    writer.ahead = ahead?.0
+    defer { writer.ahead = nil }
     do throws(BatchError) {
       // Limits were already checked against the index.
       try segment.read(plan.group, plan.members, limits: ArchiveLimits(), ahead: ahead) {
@@ -159,7 +159,7 @@ package final class ExtractWorker: BatchWorker {
         output.rows.append(.failed(nil, error.at(plan.archive.file.path)))
       }
       if options.keepsGoing {
-        try salvage(plan, choices, segment, tools, into: &output)
+        try salvage(plan, rest: choices, segment: segment, resources: resources, into: &output)
       } else {
         loseTogether(choices, of: plan, error, into: &output)
         noteBytes(in: &output)
@@ -169,21 +169,21 @@ package final class ExtractWorker: BatchWorker {
     }
   }
 
-  private func tools(
+  private func resources(
     for archive: IndexedArchive, _ context: WorkerContext
   ) throws(BatchError) -> SegmentResources {
-    if let tools, tools.archive === archive.file { return tools.tools }
+    if let resources, resources.archive === archive.file { return resources.resources }
     let made = try SegmentResources(archive, by: context.reading)
-    tools = (archive.file, made)
+    resources = (archive.file, made)
     return made
   }
 
   private func salvage(
-    _ plan: SegmentPlan, _ rest: ArraySlice<SegmentPlan.Choice>, _ segment: SegmentReader,
-    _ tools: SegmentResources, into output: inout Output
+    _ plan: SegmentPlan, rest: ArraySlice<SegmentPlan.Choice>, segment: SegmentReader,
+    resources: SegmentResources, into output: inout Output
   ) throws(BatchError) {
     var choices = rest
-    try segment.salvage(plan.group, plan.members, digests: tools.digests) {
+    try segment.salvage(plan.group, plan.members, digests: resources.digests) {
       (number, member, found) throws(BatchError) in
       guard let choice = choices.first, choice.number == number else { return }
       choices = choices.dropFirst()

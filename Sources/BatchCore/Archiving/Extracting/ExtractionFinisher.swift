@@ -7,7 +7,7 @@ struct ExtractionFinisher {
 
   let folder: ContainedFolder
   let options: ExtractionOptions
-  let lane: MemberWriter
+  let writer: MemberWriter
   let calls: any FileSystemCalls
   let right: CommitRight
   /// Whether this run created an empty file at a place.
@@ -20,7 +20,7 @@ struct ExtractionFinisher {
 
   /// Creates the links of the steps, kind by kind, each kind in the order of the archive.
   func makeLinks(_ steps: DeferredSteps, report: Report) throws(BatchError) {
-    defer { lane.closeFolder() }
+    defer { writer.closeFolder() }
     try make(.contentOfLink, of: steps, report, shareContent)
     try make(.symbolicLink, of: steps, report, makeSymbolicLink)
     try make(.hardLink, of: steps, report, makeHardLink)
@@ -42,7 +42,7 @@ struct ExtractionFinisher {
   func describeFolders(
     _ steps: DeferredSteps, removingEmpty removesEmpty: Bool = false, report: Report
   ) throws(BatchError) {
-    lane.closeFolder()
+    writer.closeFolder()
     guard !options.isDryRun else { return try rehearseFolders(steps, report: report) }
     var tree = steps.folders
     let made = madeFolders(in: &tree)
@@ -73,7 +73,7 @@ struct ExtractionFinisher {
       guard !order.isOnWay else { return }
       let describes =
         folder.hasMade(order.place) || (options.replacing != .never && !order.place.bytes.isEmpty)
-      try report(order, .made(describes ? lane.metadata(of: order).foreseenLosses : []))
+      try report(order, .made(describes ? writer.metadata(of: order).foreseenLosses : []))
     }
   }
 
@@ -97,7 +97,7 @@ struct ExtractionFinisher {
     _ folder: Result<OpenFolder, BatchError>, _ order: ExtractionOrder, _ lists: EntryMetadata.GivenLists
   ) -> ExtractionResult {
     switch folder {
-    case .success(let opened): .made(lane.metadata(of: order).apply(to: opened.raw, lists: lists))
+    case .success(let opened): .made(writer.metadata(of: order).apply(to: opened.raw, lists: lists))
     case .failure(let error): .failed(error.at(order.entry.path))
     }
   }
@@ -130,15 +130,15 @@ struct ExtractionFinisher {
       throw BatchError(
         .invalid, "refused: a symbolic link that leads outside", remedy: .allowUnsafeLinks)
     }
-    guard !options.isDryRun else { return try lane.rehearse(order) }
-    let parent = try lane.parent(of: order.place)
-    guard try lane.mayTake(order, in: parent) else { return .kept }
+    guard !options.isDryRun else { return try writer.rehearse(order) }
+    let parent = try writer.parent(of: order.place)
+    guard try writer.mayTake(order, in: parent) else { return .kept }
     let name = order.place.name
-    let failed = lane.replacing(name, in: parent, by: right) {
+    let failed = writer.replacing(name, in: parent, by: right) {
       calls.makeSymbolicLink($0, in: parent.raw, to: target)
     }
     guard failed == 0 else { throw MemberWriter.failure(failed) }
-    return .made(try lane.metadata(of: order).apply(toMade: name, in: parent))
+    return .made(try writer.metadata(of: order).apply(toMade: name, in: parent))
   }
 
   /// Whether a link can only lead below the target folder.
@@ -168,22 +168,22 @@ struct ExtractionFinisher {
       throw BatchError(.malformed, "damaged: a hard link that leads nowhere")
     }
     guard !options.isDryRun else {
-      guard hasRehearsed(first) || lane.hasSomething(at: first, isFolder: false) else {
+      guard hasRehearsed(first) || writer.hasSomething(at: first, isFolder: false) else {
         _ = try open(first.parent)
         throw Self.noFirstName
       }
-      return try lane.mayTake(order) ? .made([]) : .kept
+      return try writer.mayTake(order) ? .made([]) : .kept
     }
     let source = try open(first.parent)
-    let parent = try lane.parent(of: order.place)
-    guard try lane.mayTake(order, in: parent) else { return .kept }
+    let parent = try writer.parent(of: order.place)
+    guard try writer.mayTake(order, in: parent) else { return .kept }
     guard let status = try source.look(at: first.name), status.kind != .directory else {
       throw Self.noFirstName
     }
     // While the link has a temporary name, other runs would treat an unlocked inode as left by a dead run.
     let lock = options.replacing == .never ? nil : Self.lock(first.name, in: source)
     defer { withExtendedLifetime(lock) {} }
-    let failed = lane.replacing(order.place.name, in: parent, by: right) {
+    let failed = writer.replacing(order.place.name, in: parent, by: right) {
       calls.link(first.name, in: source.raw, as: $0, in: parent.raw)
     }
     guard failed == 0 else { throw MemberWriter.failure(failed) }
@@ -221,7 +221,7 @@ struct ExtractionFinisher {
     // The first name must be an empty file that this run created.
     guard hasMade(first) else { return .made([]) }
     let target = try folder.open(first.parent, creating: false)
-    let parent = try lane.parent(of: order.place)
+    let parent = try writer.parent(of: order.place)
     guard let status = try target.look(at: first.name), status.kind == .regular, status.size == 0
     else { return .made([]) }
     let lock = Self.lock(order.place.name, in: parent)

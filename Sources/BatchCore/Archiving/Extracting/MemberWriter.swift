@@ -136,7 +136,7 @@ final class MemberWriter {
         try TemporaryFile.unnamed(in: parent, permissions: permissions, area: folder.area)
       })
     {
-      let losses = try self.fill(file, order, metadata, fill)
+      let losses = try self.fill(file, for: order, metadata: metadata, with: fill)
       if try link(&file, order, in: parent) { return .undoable(MadeFile(order, losses: losses)) }
       return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
     }
@@ -146,7 +146,7 @@ final class MemberWriter {
     let file = try create { () throws(BatchError) in
       try TemporaryFile(in: parent, permissions: permissions, isLocked: !isSmall, area: folder.area)
     }
-    let losses = try self.fill(file, order, metadata, fill)
+    let losses = try self.fill(file, for: order, metadata: metadata, with: fill)
     return try publishEarly(stage(file, in: order.place.parent, losses), as: order)
   }
 
@@ -172,12 +172,12 @@ final class MemberWriter {
   /// - Returns: nil if the existing file is as new.
   private func publishEarly(_ file: StagedFile, as order: ExtractionOrder) throws(BatchError) -> Made? {
     guard options.keepsGoing, order.entry.kind == .file else { return .staged(file) }
-    guard case .made = try names.publish(file, as: order, on: self) else { return nil }
+    guard case .made = try names.publish(file, as: order, by: self) else { return nil }
     return .undoable(MadeFile(order, losses: file.losses))
   }
 
   private func fill(
-    _ file: borrowing TemporaryFile, _ order: ExtractionOrder, _ metadata: EntryMetadata, _ fill: Fill
+    _ file: borrowing TemporaryFile, for order: ExtractionOrder, metadata: EntryMetadata, with fill: Fill
   ) throws(BatchError) -> EntryMetadata.Losses {
     var end: UInt64 = 0
     let content = try expectedContent(of: order, reusing: true)

@@ -9,7 +9,7 @@ package final class VerifyWorker: BatchWorker {
   /// Nil if the archive is not compared with a folder.
   private let comparison: LiveComparison?
   /// Created for the first segment.
-  private var tools: SegmentResources?
+  private var resources: SegmentResources?
   /// Bytes of content that were counted for the current group, damaged members included.
   private var countedOfGroup = 0
 
@@ -24,9 +24,9 @@ package final class VerifyWorker: BatchWorker {
     switch item.step {
     case .segment(let archive, let group, let members, let contents):
       try verify(
-        group, members, of: archive, try tools(for: archive, context), contents: contents, in: context,
+        group, members, of: archive, try resources(for: archive, context), contents: contents, in: context,
         into: &output)
-    case .end(let archive): try verifyEnd(of: archive, try tools(for: archive, context), into: &output)
+    case .end(let archive): try verifyEnd(of: archive, try resources(for: archive, context), into: &output)
     case .stretch(let archive, let stretch): try verify(stretch, of: archive, in: context, into: &output)
     case .compare(let member):
       try add(Finding(path: member.path, damage: nil, mark: item.mark), of: member, in: context, to: &output)
@@ -49,12 +49,12 @@ package final class VerifyWorker: BatchWorker {
     }
   }
 
-  private func tools(
+  private func resources(
     for archive: IndexedArchive, _ context: WorkerContext
   ) throws(BatchError) -> SegmentResources {
-    if let tools { return tools }
+    if let resources { return resources }
     let made = try SegmentResources(archive, by: context.reading)
-    tools = made
+    resources = made
     return made
   }
 
@@ -64,16 +64,17 @@ package final class VerifyWorker: BatchWorker {
   }
 
   private func verify(
-    _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive, _ tools: SegmentResources,
+    _ group: MemberIndex.Group, _ members: IndexSlice, of archive: IndexedArchive,
+    _ resources: SegmentResources,
     contents: [Digest]?, in context: WorkerContext, into output: inout Output
   ) throws(BatchError) {
-    var segment = SegmentReader(archive: archive, loader: tools.loader)
+    var segment = SegmentReader(archive: archive, loader: resources.loader)
     var found = [(finding: Finding, member: RecordedPath)]()
     countedOfGroup = 0
-    defer { reportAltered(tools, to: &output) }
+    defer { reportAltered(resources, to: &output) }
     do throws(BatchError) {
       if let contents {
-        try compare(group, of: archive, tools, with: contents)
+        try compare(group, of: archive, resources, with: contents)
         for number in group.members {
           let member = members[number]
           count(Int(clamping: member.digest == nil ? 0 : member.size), in: context)
@@ -81,14 +82,16 @@ package final class VerifyWorker: BatchWorker {
         }
       } else {
         try segment.read(
-          group, members, limits: ArchiveLimits(), ahead: (tools.ahead, Array(group.members))
+          group, members, limits: ArchiveLimits(), ahead: (resources.ahead, Array(group.members))
         ) {
           (_, member, entry, reader) throws(BatchError) in
           context.startTime()
           defer { context.endTime(of: member.path) }
           found.append(
             (
-              try finding(of: member, entry, reader, tools, archive, in: context), RecordedPath(member, entry)
+              try finding(
+                of: member, entry: entry, reader: reader, resources: resources, archive: archive, in: context),
+              RecordedPath(member, entry)
             ))
         }
       }
@@ -98,7 +101,8 @@ package final class VerifyWorker: BatchWorker {
       output.append(.note(.damage(archive.index.place(of: group) + ": " + error.message)))
       found = []
       var salvaged = 0
-      try segment.salvage(group, members, digests: tools.digests) { (_, member, rest) throws(BatchError) in
+      try segment.salvage(group, members, digests: resources.digests) {
+        (_, member, rest) throws(BatchError) in
         let damage = rest == nil ? BatchError(.malformed, "damaged", path: member.path) : nil
         salvaged += rest?.pieces.reduce(0) { $0 + $1.bytes.count } ?? 0
         found.append(
@@ -119,13 +123,14 @@ package final class VerifyWorker: BatchWorker {
   ///
   /// - Throws: `malformed` when a frame does not decode to what was compressed.
   private func compare(
-    _ group: MemberIndex.Group, of archive: IndexedArchive, _ tools: SegmentResources, with contents: [Digest]
+    _ group: MemberIndex.Group, of archive: IndexedArchive, _ resources: SegmentResources,
+    with contents: [Digest]
   ) throws(BatchError) {
     for (number, content) in zip(group.frames, contents) {
       do throws(BatchError) {
         try archive.file.cancellation.check()
-        let plain = try tools.loader.load(archive.index.frames[number])
-        guard try tools.contents.digest(of: plain) == content else {
+        let plain = try resources.loader.load(archive.index.frames[number])
+        guard try resources.contents.digest(of: plain) == content else {
           throw BatchError(.malformed, "the content is not what was archived")
         }
       } catch {
@@ -165,13 +170,14 @@ package final class VerifyWorker: BatchWorker {
   }
 
   private func finding(
-    of member: ArchivedMember, _ entry: ArchiveEntry, _ reader: ArchiveReader, _ tools: SegmentResources,
-    _ archive: IndexedArchive, in context: WorkerContext
+    of member: ArchivedMember, entry: ArchiveEntry, reader: ArchiveReader,
+    resources: SegmentResources,
+    archive: IndexedArchive, in context: WorkerContext
   ) throws(BatchError) -> Finding {
     guard entry.kind == .file else { return Finding(path: member.path, damage: nil) }
     // A file with very large holes has no digest; its data is still decoded.
     let digest = member.digest.map { _ in
-      ContentDigest(tools.digests, ahead: tools.ahead, cancellation: archive.file.cancellation)
+      ContentDigest(resources.digests, ahead: resources.ahead, cancellation: archive.file.cancellation)
     }
     try reader.readContent(into: digest) { (size) throws(BatchError) in
       try context.checkCancellation()
@@ -207,8 +213,8 @@ package final class VerifyWorker: BatchWorker {
   }
 
   /// Reports frames with changed bytes that do not affect the content.
-  private func reportAltered(_ tools: SegmentResources, to output: inout Output) {
-    for frame in tools.loader.takeAltered() {
+  private func reportAltered(_ resources: SegmentResources, to output: inout Output) {
+    for frame in resources.loader.takeAltered() {
       let range = frame.compressed
       let text =
         "bytes \(range.lowerBound) to \(range.upperBound): not as they were written, and no content lost"
@@ -218,12 +224,12 @@ package final class VerifyWorker: BatchWorker {
 
   /// Checks that the blocks that end a tar exist.
   private func verifyEnd(
-    of archive: IndexedArchive, _ tools: SegmentResources, into output: inout Output
+    of archive: IndexedArchive, _ resources: SegmentResources, into output: inout Output
   ) throws(BatchError) {
     guard let last = archive.index.frames.last else { return }
-    defer { reportAltered(tools, to: &output) }
+    defer { reportAltered(resources, to: &output) }
     do throws(BatchError) {
-      let zeros = try tools.loader.load(last).reversed().prefix { $0 == 0 }.count
+      let zeros = try resources.loader.load(last).reversed().prefix { $0 == 0 }.count
       if zeros < 1024 { output.append(.note(.damage("the blocks that end the archive are missing"))) }
     } catch {
       guard error.code == .malformed else { throw error }

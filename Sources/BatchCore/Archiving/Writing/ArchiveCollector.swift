@@ -22,9 +22,9 @@ package final class ArchiveCollector: BatchCollector {
 
   /// - Throws: `invalid` for a level that the format does not have.
   init(
-    _ options: ArchiveOptions, _ context: CollectorContext, _ output: any ResultStream,
-    _ parts: (any ArchiveParts)?, _ buffers: FrameBuffers,
-    _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
+    _ options: ArchiveOptions, in context: CollectorContext, output: any ResultStream,
+    parts: (any ArchiveParts)?, buffers: FrameBuffers,
+    report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.options = options
     self.context = context

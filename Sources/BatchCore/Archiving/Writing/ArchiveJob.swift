@@ -34,21 +34,21 @@ package struct ArchiveJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> ArchiveWorker {
     let probe = context.laneProbe
-    let bench = try SegmentWriter(options, buffers) { () throws(BatchError) in try probe.check() }
-    return ArchiveWorker(options, try MemberMaker(options), bench, settling)
+    let writer = try SegmentWriter(options, buffers) { () throws(BatchError) in try probe.check() }
+    return ArchiveWorker(options, maker: try MemberMaker(options), writer: writer, settling: settling)
   }
 
   package func makeCollector(in context: CollectorContext, sharing: Void) throws(BatchError)
     -> sending ArchiveCollector
   {
-    try ArchiveCollector(options, context, output, parts, buffers, report)
+    try ArchiveCollector(options, in: context, output: output, parts: parts, buffers: buffers, report: report)
   }
 
   /// Makes a collector for use by the collector of another job, which receives the members on its own queue.
   func makeCollector(
     in context: CollectorContext, _ report: @escaping ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> ArchiveCollector {
-    try ArchiveCollector(options, context, output, parts, buffers, report)
+    try ArchiveCollector(options, in: context, output: output, parts: parts, buffers: buffers, report: report)
   }
 }
 

@@ -5,7 +5,7 @@ import BatchEngine
 package final class ArchiveWorker: BatchWorker {
   private let options: ArchiveOptions
   private let maker: MemberMaker
-  private let bench: SegmentWriter
+  private let writer: SegmentWriter
   private let settling: ChangeSettling?
   private let isSerial: Bool
   /// Members of the chunk for a container without segments.
@@ -14,11 +14,11 @@ package final class ArchiveWorker: BatchWorker {
   private var lost: [FileIdentity] = []
 
   init(
-    _ options: ArchiveOptions, _ maker: MemberMaker, _ bench: SegmentWriter, _ settling: ChangeSettling?
+    _ options: ArchiveOptions, maker: MemberMaker, writer: SegmentWriter, settling: ChangeSettling?
   ) {
     self.options = options
     self.maker = maker
-    self.bench = bench
+    self.writer = writer
     self.settling = settling
     isSerial = options.format.container != .tar
   }
@@ -33,7 +33,7 @@ package final class ArchiveWorker: BatchWorker {
   ///
   /// - Parameter byteCount: the approximate size of its segment.
   func begin(expecting byteCount: Int) {
-    bench.begin(expecting: isSerial ? 0 : byteCount)
+    writer.begin(expecting: isSerial ? 0 : byteCount)
     members.removeAll()
     lost.removeAll()
   }
@@ -62,10 +62,10 @@ package final class ArchiveWorker: BatchWorker {
   func process(
     _ item: ArchiveItem, numbered number: UInt64, in context: WorkerContext, into rows: inout [ArchiveRow]
   ) throws(BatchError) -> Bool {
-    let count = bench.members.count
-    bench.number = number
+    let count = writer.members.count
+    writer.number = number
     try process(item, in: context, into: &rows)
-    return bench.members.count > count
+    return writer.members.count > count
   }
 
   package func end(in context: WorkerContext, into rows: inout [ArchiveRow]) throws(BatchError) {
@@ -73,8 +73,8 @@ package final class ArchiveWorker: BatchWorker {
     if !members.isEmpty { rows.append(.members(members)) }
     members.removeAll()
     // The frame of a header or block has already been taken.
-    guard !isSerial, rows.isEmpty || !lost.isEmpty, let frame = try bench.frame() else { return }
-    rows.append(.segment(frame, bench.members))
+    guard !isSerial, rows.isEmpty || !lost.isEmpty, let frame = try writer.frame() else { return }
+    rows.append(.segment(frame, writer.members))
   }
 
   private func add(
@@ -88,12 +88,12 @@ package final class ArchiveWorker: BatchWorker {
     do throws(BatchError) {
       if let map = map ?? dataMap(of: record, context) {
         guard let entry = try entry(record, context) else { return }
-        isAdded = try bench.addSparse(entry, map: map, of: record.status) { () throws(BatchError) in
+        isAdded = try writer.addSparse(entry, map: map, of: record.status) { () throws(BatchError) in
           try readSparse(record, map, context)
         }
       } else {
         let bare = try maker.bareEntry(for: record)
-        isAdded = try bench.add(bare, of: record.status) { (room, begin, consume) throws(BatchError) in
+        isAdded = try writer.add(bare, of: record.status) { (room, begin, consume) throws(BatchError) in
           try context.read(record, keepsShort: true, into: room, settling: settling) {
             (file: borrowing Descriptor, _) in
             var entry = bare
@@ -120,7 +120,7 @@ package final class ArchiveWorker: BatchWorker {
     _ entry: ArchiveEntry, _ record: FileRecord, _ context: WorkerContext
   ) throws(BatchError) {
     do throws(BatchError) {
-      try bench.add(entry, identity: record.status.identity)
+      try writer.add(entry, identity: record.status.identity)
     } catch {
       guard error.code == .invalid else { throw error }
       context.report(Problem(.unreadable, error.at(record.path)))
@@ -166,7 +166,7 @@ package final class ArchiveWorker: BatchWorker {
             throw BatchError(.unreadable, "became shorter while it was read")
           }
         }
-        return try isUnchanged(descriptor, before, record, context)
+        return try isUnchanged(descriptor, since: before, record: record, in: context)
       }
       guard isStable else { return context.finishChanged(record.path) ? (.changed, isSettled) : nil }
     } catch {
@@ -183,7 +183,7 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   private func isUnchanged(
-    _ descriptor: Int32, _ before: FileStatus, _ record: FileRecord, _ context: WorkerContext
+    _ descriptor: Int32, since before: FileStatus, record: FileRecord, in context: WorkerContext
   ) throws(BatchError) -> Bool {
     guard before.hasSameContent(as: record.status) else { return false }
     return try context.status(of: descriptor).hasSameContent(as: before)
@@ -203,7 +203,7 @@ package final class ArchiveWorker: BatchWorker {
     while position < range.upperBound {
       try context.checkCancellation()
       let wanted = Int(min(Self.pieceSize, range.upperBound - position))
-      try bench.append(wanted) { (room) throws(BatchError) in
+      try writer.append(wanted) { (room) throws(BatchError) in
         var count = 0
         while count < wanted {
           let rest = UnsafeMutableRawBufferPointer(rebasing: room[count...])
@@ -236,7 +236,7 @@ package final class ArchiveWorker: BatchWorker {
           SerialMember(entry: entry, identity: status.identity, linkCount: status.linkCount))
         return
       }
-      try bench.add(entry, identity: status.identity)
+      try writer.add(entry, identity: status.identity)
     } catch {
       guard error.code == .invalid else { throw error }
       context.report(Problem(.unreadable, error.at(record.path)))
@@ -262,8 +262,8 @@ package final class ArchiveWorker: BatchWorker {
             entry: entry, identity: status.identity, linkCount: status.linkCount, large: member)
         ])
       }
-      try bench.add(entry, identity: status.identity)
-      if let frame = try bench.frame(), let written = bench.members.first {
+      try writer.add(entry, identity: status.identity)
+      if let frame = try writer.frame(), let written = writer.members.first {
         return .header(member, frame, written)
       }
     } catch {
@@ -287,33 +287,33 @@ package final class ArchiveWorker: BatchWorker {
           let isWhole = try read(range, of: descriptor, context)
           if !isWhole { failure = BatchError(.changed, "it became shorter") }
         }
-        return try isUnchanged(descriptor, before, member.record, context)
+        return try isUnchanged(descriptor, since: before, record: member.record, in: context)
       }
     } catch {
       try context.checkCancellation()
       failure = error
       // Only the collector knows whether a header has announced these bytes.
-      guard !bench.plain.isEmpty else {
+      guard !writer.plain.isEmpty else {
         return .block(
           member, index: index,
           LargeBlock(
             frame: nil, plain: nil, count: count, failure: error, isStable: true, isSettled: false))
       }
-      let rest = count - bench.plain.count
-      if rest > 0 { try bench.append(rest) { _ in 0 } }
+      let rest = count - writer.plain.count
+      if rest > 0 { try writer.append(rest) { _ in 0 } }
     }
-    if !isSerial, index == member.blockCount - 1 { bench.pad() }
+    if !isSerial, index == member.blockCount - 1 { writer.pad() }
     let isPlain = options.format.compression == nil
-    let frame = try isSerial ? plainFrame() : bench.frame()
+    let frame = try isSerial ? plainFrame() : writer.frame()
     return .block(
       member, index: index,
       LargeBlock(
-        frame: frame, plain: isPlain ? nil : bench.takePlain(), count: count, failure: failure,
+        frame: frame, plain: isPlain ? nil : writer.takePlain(), count: count, failure: failure,
         isStable: isStable, isSettled: isSettled))
   }
 
   private func plainFrame() -> ArchiveFrame {
-    let bytes = bench.takePlain()
+    let bytes = writer.takePlain()
     return ArchiveFrame(bytes: bytes, plainSize: UInt64(bytes.count))
   }
 
@@ -350,7 +350,7 @@ package final class ArchiveWorker: BatchWorker {
       maker.describe(outcome.status, in: &entry)
       (flags, isSettled) = (MemberFlags(outcome), outcome.isSettled)
       entry.size = UInt64(content.count)
-      if options.isRemembered { digest = try bench.digest(of: content) }
+      if options.isRemembered { digest = try writer.digest(of: content) }
     }
     return SerialMember(
       entry: entry, content: content, digest: digest, flags: flags, isSettled: isSettled,

@@ -67,7 +67,7 @@ package struct AuditJob: BatchJob {
     ) throws(BatchError) {
       try context.checkCancellation()
       switch item {
-      case .record(let record, let others): try compare(record, others, context, &output)
+      case .record(let record, let others): try compare(record, with: others, in: context, into: &output)
       case .newRecord(let record):
         context.finish()
         output.append(
@@ -92,7 +92,7 @@ package struct AuditJob: BatchJob {
     }
 
     private func compare(
-      _ record: RecordedPath, _ others: [Digest], _ context: WorkerContext, _ output: inout [Finding]
+      _ record: RecordedPath, with others: [Digest], in context: WorkerContext, into output: inout [Finding]
     ) throws(BatchError) {
       var difference: Difference?
       if let tree {

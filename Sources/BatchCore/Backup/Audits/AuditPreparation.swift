@@ -29,12 +29,14 @@ package struct AuditPreparation: Sendable {
     let context = SourceContext(run)
     var failed = 0
     var other: RecordedTree?
-    if !second.isFolder { other = try Self.tree(of: second, .sha256, walk, run, &failed) }
+    if !second.isFolder {
+      other = try Self.tree(of: second, algorithm: .sha256, walk: walk, in: run, failed: &failed)
+    }
     let algorithms = other?.algorithms ?? []
     var reference: RecordedTree?
     if !first.isRecord || first.path == "-" {
       let algorithm = algorithms.contains(.sha256) ? .sha256 : algorithms.first ?? .sha256
-      reference = try Self.tree(of: first, algorithm, walk, run, &failed)
+      reference = try Self.tree(of: first, algorithm: algorithm, walk: walk, in: run, failed: &failed)
     }
     let survey: NameSurvey
     let known: Set<DigestAlgorithm>
@@ -111,8 +113,8 @@ package struct AuditPreparation: Sendable {
 
   /// Reads all records of one side, or records the content of a folder.
   private static func tree(
-    of comparand: Comparand, _ algorithm: DigestAlgorithm, _ walk: WalkOptions,
-    _ run: RunContext, _ failed: inout Int
+    of comparand: Comparand, algorithm: DigestAlgorithm, walk: WalkOptions,
+    in run: RunContext, failed: inout Int
   ) throws(BatchError) -> RecordedTree {
     let part = RunContext(sharing: run, stride: .automatic, observer: run.observer)
     let context = SourceContext(part)

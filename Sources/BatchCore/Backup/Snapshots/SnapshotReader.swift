@@ -30,7 +30,7 @@ final class SnapshotReader {
   private init(_ content: ManifestContent, _ path: PathBytes) throws(BatchError) {
     self.path = path
     self.content = content
-    guard try Self.fill(&line, &splitter, content, path) else {
+    guard try Self.fill(&line, from: &splitter, content: content, path: path) else {
       throw SnapshotLine.malformed.at(path)
     }
     do throws(BatchError) {
@@ -45,7 +45,7 @@ final class SnapshotReader {
   /// - Parameter ofLinks: whether rows of files with one name may be skipped.
   func next(ofLinks: Bool = false) throws(BatchError) -> Item? {
     while !isAtEnd {
-      guard try Self.fill(&line, &splitter, content, path) else {
+      guard try Self.fill(&line, from: &splitter, content: content, path: path) else {
         throw BatchError(.malformed, "the backup manifest is cut short", path: path)
       }
       if ofLinks, SnapshotRowParser.isWithoutLinks(line) { continue }
@@ -65,7 +65,7 @@ final class SnapshotReader {
   }
 
   private static func fill(
-    _ line: inout [UInt8], _ splitter: inout LineSplitter, _ content: ManifestContent, _ path: PathBytes
+    _ line: inout [UInt8], from splitter: inout LineSplitter, content: ManifestContent, path: PathBytes
   ) throws(BatchError) -> Bool {
     line.removeAll(keepingCapacity: true)
     let found = try splitter.append(to: &line) { (buffer) throws(BatchError) in
@@ -115,7 +115,9 @@ extension SnapshotReader {
       var splitter = LineSplitter(terminator: UInt8(ascii: "\n"), limit: longestLine)
       var line: [UInt8] = []
       var footer = SnapshotFooter()
-      while try fill(&line, &splitter, content, path) { _ = try footer.take(SnapshotLine(line)) }
+      while try fill(&line, from: &splitter, content: content, path: path) {
+        _ = try footer.take(SnapshotLine(line))
+      }
       return (header, footer)
     } catch {
       throw error.at(path)

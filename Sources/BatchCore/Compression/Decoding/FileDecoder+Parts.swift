@@ -33,7 +33,7 @@ extension FileDecoder {
         try now.requireContent(of: record)
         try call { () throws(BatchError) in try restart(file, now) }
         var (check, checkGap) = (UInt32(0), CheckGap?.none)
-        let isWhole = try decode(found, format, of: file, record, in: context) {
+        let isWhole = try decode(found, as: format, of: file, record: record, in: context) {
           (content) throws(BatchError) in
           try context.checkCancellation()
           let measure = content.measure
@@ -86,9 +86,9 @@ extension FileDecoder {
 
   /// - Returns: whether all parts match their recorded sizes.
   private func decode(
-    _ found: CompressedParts, _ format: CompressionFormat, of file: Int32, _ record: FileRecord,
+    _ found: CompressedParts, as format: CompressionFormat, of file: Int32, record: FileRecord,
     in context: WorkerContext,
-    _ deliver: (PartPipeline.Content) throws(BatchError) -> Void
+    deliver: (PartPipeline.Content) throws(BatchError) -> Void
   ) throws(BatchError) -> Bool {
     let (options, right, calls) = (options, context.reading, context.calls)
     let mayHaveHoles = record.status.unallocated > 0

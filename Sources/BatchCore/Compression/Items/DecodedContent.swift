@@ -42,7 +42,7 @@ final class DecodedContent: OutputContent {
 
 extension OutputProof<DecodedContent> {
   convenience init(
-    _ decoder: StreamDecoder?, _ digest: DigestStream, _ calls: any FileSystemCalls, _ probe: LaneProbe,
+    _ decoder: StreamDecoder?, digest: DigestStream, calls: any FileSystemCalls, probe: LaneProbe,
     by right: ReadingRight
   ) {
     self.init(

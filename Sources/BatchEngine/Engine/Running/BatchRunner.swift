@@ -304,14 +304,14 @@ public struct BatchRunner: Sendable {
         // For the same reason, a number says whether rows or problems lie between the items.
         let hasAsides = asides.count > 0
         for item in chunk.items {
-          if hasAsides { try add(&asides, before: index, worker, chunkContext, &output) }
+          if hasAsides { try add(&asides, before: index, worker: worker, in: chunkContext, to: &output) }
           lane.position.advance(to: index)
           index += 1
           chunkContext.resultCount = output.count
           try worker.process(item, in: chunkContext, into: &output)
           if isTimed { chunkContext.endTime(of: item) }
         }
-        if hasAsides { try add(&asides, before: index, worker, chunkContext, &output) }
+        if hasAsides { try add(&asides, before: index, worker: worker, in: chunkContext, to: &output) }
         chunkContext.resultCount = output.count
         try worker.end(in: chunkContext, into: &output)
         return ChunkReport(
@@ -329,7 +329,7 @@ public struct BatchRunner: Sendable {
     /// Adds the rows and problems that the source yielded between two items.
     private func add(
       _ asides: inout ArraySlice<(Yielded<Never, Job.SourceRow>, position: Int)>, before index: Int,
-      _ worker: Job.Worker, _ context: WorkerContext, _ output: inout Job.Worker.Output
+      worker: Job.Worker, in context: WorkerContext, to output: inout Job.Worker.Output
     ) throws(BatchError) {
       while let (aside, position) = asides.first, position <= index {
         asides.removeFirst()

@@ -29,8 +29,8 @@ package struct TemporaryFile: ~Copyable, Sendable {
   private var calls: any FileSystemCalls { folder.calls }
 
   private init(
-    _ file: consuming Descriptor, _ name: TemporaryName?, _ given: FileStatus?, in folder: OpenFolder,
-    _ area: StagingArea
+    _ file: consuming Descriptor, name: TemporaryName?, given: FileStatus?, in folder: OpenFolder,
+    area: StagingArea
   ) {
     self.file = consume file
     self.name = name
@@ -50,7 +50,8 @@ package struct TemporaryFile: ~Copyable, Sendable {
     guard let made = folder.makeUnnamed(permissions: permissions) else { return nil }
     guard made.file >= 0 else { throw failure("create", -made.file) }
     return TemporaryFile(
-      Descriptor(owning: Int32(truncatingIfNeeded: made.file)), nil, made.status, in: folder, area)
+      Descriptor(owning: Int32(truncatingIfNeeded: made.file)), name: nil, given: made.status, in: folder,
+      area: area)
   }
 
   /// Creates a file with a temporary name.
@@ -82,7 +83,7 @@ package struct TemporaryFile: ~Copyable, Sendable {
       } else {
         status = folder.statusOfNew(file.raw, permissions: permissions)
       }
-      self.init(file, name, status, in: folder, area)
+      self.init(file, name: name, given: status, in: folder, area: area)
       return
     }
     throw Self.failure("create", Int(EEXIST))

@@ -60,11 +60,15 @@ struct CommandLineParser {
     }
     guard profiles.count > 1 else {
       return .run(
-        try complete(command, given, operands, profiles.first ?? nil, readsFiles: readsFiles))
+        try complete(
+          command, given: given, operands: operands, profile: profiles.first ?? nil, readsFiles: readsFiles))
     }
     return .sequence(
       try profiles.map { profile throws(UsageError) in
-        (profile?.name ?? "", try complete(command, given, operands, profile, readsFiles: readsFiles))
+        (
+          profile?.name ?? "",
+          try complete(command, given: given, operands: operands, profile: profile, readsFiles: readsFiles)
+        )
       })
   }
 
@@ -88,8 +92,8 @@ struct CommandLineParser {
 
   /// Adds options of configuration and environment, and checks the result.
   private func complete(
-    _ command: CommandSpec, _ given: [ParsedCommand.GivenOption], _ operands: [PathBytes],
-    _ profile: ConfigurationFile.Profile?, readsFiles: Bool
+    _ command: CommandSpec, given: [ParsedCommand.GivenOption], operands: [PathBytes],
+    profile: ConfigurationFile.Profile?, readsFiles: Bool
   ) throws(UsageError) -> ParsedCommand {
     var (given, operands) = (given, operands)
     let isPlanned = given.contains { $0.id == .plan }

@@ -33,7 +33,7 @@ struct ExtractCommand: Command {
       common.dryRun ? PreviewRows(directory: choices.directory, selection: selection, session: session) : nil
     let outcome = try session.run(Self.makeCall(choices, common, filter: filter), .items([])) {
       [session, tally, made] (report) throws(BatchError) in
-      try session.report(report, tally, made, rows)
+      try session.report(report, tally: tally, made: made, preview: rows)
     }
     let refusal = tally.refusal(of: choices.directory)
     if outcome.summary.stopped != nil { tally.passOn() }
@@ -82,7 +82,7 @@ extension Session {
   ///
   /// - Parameter preview: prints the rows of a dry run; nil in other runs.
   func report(
-    _ report: ExtractionReport, _ tally: TransformTally, _ made: MemberTally, _ preview: PreviewRows?
+    _ report: ExtractionReport, tally: TransformTally, made: MemberTally, preview: PreviewRows?
   ) throws(BatchError) {
     tally.madeOutput()
     if report.outcome == .extracted { made.add(report.kind, report.size) }

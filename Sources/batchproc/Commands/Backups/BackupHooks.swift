@@ -49,7 +49,7 @@ struct BackupHooks: Sendable {
   func runBefore(_ session: Session) throws(BatchError) {
     notify(.start, session)
     guard let before else { return }
-    if let failure = run(before, "before", status: nil, Report(), session) {
+    if let failure = run(before, named: "before", status: nil, report: Report(), in: session) {
       try session.cancellation.check()
       throw BatchError(
         .invalid, "the command of --before \(failure): no backup was made", path: before.command)
@@ -59,7 +59,9 @@ struct BackupHooks: Sendable {
   /// Runs the steps after a backup; a failed command is reported, but does not change the exit status.
   func runAfter(_ status: Int32, _ report: Report, _ session: Session) {
     for (hook, name) in [(status == 0 ? nil : onFailure, "on-failure"), (after, "after")] {
-      guard let hook, let failure = run(hook, name, status: status, report, session) else { continue }
+      guard let hook, let failure = run(hook, named: name, status: status, report: report, in: session) else {
+        continue
+      }
       session.diagnostics.report(
         BatchError(.invalid, "the command of --\(name) \(failure)", path: hook.command), as: .warning)
     }
@@ -86,7 +88,7 @@ struct BackupHooks: Sendable {
 
   /// - Returns: how the command failed; nil when it did not.
   private func run(
-    _ hook: Hook, _ name: String, status: Int32?, _ report: Report, _ session: Session
+    _ hook: Hook, named name: String, status: Int32?, report: Report, in session: Session
   ) -> String? {
     let id = report.content?.header.name.stamp
     let outcome = status.map { $0 == 0 ? "success" : $0 == 3 ? "incomplete" : "failure" }

@@ -67,7 +67,7 @@ struct RestoreCommand: Command {
     let rows = common.dryRun ? PreviewRows(directory: target, selection: selection, session: session) : nil
     let call = ExtractCall(.snapshot(reader, selection), into: target, options)
     let outcome = try session.run(call, .items([])) { [session, tally, made] (report) throws(BatchError) in
-      try session.report(report, tally, made, rows)
+      try session.report(report, tally: tally, made: made, preview: rows)
     }
     return finish(outcome, snapshot)
   }

@@ -13,11 +13,11 @@ struct PlannedCommand {
   init(
     _ words: [PathBytes], _ kinds: CommandKinds, in outer: CommandSpec, environment: @escaping Environment
   ) throws(UsageError) {
-    let alone = try Self.parse(words, kinds, outer, CommandLineParser { _ in nil }).parsed
+    let alone = try Self.parse(words, kinds: kinds, in: outer, by: CommandLineParser { _ in nil }).parsed
     let full: ParsedCommand
     (full, kind, command) = try Self.parse(
-      words, kinds, outer,
-      CommandLineParser(
+      words, kinds: kinds, in: outer,
+      by: CommandLineParser(
         configuration: { () throws(UsageError) in try Configuration.read(environment: environment) },
         environment: environment))
     // Options about this machine do not apply to others, and some do not apply to plans.
@@ -35,11 +35,12 @@ struct PlannedCommand {
 
   init(_ plan: ShardPlan, _ kinds: CommandKinds, in outer: CommandSpec) throws(UsageError) {
     let words = [PathBytes(plan.command)] + plan.arguments
-    (parsed, kind, command) = try Self.parse(words, kinds, outer, CommandLineParser { _ in nil })
+    (parsed, kind, command) = try Self.parse(
+      words, kinds: kinds, in: outer, by: CommandLineParser { _ in nil })
   }
 
   private static func parse(
-    _ words: [PathBytes], _ kinds: CommandKinds, _ outer: CommandSpec, _ parser: CommandLineParser
+    _ words: [PathBytes], kinds: CommandKinds, in outer: CommandSpec, by parser: CommandLineParser
   ) throws(UsageError) -> (parsed: ParsedCommand, kind: CommandKind, command: any DividedCommand.Type) {
     guard case .run(let parsed) = try parser.parse(words) else {
       throw UsageError("Missing the command that is to be divided.", in: outer)

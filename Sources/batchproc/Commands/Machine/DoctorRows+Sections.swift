@@ -19,12 +19,15 @@ extension DoctorRows {
     let limit = report.descriptors
     return [
       number(
-        "open_files_soft", "soft limit", limit.soft, "RLIMIT_NOFILE, raised to the hard one at the start"),
-      number("open_files_hard", "hard limit", limit.hard, "RLIMIT_NOFILE", binds: true),
-      number("open_files_reserve", "reserve", DescriptorLimit.reserve, "streams, queues, outputs"),
+        "open_files_soft", name: "soft limit", value: limit.soft,
+        note: "RLIMIT_NOFILE, raised to the hard one at the start"),
+      number("open_files_hard", name: "hard limit", value: limit.hard, note: "RLIMIT_NOFILE", binds: true),
       number(
-        "open_files_budget", "for files", UInt64(clamping: report.descriptorBudget),
-        report.descriptorBudget == 0
+        "open_files_reserve", name: "reserve", value: DescriptorLimit.reserve,
+        note: "streams, queues, outputs"),
+      number(
+        "open_files_budget", name: "for files", value: UInt64(clamping: report.descriptorBudget),
+        note: report.descriptorBudget == 0
           ? "too few: no run is possible" : "half of the limit, without the reserve"),
     ]
   }
@@ -33,7 +36,8 @@ extension DoctorRows {
     let binding = ConcurrencyBounds.binding(bounds)
     return bounds.map { bound in
       number(
-        "\(kind)_\(key(bound.name))", bound.name, UInt64(clamping: bound.operations), bound.source,
+        "\(kind)_\(key(bound.name))", name: bound.name, value: UInt64(clamping: bound.operations),
+        note: bound.source,
         binds: bound == binding)
     }
   }
@@ -77,13 +81,16 @@ extension DoctorRows {
     let bounds = report.bounds
     var rows = [
       number(
-        "concurrency_start", "-j auto begins with", UInt64(clamping: report.savedNumber ?? bounds.start),
-        report.savedNumber == nil
+        "concurrency_start", name: "-j auto begins with",
+        value: UInt64(clamping: report.savedNumber ?? bounds.start),
+        note: report.savedNumber == nil
           ? "operations where computing takes the time" : "saved for this device by tune"),
       number(
-        "concurrency_most", "-j auto ends at most with", UInt64(clamping: bounds.most),
-        "operations where waiting for devices does"),
-      number("max_open_files", "--max-open-files", UInt64(clamping: report.descriptorBudget), ""),
+        "concurrency_most", name: "-j auto ends at most with", value: UInt64(clamping: bounds.most),
+        note: "operations where waiting for devices does"),
+      number(
+        "max_open_files", name: "--max-open-files", value: UInt64(clamping: report.descriptorBudget), note: ""
+      ),
       Row(key: "stride", name: "--stride", value: "auto", note: "32 files, later 256, or 4 MiB"),
     ]
     if let memory = report.capacity.memory {
@@ -100,7 +107,7 @@ extension DoctorRows {
   }
 
   static func number(
-    _ key: String, _ name: String, _ value: UInt64, _ note: String, binds: Bool = false
+    _ key: String, name: String, value: UInt64, note: String, binds: Bool = false
   ) -> Row {
     Row(
       key: key, name: name, value: ByteCount.grouped(Int(clamping: value)), number: Double(value), note: note,

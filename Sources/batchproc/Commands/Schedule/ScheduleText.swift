@@ -54,13 +54,13 @@ struct ScheduleText: Sendable {
       "SHELL=/bin/sh", "PATH=/usr/local/bin:/usr/bin:/bin", "MAILTO=root",
     ]
     if let configuration { lines.append("XDG_CONFIG_HOME=\(configuration.description)") }
-    lines.append(line(start, "*", "backup -q --qos background", arguments))
+    lines.append(line(start, day: "*", command: "backup -q --qos background", words: arguments))
     if isReadable {
-      lines.append(line(drillStart, "0", "drill -q", drillArguments))
+      lines.append(line(drillStart, day: "0", command: "drill -q", words: drillArguments))
     } else {
       lines.append("# No drill: it would need the identity that opens the set.")
     }
-    lines.append(line(ageStart, "*", "snapshots", ageArguments) + " >/dev/null")
+    lines.append(line(ageStart, day: "*", command: "snapshots", words: ageArguments) + " >/dev/null")
     return File(name: file, text: lines.joined(separator: "\n") + "\n")
   }
 
@@ -73,7 +73,7 @@ struct ScheduleText: Sendable {
         })
   }
 
-  private func line(_ minutes: Int, _ day: String, _ command: String, _ words: [PathBytes]) -> String {
+  private func line(_ minutes: Int, day: String, command: String, words: [PathBytes]) -> String {
     let command = ([ShellWord.quoted(program), command] + words.map(ShellWord.quoted)).joined(separator: " ")
     // A percent sign begins a new line in a crontab.
     let escaped = command.utf8.flatMap { $0 == UInt8(ascii: "%") ? Array("\\%".utf8) : [$0] }

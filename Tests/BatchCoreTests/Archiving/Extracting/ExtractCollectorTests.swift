@@ -35,7 +35,7 @@ final class ExtractCollectorTests {
     options.replacing = overwriting
     let folder = try ContainedFolder(temporary.root, opener: RunContext().folders)
     let reports = reports
-    let collector = ExtractCollector(folder, options, CollectorContext(run)) {
+    let collector = ExtractCollector(folder, options: options, in: CollectorContext(run)) {
       reports.record($0.path.description)
     }
     return (collector, MemberWriter(folder, options, run.cancellation), folder)

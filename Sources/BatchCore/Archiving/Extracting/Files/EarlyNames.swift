@@ -17,9 +17,9 @@ struct EarlyNames {
 
   /// Renames a complete file with a temporary name. Only if damage elsewhere does not end the extraction.
   func publish(
-    _ file: StagedFile, as order: ExtractionOrder, on lane: MemberWriter
+    _ file: StagedFile, as order: ExtractionOrder, by writer: MemberWriter
   ) throws(BatchError) -> ExtractionResult {
-    try lane.publish(file, as: order, by: right)
+    try writer.publish(file, as: order, by: right)
   }
 }
 
