@@ -29,12 +29,12 @@ import Testing
     #expect(
       try line("archive", "-v", "my files/") == "batchproc archive -o 'my files.tar.zst' -v 'my files/'")
     #expect(
-      try line("archive", day: "--format", command: "zip", words: "p")
+      try line("archive", "--format", "zip", "p")
         == "batchproc archive -o p.zip --format zip p")
-    #expect(try line("hash", day: "--threds", command: "4", words: "t") == "batchproc hash --threads 4 t")
+    #expect(try line("hash", "--threds", "4", "t") == "batchproc hash --threads 4 t")
     #expect(try line("hash", "--excude=*.o", "t") == "batchproc hash '--exclude=*.o' t")
     #expect(try line("hsh", "-q", "t") == "batchproc hash -q t")
-    #expect(try line("extract", day: "--jobs", command: "4", words: "a") == "batchproc extract -j 4 a")
+    #expect(try line("extract", "--jobs", "4", "a") == "batchproc extract -j 4 a")
     #expect(try line("extract", "--jobs=4", "a") == "batchproc extract -j 4 a")
     #expect(try line("hash", "--md5", "t") == "batchproc hash -a md5 t")
     #expect(try line("hash") == "batchproc hash photos >photos.sha256")
@@ -42,8 +42,8 @@ import Testing
 
   @Test func noLineIsShownThatWouldFail() throws {
     #expect(try line("archive", "..") == nil)
-    #expect(try line("hash", day: "-q", command: "--algorithm", words: "sha256") == nil)
-    #expect(try line("compress", day: "-o", command: "x", words: "t") == nil, "the answer has a redirection")
+    #expect(try line("hash", "-q", "--algorithm", "sha256") == nil)
+    #expect(try line("compress", "-o", "x", "t") == nil, "the answer has a redirection")
     #expect(try line("hsh", "\u{1b}[2J") == nil)
     #expect(try line("hash", "--nothing-like-it", "t") == nil)
   }

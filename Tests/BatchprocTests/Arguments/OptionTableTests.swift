@@ -83,7 +83,7 @@ import Testing
 
   /// A profile is read from the configuration and is not an option of the command.
   private func isProfile(_ option: OptionSpec, _ command: CommandSpec) -> Bool {
-    option.id == .profile && command.id == .backup
+    option.id == .profile && command.runsProfiles
   }
 
   @Test(arguments: commands.filter { !$0.operands.isEmpty })

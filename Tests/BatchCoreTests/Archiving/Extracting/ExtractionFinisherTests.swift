@@ -33,7 +33,7 @@ struct ExtractionFinisherTests {
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
     let lane = MemberWriter(folder, options, Cancellation())
     let finisher = ExtractionFinisher(
-      folder: folder, options: options, lane: lane, calls: RunContext().calls, right: CommitRight(),
+      folder: folder, options: options, writer: lane, calls: RunContext().calls, right: CommitRight(),
       hasMade: { _ in true })
     func check(_ order: ExtractionOrder, _ verdict: ExtractionResult) {
       guard case .made(let losses) = verdict, losses.isEmpty else {
