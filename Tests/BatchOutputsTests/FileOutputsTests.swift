@@ -94,10 +94,10 @@ private struct Reversal: BatchJob {
     let t = try TreeFixture()
     for index in 0..<20 { try t.file(PathBytes("d/f\(index)"), "content \(index)") }
     try t.file("d/thirteen", "0123456789abc")
-    try t.file("d/f5.rev", "work of a day")
+    try t.file("d/f5.rev", "the work of a day")
     try t.setModified("d/f5.rev", seconds: 1)
     let outcome = try run(t, concurrency: concurrency)
-    #expect(t.text("d/f5.rev") == "work of a day")
+    #expect(t.text("d/f5.rev") == "the work of a day")
     #expect(!t.exists("d/thirteen.rev"))
     #expect(outcome.result == 20)
     #expect(outcome.summary.counts.failed == 2)

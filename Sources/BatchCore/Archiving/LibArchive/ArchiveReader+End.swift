@@ -4,9 +4,7 @@ import CArchive
 extension ArchiveReader {
   static let moreRemark = "there are bytes after the end of the archive, which are not read"
   static let garbageRemark = "there are bytes after the end of the compressed data, which are not read"
-  static let behindSevenZipRemark = "there are bytes after the end of the 7z archive, which are not read"
   static let loneBlockRemark = "of the two blocks that end the archive one is missing"
-  static let behindZipRemark = "there are bytes after the end of the zip, which are not read"
   static let emptyRemark = "it has no members"
   static let uncheckedRemark =
     "contents may be wrong: the member index cannot be used, and without compression nothing else has their checksums"

@@ -24,14 +24,13 @@ extension ArchiveReader {
       try self.init(
         content, name: name, isUnicode: isUnicode, requiresMembers: requiresMembers,
         claim: (NameClaim(of: name), content.format), readsAllFormats: foreign.areReadHere, limits: limits,
-        by: right
-      )
+        by: right)
     } catch {
       guard error.message == Self.unknownFormat, let format else { throw error }
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
     compressionFact = fact
-    if let file = content.file { try readSevenZipHeader(of: file) }
+    if let file = content.file { sevenZip = try SevenZipChecks(file, name: name) }
   }
 
   /// The possible first bytes of a zip or a self-extracting program.

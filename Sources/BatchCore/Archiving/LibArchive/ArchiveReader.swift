@@ -49,21 +49,14 @@ final class ArchiveReader: MemberReader {
   private var ending: BatchError?
   /// The end of the last returned piece of content in its file.
   private var contentEnd: UInt64 = 0
-  private var records = PaxRecords()
   private var isEncrypted = false
+  /// Whether ``headerCheck`` is needed.
   private let checksHeaders: Bool
-  /// The checksum of the headers of the last tar member, if needed.
-  private(set) var headerCheck: HeaderChecksum?
+  /// The checks of the format, once it is known.
+  private var checks: (any FormatChecks)?
+  var sevenZip = SevenZipChecks()
   /// Members that were found after damage, which is reported first; nil for the end of the archive.
   private var found: [Member?] = []
-  /// The directory of a zip archive in a file, once its first member is known; nil when the archive has no valid directory.
-  private var zip: ZipMembers?
-  private var areHeadersKnown = false
-  /// The headers of a 7z in a file, and their damage.
-  private var sevenZip: (header: SevenZipHeader?, damage: BatchError?)
-  private var streamedZip = StreamedZip()
-  /// How many names of a file in a cpio have been read, none of them with content; by its first name.
-  private var emptyNames: [PathBytes: UInt32] = [:]
 
   /// - Parameters:
   ///   - name: the name of the archive, for messages.
@@ -77,8 +70,8 @@ final class ArchiveReader: MemberReader {
   init(
     _ content: any ArchiveContent, name: PathBytes, isUnicode: Bool = false, requiresEnd: Bool = true,
     requiresMembers: Bool = false, claim: (name: NameClaim?, compression: CompressionFormat?) = (nil, nil),
-    readsAllFormats: Bool = false, checksHeaders: Bool = false, limits: ArchiveLimits = ArchiveLimits(),
-    by right: ReadingRight
+    readsAllFormats: Bool = false, checksHeaders: Bool = false,
+    limits: ArchiveLimits = ArchiveLimits(), by right: ReadingRight
   ) throws(BatchError) {
     self.checksHeaders = checksHeaders
     self.claim = claim
@@ -114,18 +107,6 @@ final class ArchiveReader: MemberReader {
     archive_read_free(archive)
   }
 
-  /// Reads the headers of a 7z in a file before libarchive reads them.
-  ///
-  /// - Throws: `malformed` for headers that libarchive must not read.
-  func readSevenZipHeader(of file: ArchiveFile) throws(BatchError) {
-    do throws(BatchError) {
-      sevenZip.header = try SevenZipHeader(file)
-    } catch {
-      guard error.code == .malformed, !SevenZipHeader.fatal.contains(error) else { throw error.at(name) }
-      sevenZip.damage = error
-    }
-  }
-
   /// The format as libarchive calls it, known from the first member on.
   var formatName: String {
     guard let text = archive_format_name(archive) else { return "unknown" }
@@ -136,6 +117,11 @@ final class ArchiveReader: MemberReader {
   var headerStart: UInt64 { UInt64(clamping: archive_read_header_position(archive)) }
 
   var isTar: Bool { base == ARCHIVE_FORMAT_TAR }
+
+  /// The checksum of the headers of the last tar member, if needed.
+  var headerCheck: HeaderChecksum? { checks?.headerCheck }
+
+  private var place: ReadPlace { ReadPlace(feed: feed, position: position, name: name) }
 
   /// The next member; nil after the last one, if the archive ends as its format demands.
   ///
@@ -169,8 +155,7 @@ final class ArchiveReader: MemberReader {
 
   private func step(_ result: Int32, _ entry: OpaquePointer?) throws(BatchError) -> Member? {
     if result == ARCHIVE_EOF {
-      try checkEnd()
-      let losses = try checkZipDirectory()
+      let losses = try checkEnd()
       found = losses.dropFirst().map { .unusable($0) } + [nil]
       return losses.first.map { .unusable($0) }
     }
@@ -181,7 +166,7 @@ final class ArchiveReader: MemberReader {
     // Some formats record an error of a member but return ARCHIVE_OK.
     let message = message
     archive_clear_error(archive)
-    let damage = try lookAtHeaders()
+    let damage = try beginFormat()
     let member = try step(of: entry, message, hasFailed: result == ARCHIVE_FAILED)
     guard let damage else { return member }
     found.insert(member, at: 0)
@@ -270,61 +255,40 @@ final class ArchiveReader: MemberReader {
     boundary = position
   }
 
-  /// Checks the end: a tar that was truncated between two members reads as complete, and a cpio ends at a name.
-  private func checkEnd() throws(BatchError) {
-    if let failure = feed.failure { throw failure }
-    if base == ARCHIVE_FORMAT_CPIO {
-      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
-        do throws(BatchError) { try CpioHeader(headers).checkEnd() } catch { throw error.at(name) }
-      }
-    }
-    let isBare = archive_format(archive) == 0 || isTar || feed.delivered == 0
-    guard requiresEnd, isBare else { return }
-    let end = position
-    guard end >= boundary + Self.blockSize else {
-      throw BatchError(.malformed, "truncated: the blocks that end the archive are missing", path: name)
-    }
-    if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
-  }
-
-  /// Reads the directory of a zip or the headers of a 7z in a file, once.
+  /// Chooses the checks of the format, once.
   ///
-  /// - Returns: the damage that was found.
-  private func lookAtHeaders() throws(BatchError) -> BatchError? {
-    guard !areHeadersKnown, let file = feed.content.file else { return nil }
-    areHeadersKnown = true
-    do throws(BatchError) {
+  /// - Returns: damage of the headers of the archive.
+  private func beginFormat() throws(BatchError) -> BatchError? {
+    guard checks == nil else { return nil }
+    var checks: any FormatChecks =
       switch base {
-      case ARCHIVE_FORMAT_ZIP: zip = try ZipMembers(file)
-      case ARCHIVE_FORMAT_7ZIP:
-        if let damage = sevenZip.damage { throw damage }
-        if let header = sevenZip.header, header.trailingByteCount > 0 {
-          remarks.append(Self.behindSevenZipRemark)
-        }
-      default: break
+      case ARCHIVE_FORMAT_TAR: TarChecks(headerChecks: checksHeaders)
+      case ARCHIVE_FORMAT_CPIO: CpioChecks()
+      case ARCHIVE_FORMAT_ZIP: ZipChecks()
+      case ARCHIVE_FORMAT_7ZIP: sevenZip
+      default: OtherChecks()
       }
-      return nil
-    } catch {
-      guard error.code == .malformed || error.code == .unsupported else { throw error }
-      return BatchError(error.code, error.message)
-    }
+    defer { self.checks = checks }
+    return try checks.begin(place, &remarks)
   }
 
-  /// Compares the members that were read with those that the directory of a zip names.
+  /// Checks the end: a tar that was truncated between two members reads as complete.
   ///
-  /// - Returns: the error if the directory could not be read, or what only the directory of a stream stated.
-  private func checkZipDirectory() throws(BatchError) -> [BatchError] {
-    // An archive without members has headers too.
-    if let damage = try lookAtHeaders() { return [damage] }
-    guard base == ARCHIVE_FORMAT_ZIP else { return [] }
-    guard feed.content.file == nil else {
-      try zip?.checkEnd()
-      if zip?.hasMore == true { remarks.append(Self.behindZipRemark) }
-      return []
+  /// - Returns: what was lost.
+  private func checkEnd() throws(BatchError) -> [BatchError] {
+    if let failure = feed.failure { throw failure }
+    let damage = try beginFormat()
+    let losses = try checks?.checkEnd(place, &remarks) ?? []
+    let isBare = archive_format(archive) == 0 || isTar || feed.delivered == 0
+    if requiresEnd, isBare {
+      let end = position
+      guard end >= boundary + Self.blockSize else {
+        throw BatchError(.malformed, "truncated: the blocks that end the archive are missing", path: name)
+      }
+      if end < boundary + 2 * Self.blockSize { remarks.append(Self.loneBlockRemark) }
     }
-    let (losses, hasMore) = try streamedZip.checkEnd(of: feed, from: position, name: name)
-    if hasMore { remarks.append(Self.behindZipRemark) }
-    return losses
+    // An archive without members has headers too.
+    return damage.map { [$0] } ?? losses
   }
 
   private func member(of entry: OpaquePointer) throws(BatchError) -> Member {
@@ -337,8 +301,10 @@ final class ArchiveReader: MemberReader {
           seconds: time.seconds - 1, nanoseconds: 1_000_000_000 - time.nanoseconds)
       }
       do throws(BatchError) {
-        try check(&member, entry)
-        if isTar { try readHeaders(of: &member) }
+        try checks?.check(&member, entry, place, &remarks)
+        isEncrypted = archive_entry_is_encrypted(entry) != 0
+        // The target of a link is stored as content.
+        if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
       } catch {
         throw error.at(member.path)
       }
@@ -353,62 +319,9 @@ final class ArchiveReader: MemberReader {
     do throws(BatchError) {
       return try locale.use { () throws(BatchError) in try ArchiveEntry(libarchive: entry) }
     } catch {
-      // The directory names it too.
-      if base == ARCHIVE_FORMAT_ZIP { try checkZip(nil) }
+      try checks?.passOver(place)
       throw error
     }
-  }
-
-  /// - Parameter member: nil for one of a kind that cannot be extracted.
-  /// - Returns: whether the archive has a mode for it; and its stored name, if libarchive should not have changed that.
-  @discardableResult
-  private func checkZip(_ member: ArchiveEntry?) throws(BatchError) -> (hasMode: Bool, name: [UInt8]?) {
-    if feed.content.file == nil { return (false, try streamedZip.add(feed, upTo: position)) }
-    return try zip?.check(member) ?? (false, nil)
-  }
-
-  /// Checks what libarchive does not check, and adds what it does not say.
-  private func check(_ member: inout ArchiveEntry, _ entry: OpaquePointer) throws(BatchError) {
-    switch base {
-    case ARCHIVE_FORMAT_TAR: break
-    case ARCHIVE_FORMAT_CPIO:
-      _ = try feed.withKeptBytes(upTo: position) { (headers) throws(BatchError) in
-        try CpioHeader(headers).check()
-      }
-      member.sharesContent =
-        archive_entry_nlink(entry) > 1 && (member.kind == .file || member.kind == .hardLink)
-      if member.sharesContent { noteContent(of: &member, nameCount: archive_entry_nlink(entry)) }
-    case ARCHIVE_FORMAT_ZIP:
-      let (hasMode, name) = try checkZip(member)
-      member.hasMode = hasMode
-      if let name { member.path = try ZipBackslashes.restored(member.path, from: name) }
-    // libarchive does not say whether the archive has a mode, but this is the one that it uses otherwise.
-    default: member.hasMode = member.mode != (member.kind == .directory ? 0o777 : 0o666)
-    }
-    isEncrypted = archive_entry_is_encrypted(entry) != 0
-    // The target of a link is stored as content.
-    if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
-  }
-
-  /// Counts the names of a file that shares its content, until one has content.
-  private func noteContent(of member: inout ArchiveEntry, nameCount: UInt32) {
-    let first = member.linkTarget ?? member.path
-    let count = member.size > 0 ? 0 : (emptyNames[first] ?? 0) &+ 1
-    member.isKnownEmpty = count == nameCount
-    emptyNames[first] = count == 0 || count == nameCount ? nil : count
-  }
-
-  /// Reads the fields of tar headers that libarchive does not check, or does not pass on unchanged.
-  private func readHeaders(of member: inout ArchiveEntry) throws(BatchError) {
-    headerCheck = nil
-    _ = try feed.withKeptBytes(upTo: position) { (bytes) throws(BatchError) in
-      if checksHeaders { headerCheck = HeaderChecksum(of: bytes) }
-      let headers = TarHeaderScan(bytes)
-      guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
-      try headers.check()
-      try records.apply(headers, to: &member)
-    }
-    if let remark = records.remark, !remarks.contains(remark) { remarks.append(remark) }
   }
 
   private static let encrypted = BatchError(.unsupported, "unsupported: encrypted")

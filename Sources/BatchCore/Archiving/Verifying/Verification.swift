@@ -75,7 +75,7 @@ extension Verification.Note {
   static func end(of reader: any MemberReader) -> [Verification.Note] {
     // A file that may have been longer, or was not read completely, cannot be called complete.
     let doubtful = [
-      ArchiveReader.moreRemark, ArchiveReader.garbageRemark, ArchiveReader.behindSevenZipRemark,
+      ArchiveReader.moreRemark, ArchiveReader.garbageRemark, SevenZipChecks.behindRemark,
       ArchiveReader.loneBlockRemark, ArchiveReader.uncheckedRemark, TailBlock.damagedRemark,
     ]
     let doubts = reader.remarks.filter { doubtful.contains($0) }

@@ -1,0 +1,205 @@
+import BatchEngine
+import CArchive
+
+/// What an ``ArchiveReader`` checks in the members of one format, because libarchive does not.
+///
+/// The errors `malformed`, `unsupported` and `special` of a member make it unusable; others end the reading.
+protocol FormatChecks {
+  /// Called once, when the first member or the end is known.
+  ///
+  /// - Returns: damage of the headers of the archive.
+  mutating func begin(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> BatchError?
+
+  /// Checks a member, and adds what libarchive does not say about it.
+  ///
+  /// - Parameter entry: the member of libarchive.
+  mutating func check(
+    _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
+  ) throws(BatchError)
+
+  /// Takes note of a member of a kind that cannot be extracted.
+  mutating func passOver(_ place: ReadPlace) throws(BatchError)
+
+  /// Called at the end that libarchive found.
+  ///
+  /// - Returns: what was lost.
+  /// - Throws: why the archive is incomplete.
+  mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError]
+
+  /// The checksum of the headers of the last member; nil if it is not needed, or the format has none.
+  var headerCheck: HeaderChecksum? { get }
+}
+
+/// Where a reader is.
+struct ReadPlace {
+  let feed: ArchiveFeed
+  /// The offset after the last byte that libarchive took, in the decompressed content.
+  let position: UInt64
+  /// The name of the archive.
+  let name: PathBytes
+}
+
+extension FormatChecks {
+  mutating func begin(_ place: ReadPlace, _ remarks: inout [String]) -> BatchError? { nil }
+  mutating func passOver(_ place: ReadPlace) {}
+  mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError] {
+    []
+  }
+  var headerCheck: HeaderChecksum? { nil }
+}
+
+/// Reads the fields of tar headers that libarchive does not check, or does not pass on unchanged.
+struct TarChecks: FormatChecks {
+  private let isNeeded: Bool
+  private var records = PaxRecords()
+  private(set) var headerCheck: HeaderChecksum?
+
+  /// - Parameter isNeeded: whether ``headerCheck`` is needed.
+  init(headerChecks isNeeded: Bool) { self.isNeeded = isNeeded }
+
+  mutating func check(
+    _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
+  ) throws(BatchError) {
+    headerCheck = nil
+    var (records, headerCheck) = (records, headerCheck)
+    defer { (self.records, self.headerCheck) = (records, headerCheck) }
+    _ = try place.feed.withKeptBytes(upTo: place.position) { (bytes) throws(BatchError) in
+      if isNeeded { headerCheck = HeaderChecksum(of: bytes) }
+      let headers = TarHeaderScan(bytes)
+      guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
+      try headers.check()
+      try records.apply(headers, to: &member)
+    }
+    if let remark = records.remark, !remarks.contains(remark) { remarks.append(remark) }
+  }
+}
+
+/// Checks the headers of cpio, and finds out which names of a file have no content.
+struct CpioChecks: FormatChecks {
+  /// How many names of a file have been read, none of them with content; by its first name.
+  private var emptyNames: [PathBytes: UInt32] = [:]
+
+  mutating func check(
+    _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
+  ) throws(BatchError) {
+    _ = try place.feed.withKeptBytes(upTo: place.position) { (headers) throws(BatchError) in
+      try CpioHeader(headers).check()
+    }
+    let nameCount = archive_entry_nlink(entry)
+    member.sharesContent = nameCount > 1 && (member.kind == .file || member.kind == .hardLink)
+    guard member.sharesContent else { return }
+    let first = member.linkTarget ?? member.path
+    let count = member.size > 0 ? 0 : (emptyNames[first] ?? 0) &+ 1
+    member.isKnownEmpty = count == nameCount
+    emptyNames[first] = count == 0 || count == nameCount ? nil : count
+  }
+
+  /// A cpio ends at a name.
+  mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError] {
+    _ = try place.feed.withKeptBytes(upTo: place.position) { (headers) throws(BatchError) in
+      do throws(BatchError) { try CpioHeader(headers).checkEnd() } catch { throw error.at(place.name) }
+    }
+    return []
+  }
+}
+
+/// Compares the members of a zip with its directory.
+struct ZipChecks: FormatChecks {
+  private static let behindRemark = "there are bytes after the end of the zip, which are not read"
+
+  /// The directory of a zip in a file; nil if it has no valid one.
+  private var directory: ZipMembers?
+  private var stream = StreamedZip()
+
+  mutating func begin(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> BatchError? {
+    guard let file = place.feed.content.file else { return nil }
+    do throws(BatchError) {
+      directory = try ZipMembers(file)
+      return nil
+    } catch {
+      guard error.code == .malformed || error.code == .unsupported else { throw error }
+      return BatchError(error.code, error.message)
+    }
+  }
+
+  mutating func check(
+    _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
+  ) throws(BatchError) {
+    let (hasMode, name) = try compare(member, place)
+    member.hasMode = hasMode
+    if let name { member.path = try ZipBackslashes.restored(member.path, from: name) }
+  }
+
+  /// The directory names it too.
+  mutating func passOver(_ place: ReadPlace) throws(BatchError) { _ = try compare(nil, place) }
+
+  /// - Parameter member: nil for one of a kind that cannot be extracted.
+  /// - Returns: whether the archive has a mode for it; and its stored name, if libarchive should not have changed that.
+  private mutating func compare(
+    _ member: ArchiveEntry?, _ place: ReadPlace
+  ) throws(BatchError) -> (hasMode: Bool, name: [UInt8]?) {
+    guard place.feed.content.file != nil else {
+      return (false, try stream.add(place.feed, upTo: place.position))
+    }
+    return try directory?.check(member) ?? (false, nil)
+  }
+
+  mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError] {
+    guard place.feed.content.file == nil else {
+      try directory?.checkEnd()
+      if directory?.hasMore == true { remarks.append(Self.behindRemark) }
+      return []
+    }
+    let (losses, hasMore) = try stream.checkEnd(of: place.feed, from: place.position, name: place.name)
+    if hasMore { remarks.append(Self.behindRemark) }
+    return losses
+  }
+}
+
+/// Reports the damage of the headers of a 7z, which are read before libarchive reads them.
+struct SevenZipChecks: FormatChecks {
+  static let behindRemark = "there are bytes after the end of the 7z archive, which are not read"
+
+  private var header: SevenZipHeader?
+  private var damage: BatchError?
+
+  /// For a stream, of which nothing is read ahead.
+  init() {}
+
+  /// - Throws: `malformed` for headers that libarchive must not read.
+  init(_ file: ArchiveFile, name: PathBytes) throws(BatchError) {
+    do throws(BatchError) {
+      header = try SevenZipHeader(file)
+    } catch {
+      guard error.code == .malformed, !SevenZipHeader.fatal.contains(error) else { throw error.at(name) }
+      damage = BatchError(error.code, error.message)
+    }
+  }
+
+  mutating func begin(_ place: ReadPlace, _ remarks: inout [String]) -> BatchError? {
+    if let header, header.trailingByteCount > 0 { remarks.append(Self.behindRemark) }
+    return damage
+  }
+
+  mutating func check(
+    _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
+  ) {
+    member.setModeFact()
+  }
+}
+
+/// For formats that are read on request.
+struct OtherChecks: FormatChecks {
+  mutating func check(
+    _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
+  ) {
+    member.setModeFact()
+  }
+}
+
+extension ArchiveEntry {
+  /// libarchive does not say whether the archive has a mode, but this is the one that it uses otherwise.
+  fileprivate mutating func setModeFact() {
+    hasMode = mode != (kind == .directory ? 0o777 : 0o666)
+  }
+}
