@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Copies the snapshots of a set to a remote, and then removes copies that no rule keeps.
 package struct CopyCall: Call {
-  private let set: BackupSet
+  private let open: (RunContext) throws(BatchError) -> BackupSet
   private let remote: PathBytes
   /// A directory for small temporary files.
   private let temporary: PathBytes
@@ -18,10 +18,17 @@ package struct CopyCall: Call {
   /// Whether the remote refuses removals, which then do not count as failures.
   package var isAppendOnly = false
   package var isSynced = true
+  /// How long to wait while another run removes archives; nil if the set is locked already.
+  package var patience: SetLock.Patience?
 
-  /// - Parameter remote: `NAME:path` is for rclone; everything else is a directory.
-  package init(_ set: BackupSet, to remote: PathBytes, temporary: PathBytes) {
-    (self.set, self.remote, self.temporary) = (set, remote, temporary)
+  /// - Parameters:
+  ///   - remote: `NAME:path` is for rclone; everything else is a directory.
+  ///   - open: opens the set; called once.
+  package init(
+    to remote: PathBytes, temporary: PathBytes,
+    of open: @escaping (RunContext) throws(BatchError) -> BackupSet
+  ) {
+    (self.remote, self.temporary, self.open) = (remote, temporary, open)
   }
 
   package struct Result: CallResult {
@@ -50,20 +57,25 @@ package struct CopyCall: Call {
 
   /// Reports the name of each copied file. Snapshots that are not copied are reported as problems of the run.
   ///
-  /// - Throws: nothing; the errors of the remote end the run.
+  /// - Throws: the error of opening the set; `locked`. The errors of the remote end the run.
   package func prepare(
     _ input: CallInput, in run: RunContext, report: @escaping @Sendable (PathBytes) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
-    Prepared { () throws(BatchError) in
+    let set = try open(run)
+    let lock = try patience.flatMap { (patience) throws(BatchError) in
+      try set.lockForReading(patience, in: run)
+    }
+    return Prepared { () throws(BatchError) in
+      defer { withExtendedLifetime(lock) {} }
       let remote = Remotes.remote(remote, isSynced: isSynced, temporary: temporary, in: run)
       var copy = SetCopy(
         set, to: remote, comparesContents: comparesContents, allowsPlain: allowsPlain, in: run,
-        isWhole: { (name, index) throws(BatchError) in try isWhole(name, index: index, in: run) }
+        isWhole: { (name, index) throws(BatchError) in try isWhole(name, of: set, index: index, in: run) }
       ) {
         run.report(Problem(.unreadable, $0), severity: .failure)
       }
       var result = Result(copied: try copy.copy(report: report))
-      if !retention.isEmpty, result.copied.problems == 0 { try prune(remote, in: run, &result) }
+      if !retention.isEmpty, result.copied.problems == 0 { try prune(remote, of: set, in: run, &result) }
       return result
     }
   }
@@ -72,7 +84,7 @@ package struct CopyCall: Call {
   ///
   /// - Parameter index: the digest of its index in the manifest of its snapshot; nil if that was removed.
   private func isWhole(
-    _ name: SnapshotName, index: Digest?, in run: RunContext
+    _ name: SnapshotName, of set: BackupSet, index: Digest?, in run: RunContext
   ) throws(BatchError) -> Bool {
     let part = RunContext(sharing: run, stride: .automatic, observer: nil)
     var archive = ReadArchive(set.path(name.archive))
@@ -89,7 +101,9 @@ package struct CopyCall: Call {
     }
   }
 
-  private func prune(_ remote: any Remote, in run: RunContext, _ result: inout Result) throws(BatchError) {
+  private func prune(
+    _ remote: any Remote, of set: BackupSet, in run: RunContext, _ result: inout Result
+  ) throws(BatchError) {
     do throws(BatchError) {
       let copies = try RemoteSet(remote, named: set.name, keys: nil, temporary: temporary, in: run)
       (result.removed, result.future) = try copies.prune(retention, of: set, by: grouping, only: own)

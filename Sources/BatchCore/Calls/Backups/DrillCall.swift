@@ -3,8 +3,7 @@ import Synchronization
 
 /// Restores a part of a snapshot to a temporary folder, and compares it with the manifest.
 package struct DrillCall: Call {
-  private let snapshot: Snapshot
-  private let set: BackupSet
+  private let open: (RunContext) throws(BatchError) -> (snapshot: Snapshot, set: BackupSet)
   /// The folder for the restored files, which are removed again.
   private let temporary: PathBytes
   /// The share of the files and of the bytes, above 0 and up to 1.
@@ -14,13 +13,18 @@ package struct DrillCall: Call {
   /// Whether the files that were backed up are compared too.
   package var isAgainstLive = false
   package var isSynced = true
+  /// How long to wait while another run removes archives; nil if the set is locked already.
+  package var patience: SetLock.Patience?
   package var pathLimits = PathLimits()
   /// Called with the context of each run that restores or compares files.
   package var follow: (RunContext) -> Void = { _ in }
 
-  /// - Parameter snapshot: with all facts of its manifest.
-  package init(_ snapshot: Snapshot, of set: BackupSet, temporary: PathBytes) {
-    (self.snapshot, self.set, self.temporary) = (snapshot, set, temporary)
+  /// - Parameter open: opens a set and its snapshot, with all facts of its manifest; called once.
+  package init(
+    temporary: PathBytes,
+    of open: @escaping (RunContext) throws(BatchError) -> (snapshot: Snapshot, set: BackupSet)
+  ) {
+    (self.temporary, self.open) = (temporary, open)
   }
 
   /// Results of a comparison.
@@ -32,6 +36,8 @@ package struct DrillCall: Call {
   }
 
   package struct Result: CallResult {
+    /// The id of the snapshot.
+    package let snapshot: String
     /// The files of the snapshot.
     package let total: Drill.Amount
     package fileprivate(set) var files = 0
@@ -67,9 +73,14 @@ package struct DrillCall: Call {
     _ input: CallInput, in run: RunContext, report: @escaping @Sendable (Report) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
     let start = ContinuousClock.now
+    let (snapshot, set) = try open(run)
+    let lock = try patience.flatMap { (patience) throws(BatchError) in
+      try set.lockForReading(patience, in: run)
+    }
     let drill = try Drill(snapshot, of: set, share: share, isSynced: isSynced, in: run)
     return Prepared { () throws(BatchError) in
-      var result = Result(total: drill.total)
+      defer { withExtendedLifetime(lock) {} }
+      var result = Result(snapshot: snapshot.name.stamp, total: drill.total)
       while !result.isWithoutRoom, let portion = try drill.next() {
         try restore(portion, of: drill, in: run, &result, report)
         if let budget, ContinuousClock.now - start >= budget, !drill.isComplete {

@@ -10,7 +10,7 @@ package struct PruneCall: Call {
     case dryRun
   }
 
-  private let set: BackupSet
+  private let open: (RunContext) throws(BatchError) -> BackupSet
   private let retention: Retention
   private let locking: Locking
   package var grouping = Series.Grouping.hostAndSources
@@ -18,8 +18,12 @@ package struct PruneCall: Call {
   package var own: SnapshotName?
   package var isSynced = true
 
-  package init(_ set: BackupSet, _ retention: Retention, _ locking: Locking) {
-    (self.set, self.retention, self.locking) = (set, retention, locking)
+  /// - Parameter open: opens the set; called once.
+  package init(
+    _ retention: Retention, _ locking: Locking,
+    of open: @escaping (RunContext) throws(BatchError) -> BackupSet
+  ) {
+    (self.retention, self.locking, self.open) = (retention, locking, open)
   }
 
   /// - Throws: `invalid` when no rule is given, which would keep nothing; `locked` when another run has the lock; `malformed` when
@@ -27,6 +31,7 @@ package struct PruneCall: Call {
   package func prepare(
     _ input: CallInput, in run: RunContext, report: @escaping @Sendable (Never) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Prune> {
+    let set = try open(run)
     guard !retention.isEmpty else {
       throw BatchError(.invalid, "no rule keeps any snapshot: nothing is removed", path: set.directory)
     }

@@ -3,15 +3,21 @@ import BatchEngine
 /// Searches snapshots for paths.
 package struct SearchCall: Call {
   private let search: PathSearch
-  private let sets: [(set: BackupSet, snapshots: [Snapshot])]
-  /// How many snapshots cannot be searched because their manifests are damaged; they were reported.
-  private let damaged: Int
+  private let open: (RunContext) throws(BatchError) -> Sets
 
-  /// - Parameter sets: each with its snapshots, the oldest first.
-  package init(
-    _ search: PathSearch, in sets: [(set: BackupSet, snapshots: [Snapshot])], damaged: Int = 0
-  ) {
-    (self.search, self.sets, self.damaged) = (search, sets, damaged)
+  /// - Parameter open: opens the sets; called once.
+  package init(_ search: PathSearch, in open: @escaping (RunContext) throws(BatchError) -> Sets) {
+    (self.search, self.open) = (search, open)
+  }
+
+  /// What is searched.
+  package struct Sets {
+    /// Each set with its snapshots, the oldest first.
+    package var found: [(set: BackupSet, snapshots: [Snapshot])] = []
+    /// How many snapshots cannot be searched because their manifests are damaged; they were reported.
+    package var damaged = 0
+
+    package init() {}
   }
 
   /// Each manifest is an operation of its own.
@@ -36,9 +42,10 @@ package struct SearchCall: Call {
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([FoundPath]) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
+    let sets = try open(run)
     let job = SnapshotSearchJob(search, in: SourceContext(run), output: report)
-    return Prepared(job, over: SnapshotSearchSource(sets), total: nil) {
-      Result(found: $0, damaged: damaged)
+    return Prepared(job, over: SnapshotSearchSource(sets.found), total: nil) {
+      Result(found: $0, damaged: sets.damaged)
     }
   }
 }

@@ -11,7 +11,7 @@ extension CopyChoices {
   func copy(
     _ set: BackupSet, of own: SnapshotName? = nil, _ session: Session, removes: Bool = true
   ) throws(BatchError) -> (text: String, verdict: CallVerdict) {
-    var call = CopyCall(set, to: remote, temporary: session.temporary)
+    var call = CopyCall(to: remote, temporary: session.temporary) { _ in set }
     (call.comparesContents, call.allowsPlain, call.isAppendOnly) = (
       comparesContents, allowsPlain, isAppendOnly
     )

@@ -44,7 +44,7 @@ struct DrillCommand: Command {
   }
 
   private func makeCall(_ snapshot: Snapshot, of set: BackupSet) -> DrillCall {
-    var call = DrillCall(snapshot, of: set, temporary: session.temporary)
+    var call = DrillCall(temporary: session.temporary) { _ in (snapshot, set) }
     (call.share, call.budget, call.isAgainstLive) = (share, budget, isAgainstLive)
     (call.isSynced, call.pathLimits) = (common.fsync, common.walk.limits)
     call.follow = session.follow

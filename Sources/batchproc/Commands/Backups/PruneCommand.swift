@@ -82,7 +82,7 @@ extension BackupChoices {
     _ set: BackupSet, of own: SnapshotName? = nil, _ locking: PruneCall.Locking, isSynced: Bool,
     in run: RunContext
   ) throws(BatchError) -> Prune {
-    var call = PruneCall(set, retention, locking)
+    var call = PruneCall(retention, locking) { _ in set }
     (call.grouping, call.own, call.isSynced) = (grouping, own, isSynced)
     let outcome = try call.perform(.items([]), in: run, watchedBy: Unwatched()) { _ in }
     if let error = outcome.summary.stopped ?? outcome.failure { throw error }

@@ -19,17 +19,16 @@ struct SnapshotFinder {
     _ chosen: ChosenNames, in sources: [SetSource], _ choices: BackupChoices
   ) throws(BatchError) -> Ending {
     let text = chosen.texts.first ?? ""
-    var damaged = 0
-    var sets: [(set: BackupSet, snapshots: [Snapshot])] = []
+    var sets = SearchCall.Sets()
     for source in sources {
       let content = try source.content()
-      damaged += content.damaged.count
+      sets.damaged += content.damaged.count
       for error in content.damaged { session.fail(error) }
-      sets.append((source.set, try choices.snapshots(of: content, in: source.set, session)))
+      sets.found.append((source.set, try choices.snapshots(of: content, in: source.set, session)))
     }
     let (session, names, endsRowsInNUL) = (session, names, endsRowsInNUL)
     let begun = Mutex<PathBytes?>(nil)
-    let call = SearchCall(PathSearch(text, isName: chosen.areNames), in: sets, damaged: damaged)
+    let call = SearchCall(PathSearch(text, isName: chosen.areNames)) { [sets] _ in sets }
     let outcome = try session.run(call, .items([])) { (found) throws(BatchError) in
       try session.write(found, as: "found", event: Self.fill) { path, rows in
         let isNew = begun.withLock { set in
@@ -43,14 +42,14 @@ struct SnapshotFinder {
     }
     if let ending = session.endingBeforeSummary(outcome.summary) { return ending }
     let (counts, found) = (outcome.summary.counts, outcome.result?.found ?? 0)
-    if found == 0, damaged + counts.failed == 0 {
+    if found == 0, sets.damaged + counts.failed == 0 {
       session.report(unmatched: [UnmatchedGlob(text)], "no snapshot has a path that matches")
     }
     session.reporter.summary(
       outcome.summary,
       text: SummaryText(
         verb: "searched", files: counts.done, noun: "snapshot", bytes: counts.byteCount,
-        others: [(found, "found"), (damaged + counts.failed, "failed")], tallies: [(found, "found")]))
+        others: [(found, "found"), (sets.damaged + counts.failed, "failed")], tallies: [(found, "found")]))
     return .exit(ExitStatus(outcome.verdict))
   }
 
