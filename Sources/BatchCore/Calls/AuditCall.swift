@@ -8,6 +8,8 @@ package struct AuditCall: Call {
     ///   - aligns: whether the names of both sides may begin in different folders.
     ///   - walk: the walk below folders.
     case pair(Comparand, Comparand, parts: [PathBytes]?, aligns: Bool, walk: WalkOptions)
+    /// What is at two paths, unencrypted.
+    case paths(PathBytes, PathBytes, walk: WalkOptions)
     /// Files of a snapshot and the places where they are.
     case files(AuditSource, LiveTree)
   }
@@ -40,12 +42,24 @@ package struct AuditCall: Call {
   }
 
   /// - Throws: the errors of opening both sides; `malformed` for one that is damaged; `invalid` if they have digests of different
-  ///   algorithms.
+  ///   algorithms, and if one of two paths is a folder of snapshots.
   package func prepare(
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable ([AuditJob.Finding]) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
     switch sides {
+    case .paths(let first, let second, let walk):
+      let context = SourceContext(run)
+      let first = try Comparand(first, keys: nil, in: context)
+      let second = try Comparand(second, keys: nil, in: context)
+      if let set = Comparand.setFolder(of: first, second, in: run) {
+        throw BatchError(
+          .invalid, "is a directory of snapshots", path: set,
+          remedy: "compare the manifest of one of its snapshots")
+      }
+      let pair = Sides.pair(
+        first, second, parts: nil, aligns: true, walk: walk.comparing(first, second))
+      return try AuditCall(pair).prepare(input, in: run, report: report)
     case .pair(let first, let second, let parts, let aligns, let walk):
       let preparation = try AuditPreparation(
         first, second, parts: parts, aligns: aligns, walk: walk, in: run)

@@ -5,7 +5,7 @@ package struct ExtractCall: Call {
   package enum Members {
     /// - Parameter globs: the texts that select members.
     case archive(ReadArchive, MemberSelection, globs: [PathBytes])
-    case snapshot(RestoreReader, MemberSelection)
+    case snapshot(RestoreSource)
     case portion(RestoreReader)
   }
 
@@ -67,13 +67,20 @@ package struct ExtractCall: Call {
       return Prepared(
         try job(selection, options, in: run, report), reading: reader, total: reader.total
       ) { Result(extraction: $0, unmatched: $0.archive.unmatched) }
-    case .snapshot(let reader, let selection):
+    case .snapshot(let source):
+      options.acceptsEqual = true
+      options.keepsOtherFoldersPrivate = true
+      let (reader, lock) = try source.reader(options, in: run)
       if options.isDryRun {
         try FolderMaker(calls: run.calls).checkLast(folder)
       } else {
         try RestoreReader.makeTarget(folder, in: run)
       }
-      return try restoring(reader, selection: selection, options: options, in: run, report: report)
+      var prepared = try restoring(
+        reader, selection: MemberSelection(strip: source.strip), options: options, in: run, report: report)
+      // The lock is held until the end of the run.
+      prepared.discard = { withExtendedLifetime(lock) {} }
+      return prepared
     case .portion(let reader):
       return try restoring(reader, selection: MemberSelection(), options: options, in: run, report: report)
     }

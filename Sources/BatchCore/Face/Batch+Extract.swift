@@ -19,7 +19,7 @@ extension Batch {
     public init() {}
   }
 
-  /// The members of an archive that were extracted.
+  /// The members of an archive, or the files of a snapshot, that were created.
   public struct ExtractedFiles: Sendable {
     /// Regular files.
     public internal(set) var files = 0
@@ -27,15 +27,17 @@ extension Batch {
     public internal(set) var others = 0
     /// Bytes of the contents.
     public internal(set) var bytes: UInt64 = 0
-    /// Whether a part of the archive is damaged.
+    /// The id of the snapshot that was restored; nil for an archive.
+    public internal(set) var snapshot: String?
+    /// Whether a part of an archive is damaged.
     public internal(set) var isDamaged = false
     /// Whether the extraction ended before the archive did.
     public internal(set) var isCutShort = false
     /// How many members were made without rights that ``ExtractionOptions/restoresPrivileges`` grants.
     public internal(set) var withoutPrivileges = 0
-    /// Patterns that no member matches.
+    /// Patterns that nothing matches.
     public internal(set) var unmatched: [PathBytes] = []
-    /// Remarks about the archive, in sentences.
+    /// Remarks about the archives, in sentences.
     public internal(set) var remarks: [String] = []
 
     init() {}
@@ -46,11 +48,12 @@ extension Batch {
       bytes = bytes.addingReportingOverflow(report.size).partialValue
     }
 
-    mutating func add(_ extraction: Extraction) {
+    mutating func add(_ result: ExtractCall.Result) {
+      let extraction = result.extraction
       isDamaged = extraction.archive.isDamaged
       isCutShort = extraction.archive.isCutShort
       withoutPrivileges = extraction.madeSafe
-      unmatched = extraction.archive.unmatched.map(\.glob)
+      unmatched = result.unmatched.map(\.glob)
       remarks = extraction.archive.remarks
     }
   }
@@ -79,10 +82,19 @@ extension Batch {
       let call = ExtractCall(
         .archive(ReadArchive(archive == "-" ? "./-" : archive), selection, globs: options.patterns),
         into: folder, options.extraction)
-      let outcome = try library.run(call, [archive]) { report in library.note { $0.add(report) } }
-      guard let extraction = outcome.result?.extraction else { return }
-      library.note { $0.add(extraction) }
-      if let failure = extraction.failure { throw failure }
+      try library.extract(call, [archive])
     }
+  }
+}
+
+extension BatchCall<Batch.ExtractedFiles> {
+  /// Runs a call that creates files.
+  ///
+  /// - Throws: also the error of the syncs at its end.
+  func extract(_ call: ExtractCall, _ paths: [PathBytes]) throws(BatchError) {
+    let outcome = try run(call, paths) { report in self.note { $0.add(report) } }
+    guard let result = outcome.result else { return }
+    note { $0.add(result) }
+    if let failure = result.extraction.failure { throw failure }
   }
 }

@@ -79,6 +79,9 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
   /// Changes the details of the report.
   func note(_ change: (inout Details) -> Void) { details.withLock { change(&$0) } }
 
+  /// Adds a remark about the input to the warnings of the report.
+  func warn(_ error: BatchError) { problems.met(Problem(.unreadable, error), severity: .warning) }
+
   // MARK: On the queue of the call
 
   /// Runs a call over some paths.

@@ -46,22 +46,18 @@ final class Session: CallWatch, Sendable {
   ///   - resumes: whether a further run continues the work that this one leaves.
   ///   - rate: bytes to read in a second.
   ///   - shard: the shard of a plan that is processed; nil without one.
-  ///   - setApart: changes the options of the run.
   ///   - observing: wraps the reporter in an observer.
   /// - Throws: `exhausted` when the process may open too few files.
   convenience init<C: Call>(
     _ common: CommonOptions, environment: Environment, for call: inout C, resumes: Bool = false,
-    rate: Int64? = nil, shard: ShardTask? = nil, setApart: (inout BatchOptions) -> Void = { _ in },
+    rate: Int64? = nil, shard: ShardTask? = nil,
     observing: (any RunObserver) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     var shared = call
     try self.init(
       common, environment: environment, laneMemory: call.limits.laneMemory, resumes: resumes,
       inputs: shard == nil ? 0 : ShardTask.descriptors, rate: rate,
-      setApart: { (options: inout BatchOptions) throws(BatchError) in
-        setApart(&options)
-        try options.setApart(for: &shared)
-      },
+      setApart: { (options: inout BatchOptions) throws(BatchError) in try options.setApart(for: &shared) },
       observing: { observing(shard?.recording($0) ?? $0) })
     call = shared
   }

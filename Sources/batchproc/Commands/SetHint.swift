@@ -4,8 +4,7 @@ import BatchEngine
 /// Advice when a directory of snapshots was given to a command that expects something else.
 enum SetHint {
   static func isSet(_ path: PathBytes, in run: RunContext) -> Bool {
-    guard path != "-", (try? path.status(followingLinks: true))?.kind == .directory else { return false }
-    return (try? BackupSet.names(in: path, calls: run.calls))?.isEmpty == false
+    path != "-" && BackupSet.isPresent(in: path, calls: run.calls)
   }
 
   /// For `audit`: a snapshot is compared by its manifest.

@@ -171,14 +171,11 @@ import Testing
     let set = try BackupSet(in: t.path("set"), named: "s")
     let outcome = try perform(BackupCall(to: set, options), paths("t"))
     #expect(outcome.verdict == [] && outcome.result?.content.footer.files == 6)
-    let context = SourceContext(run)
-    let content = try set.content(in: run)
-    let snapshot = try #require(content.snapshots.last)
     var extraction = ExtractionOptions()
-    (extraction.isSynced, extraction.memory) = (false, run.options.memory)
-    let reader = try RestoreReader(snapshot, of: set, options: extraction, in: context)
-    let restored = try perform(
-      ExtractCall(.snapshot(reader, MemberSelection()), into: t.path("out"), extraction), .items([]))
+    extraction.isSynced = false
+    let newest = RestoreSource(
+      globs: [], strip: 0, in: set.directory, named: nil, at: nil, of: SeriesChoice(), patience: .none)
+    let restored = try perform(ExtractCall(.snapshot(newest), into: t.path("out"), extraction), .items([]))
     #expect(restored.verdict == [])
     let preview = BackupPreviewCall(to: set, options) { (path, bytes) in bytes += path.bytes }
     #expect(try perform(preview, paths("t")).result?.preparation.header.increment == 1)

@@ -72,3 +72,24 @@ package enum Comparand: Sendable {
     }
   }
 }
+
+extension Comparand {
+  /// The folder of snapshots among two sides of which the other one is something else: snapshots are compared by their manifests.
+  package static func setFolder(of first: Comparand, _ second: Comparand, in run: RunContext) -> PathBytes? {
+    let sets = [first, second].filter { $0.isFolder && BackupSet.isPresent(in: $0.path, calls: run.calls) }
+    return sets.count == 1 ? sets[0].path : nil
+  }
+}
+
+extension WalkOptions {
+  /// The same options for a comparison: without the compared files themselves, and with entries that are not files only if both
+  /// sides can record them.
+  package func comparing(_ first: Comparand, _ second: Comparand) -> WalkOptions {
+    var walk = self
+    let own = [first, second].filter { !$0.isFolder }.compactMap { StandardStreams.identity(of: $0.path) }
+    walk.excluded.formUnion(own)
+    walk.skipsTemporaries = true
+    walk.takesEverything = first.hasAllKinds && second.hasAllKinds
+    return walk
+  }
+}

@@ -72,6 +72,12 @@ package struct BackupSet: Sendable {
     return Set(names).filter { (try? SnapshotName.check($0)) != nil }.sorted()
   }
 
+  /// Whether a path leads to a folder with a snapshot.
+  package static func isPresent(in directory: PathBytes, calls: any FileSystemCalls) -> Bool {
+    guard (try? directory.status(followingLinks: true))?.kind == .directory else { return false }
+    return (try? names(in: directory, calls: calls))?.isEmpty == false
+  }
+
   /// The files of the set in the folder.
   package struct Content: Sendable {
     /// In the order of their numbers.

@@ -112,4 +112,15 @@ package struct SnapshotName: Sendable, Hashable {
         path: set)
     }
   }
+
+  /// - Throws: `invalid` for an invalid name of a set, and for a new one that would break a line of a crontab, unit or list.
+  package static func checkNew(_ set: PathBytes) throws(BatchError) {
+    try check(set)
+    let breaksLines = set.text?.unicodeScalars.contains {
+      [.control, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
+    }
+    guard breaksLines == false else {
+      throw BatchError(.invalid, "not the name of a new set: it has control characters", path: set)
+    }
+  }
 }

@@ -4,19 +4,23 @@ import BatchEngine
 package struct BackupCall: Call {
   private let set: BackupSet
   private let options: BackupOptions
+  /// The number of files of one operation; nil decides by the format.
+  private let stride: Int?
   /// Called once, when the set is locked and nothing is archived yet.
   package var announce: (BackupRun) -> Void = { _ in }
 
   /// Called once, when everything is archived, before the archive is read back.
   package var completing: (BackupRun) -> Void = { _ in }
 
-  package init(to set: BackupSet, _ options: BackupOptions) {
-    (self.set, self.options) = (set, options)
+  package init(to set: BackupSet, _ options: BackupOptions, stride: Int? = nil) {
+    (self.set, self.options, self.stride) = (set, options, stride)
   }
 
   package var limits: CallLimits {
     get throws(BatchError) {
-      CallLimits(laneMemory: try options.archive.format.memoryOfLane(level: options.archive.level))
+      CallLimits(
+        stride: options.archive.format.stride(count: stride),
+        laneMemory: try options.archive.memoryOfLane())
     }
   }
 

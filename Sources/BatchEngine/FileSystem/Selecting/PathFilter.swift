@@ -109,6 +109,9 @@ public struct PathFilter: Sendable {
     shared = Shared(given, paths)
   }
 
+  /// The rules in the order in which they were given; the lines of a file are rules of their own.
+  package var givenRules: [GivenRule] { shared?.given ?? [] }
+
   /// The rules that have matched nothing so far, on any thread, in the order in which they were given.
   package var unmatchedRules: [GivenRule] {
     guard let shared else { return [] }

@@ -20,15 +20,9 @@ struct BackupChoices: Sendable {
   static func newName(_ parsed: ParsedCommand) throws(UsageError) -> PathBytes {
     let name = parsed.bytes(.setName) ?? "backup"
     do throws(BatchError) {
-      try SnapshotName.check(name)
+      try SnapshotName.checkNew(name)
     } catch {
       throw UsageError("The value of '--name' is \(error.message).", in: parsed.command)
-    }
-    let breaksLines = name.text?.unicodeScalars.contains {
-      [.control, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
-    }
-    guard breaksLines == false else {
-      throw UsageError("The value of '--name' has control characters.", in: parsed.command)
     }
     return name
   }

@@ -47,12 +47,9 @@ struct AuditRun {
     return completed ?? .exit(ExitStatus(outcome.verdict))
   }
 
-  /// Which entries count as new: only files if one of the two sides has no others.
+  /// The walk of the options for these sides.
   func walkOptions(_ first: Comparand, _ second: Comparand) throws(BatchError) -> WalkOptions {
-    let own = [first, second].filter { !$0.isFolder }.map { StandardStreams.identity(of: $0.path) }
-    var walk = try session.walkOptions(forAllBut: own)
-    walk.takesEverything = first.hasAllKinds && second.hasAllKinds
-    return walk
+    try session.walkOptions(forAllBut: []).comparing(first, second)
   }
 
   private static func nouns(_ first: Comparand, _ second: Comparand) -> (String, String) {

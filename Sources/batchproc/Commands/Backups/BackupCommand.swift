@@ -52,11 +52,8 @@ struct BackupCommand: Command {
     hooks = try BackupHooks(
       parsed, set: name, directory: target, successes: StateFile.path("successes", environment: environment))
     manager = environment("NOTIFY_SOCKET")
-    let stride = options.archive.format.stride(count: common.stride)
-    var call = BackupCall(to: try BackupSet(in: target, named: name), options)
-    session = try Session(
-      common, environment: environment, for: &call, rate: parsed.size(.rate), setApart: { $0.stride = stride }
-    )
+    var call = BackupCall(to: try BackupSet(in: target, named: name), options, stride: common.stride)
+    session = try Session(common, environment: environment, for: &call, rate: parsed.size(.rate))
   }
 
   func run() throws(BatchError) -> Ending {

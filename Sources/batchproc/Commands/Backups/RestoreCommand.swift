@@ -25,11 +25,8 @@ struct RestoreCommand: Command {
     self.target = target
     strip = parsed.count(.stripComponents) ?? 0
     var options = ExtractionOptions(parsed, common: common, isRoot: StandardStreams.isRoot)
-    options.acceptsEqual = true
-    options.restoresPrivileges = true
-    options.makesDevices = StandardStreams.isRoot
+    options.restoreEverything()
     options.isDryRun = common.dryRun
-    options.keepsOtherFoldersPrivate = true
     options.keepsGoing = !parsed.flag(.strict)
     extraction = options
     tally = TransformTally(namesEach: common.verbose || common.json)
@@ -45,27 +42,15 @@ struct RestoreCommand: Command {
     let content = try source.content()
     for error in content.damaged { session.fail(error, severity: .warning) }
     let snapshot = try set.opened(choices.snapshot(of: content, in: set, session), in: context)
-    let missing = content.faults(of: snapshot).filter { content.archives[$0] == nil }
-    if let fault = missing.first, !extraction.keepsGoing || missing.count == snapshot.footer.needs.count {
-      throw BatchError(
-        .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
-        path: set.path(fault.archive))
+    var members = RestoreSource(globs: names.texts, areNames: names.areNames, strip: strip) { _ in
+      RestoreSource.Opened(snapshot, of: set, content: content)
     }
-    var options = extraction
-    options.memory = context.options.memory
-    let reader = try RestoreReader(
-      snapshot, of: set, globs: names.texts, areNames: names.areNames, strip: strip, options: options,
-      in: SourceContext(context))
-    if reader.doubtfulLinks > 0 {
-      session.warn(
-        BatchError(
-          .special,
-          "the manifest of an earlier version does not tell whether \(reader.doubtfulLinks) files are further names of others: they are restored as files of their own",
-          path: set.path(snapshot.name.manifest)))
+    members.announce = { [session] (opened, reader) in
+      if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { session.warn(remark) }
     }
     let selection = MemberSelection(strip: strip)
     let rows = common.dryRun ? PreviewRows(directory: target, selection: selection, session: session) : nil
-    let call = ExtractCall(.snapshot(reader, selection), into: target, options)
+    let call = ExtractCall(.snapshot(members), into: target, extraction)
     let outcome = try session.run(call, .items([])) { [session, tally, made] (report) throws(BatchError) in
       try session.report(report, tally: tally, made: made, preview: rows)
     }

@@ -53,11 +53,9 @@ struct AuditCommand: Command {
 
   /// Refuses a folder of snapshots compared with something else: snapshots are compared by their manifests.
   private func refuseSets(_ pair: [Comparand]) throws(BatchError) {
-    let sets = pair.filter { SetHint.isSet($0.path, in: session.context) }
-    guard let set = sets.first, sets.count == 1 else { return }
+    guard let set = Comparand.setFolder(of: pair[0], pair[1], in: session.context) else { return }
     throw BatchError(
-      .invalid, "is a directory of snapshots", path: set.path,
-      remedy: SetHint.audit(set.path, in: session.context))
+      .invalid, "is a directory of snapshots", path: set, remedy: SetHint.audit(set, in: session.context))
   }
 
   /// The first of some folders without any file.

@@ -1,0 +1,85 @@
+import BatchEngine
+
+extension Batch {
+  /// How files with equal content are searched.
+  public struct DuplicatesOptions: Sendable {
+    public var settings = Settings()
+    /// Selects the files below the paths that are compared. Empty files are ignored.
+    public var walk = WalkOptions()
+
+    /// The defaults: all files are compared.
+    public init() {}
+  }
+
+  /// Files with equal content that are not names of one file.
+  public struct DuplicateFiles: Sendable, Hashable {
+    /// The size of each file in bytes.
+    public let size: Int64
+    /// The SHA-256 of the content.
+    public let digest: Digest
+    /// Two or more, in the order of the tree; for a file with several names, the first one. In the lists of a report at most
+    /// ``Settings/mostListed``.
+    public let paths: [PathBytes]
+    /// The number of all these files.
+    public let count: Int
+  }
+
+  /// The groups of files with equal content.
+  public struct FoundDuplicates: Sendable {
+    /// The group that takes the most space first, at most ``Settings/mostListed``.
+    public internal(set) var groups: [DuplicateFiles] = []
+    /// The number of all groups.
+    public internal(set) var groupCount = 0
+    /// How many files are copies of the first one of their group.
+    public internal(set) var surplusFiles = 0
+    /// Bytes that these copies take.
+    public internal(set) var surplusBytes: Int64 = 0
+
+    init() {}
+
+    mutating func add(_ found: [DuplicateGroup], most: Int) {
+      groupCount = found.count
+      for group in found {
+        surplusFiles += group.files.count - 1
+        surplusBytes.addClamped(group.surplus)
+      }
+      groups = found.prefix(max(0, most)).map { DuplicateFiles($0, most: most) }
+    }
+  }
+
+  /// Finds files with equal content, and changes nothing. Files that can have no copy are not read.
+  ///
+  /// Callable from any task; see ``Batch`` for threads and cancellation.
+  ///
+  /// - Parameters:
+  ///   - paths: the files and folders.
+  ///   - options: which files are compared, and the resources that the call may use.
+  ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives all groups with all their paths when the search is complete, in the order of ``FoundDuplicates/groups``,
+  ///     one call at a time, on a thread of the run; it must not wait for the end of the call.
+  /// - Returns: the counts and the first groups; none if the task was cancelled. Files that cannot be read, or that change
+  ///   meanwhile, are in no group.
+  /// - Throws: `exhausted` if the machine does not allow a run.
+  public static func duplicates(
+    _ paths: [PathBytes], _ options: DuplicatesOptions = DuplicatesOptions(), progress: Progress? = nil,
+    each: (@Sendable (DuplicateFiles) -> Void)? = nil
+  ) async throws(BatchError) -> Report<FoundDuplicates> {
+    try await BatchCall.perform(options.settings, progress: progress, details: FoundDuplicates()) {
+      (library) throws(BatchError) in
+      var call = DuplicatesCall()
+      call.givesSHA256 = true
+      try library.run(call, paths, options.walk.readingAheadIfFaster) { groups in
+        library.note { $0.add(groups, most: library.settings.mostListed) }
+        if let each { for group in groups { each(DuplicateFiles(group)) } }
+      }
+    }
+  }
+}
+
+extension Batch.DuplicateFiles {
+  fileprivate init(_ group: DuplicateGroup, most: Int = .max) {
+    self.init(
+      size: group.size, digest: group.digest,
+      paths: group.files.prefix(max(0, most)).map(\.path), count: group.files.count)
+  }
+}
