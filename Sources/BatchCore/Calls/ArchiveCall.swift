@@ -25,7 +25,8 @@ package struct ArchiveCall: Call {
   }
 
   package var division: Division? {
-    guard options.format.isJoinable else { return nil }
+    // The key of an encrypted archive is made for one stream of bytes.
+    guard options.format.isJoinable, lock == nil else { return nil }
     var division = Division(unit: .members(options), join: .archive(options))
     division.outputs = [output.path].compactMap { $0 }
     division.folder = directory

@@ -75,7 +75,7 @@ final class ContentWriter {
       try decoder.decode(record, in: context) { (_, _) throws(BatchError) in
         // Written content cannot be taken back.
         guard !hasBegun else {
-          throw BatchError(.changed, "changed while it was written to standard output", path: record.path)
+          throw BatchError(.changed, "changed while its content was written", path: record.path)
         }
       } sink: { (piece) throws(BatchError) in
         hasBegun = true

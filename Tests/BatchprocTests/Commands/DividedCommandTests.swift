@@ -160,12 +160,31 @@ import Testing
       (["hash", "--cache", "t"], "plan cannot be made with --cache"),
       (["compress", "t", "u"], "takes one path"), (["compress", "--files-from", "l"], "takes one path"),
       (["archive", "--dry-run", "-o", "x", "t"], "plan cannot be made with --dry-run"),
+      (["archive", "-o", "x.zip", "t"], "only unencrypted ones of the tar family"),
+      (
+        ["archive", "-o", "x.tar", "--encrypt-to", recipient, "t"], "only unencrypted ones of the tar family"
+      ),
       ([], "missing expected argument"), (["--help"], "missing the command"),
       (["none"], "none"), (["hash", "--no-such-option"], "no-such-option"),
     ] as [([PathBytes], String)])
   func refused(command: [PathBytes], text: String) throws {
     let plan = try run(["plan", "--shards", "2", "--out", "p", "--"] + command)
     #expect(plan.status == 64 && plan.errorText.contains(text), "\(plan.errorText)")
+    #expect(t.content("p/plan.json") == nil)
+  }
+
+  private static let recipient: PathBytes =
+    ""
+
+  @Test("an archive that the configuration encrypts is refused too")
+  func encryptedByConfiguration() throws {
+    try t.file(
+      "xdg/batchproc/config", Array("[archive]\nencrypt-to = ".utf8) + Self.recipient.bytes + Array("\n".utf8)
+    )
+    let plan = try run(
+      ["plan", "--shards", "2", "--out", "p", "--", "archive", "-o", "x.tar", "t"],
+      environment: ["XDG_CONFIG_HOME": t.path("xdg")])
+    #expect(plan.status == 64 && plan.errorText.contains("only unencrypted ones"), "\(plan.errorText)")
     #expect(t.content("p/plan.json") == nil)
   }
 

@@ -25,13 +25,17 @@ public protocol BatchJob<Item>: Sendable {
 
   /// Makes the worker of a lane, on that lane and before its first chunk.
   ///
-  /// - Parameter context: the context of the first chunk, which the worker must not keep.
+  /// - Parameters:
+  ///   - context: the context of the first chunk, which the worker must not keep.
+  ///   - shared: what ``makeShared(in:)`` returned.
   /// - Throws: an error that ends the run.
   func makeWorker(in context: WorkerContext, sharing shared: Shared) throws(BatchError) -> Worker
 
   /// Makes the collector of a run, before the first chunk.
   ///
-  /// - Parameter context: what the collector may do; the collector may keep it.
+  /// - Parameters:
+  ///   - context: what the collector may do; the collector may keep it.
+  ///   - shared: what ``makeShared(in:)`` returned.
   /// - Throws: an error that ends the run.
   func makeCollector(
     in context: CollectorContext, sharing shared: Shared
@@ -39,7 +43,10 @@ public protocol BatchJob<Item>: Sendable {
 
   /// Adds a row of the source to the results of a chunk, after those of the items before it.
   ///
-  /// - Parameter context: counts what the row stands for, if the collector does not.
+  /// - Parameters:
+  ///   - row: what the source yielded.
+  ///   - context: counts what the row stands for, if the collector does not.
+  ///   - output: receives the results.
   func add(_ row: SourceRow, in context: WorkerContext, to output: inout Worker.Output)
 }
 

@@ -1,5 +1,5 @@
 /// A folder of a walk, shared by the records of the files in it.
-public final class DirectoryPath: Sendable {
+package final class DirectoryPath: Sendable {
   private static let slash = UInt8(ascii: "/")
 
   /// The nearest anchor above, or the folder itself if it is one; nil near the operand.
@@ -49,7 +49,7 @@ public final class DirectoryPath: Sendable {
   /// The part before a file's name when its path is shown: empty, or ending in `/`.
   ///
   /// It is built at each call, in time proportional to the depth.
-  public var prefix: PathBytes {
+  package var prefix: PathBytes {
     guard anchor != nil else { return PathBytes(tail) }
     var bytes = [UInt8]()
     appendPrefix(to: &bytes)

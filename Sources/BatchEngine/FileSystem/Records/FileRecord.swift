@@ -1,6 +1,6 @@
 /// One regular file that a walk found: its folder, its name, and its status.
 public struct FileRecord: Sendable {
-  public let directory: DirectoryPath
+  package let directory: DirectoryPath
   /// The status that the walk read; the file may have changed since.
   public let status: FileStatus
   /// Whether links may be followed to reach the file: it was named as an operand, or the walk follows links.

@@ -32,7 +32,8 @@ struct PlanCommand: Command {
     let call = try planned.command.makeCall(planned.parsed, common: common, environment: environment)
     guard let division = call.division else {
       throw UsageError(
-        "An archive of this format cannot be divided; archives of the tar family can.", in: parsed.command)
+        "This archive cannot be divided: only unencrypted ones of the tar family can; encrypt the merged one with age.",
+        in: parsed.command)
     }
     fixed = try planned.command.fixedOptions(planned.parsed, environment: environment)
     if division.takesOnePath { try planned.requireOnePath(in: parsed.command) }
