@@ -174,7 +174,7 @@ import Testing
   }
 
   private static let recipient: PathBytes =
-    ""
+    "age1w8kgm95kxmpz9kwkyc2q8r9lm942axz04xxpnuxx8wch546ul44stt6y9k"
 
   @Test("an archive that the configuration encrypts is refused too")
   func encryptedByConfiguration() throws {
