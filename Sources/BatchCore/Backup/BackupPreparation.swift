@@ -24,9 +24,9 @@ package struct BackupPreparation: Sendable {
   /// For a dry run: the set may change meanwhile, and need not exist.
   ///
   /// - Throws: `missing` or `invalid` for a source that is missing or implausible.
-  package init(
+  package static func prepare(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, in run: RunContext
-  ) throws(BatchError) {
+  ) throws(BatchError) -> BackupPreparation {
     let content: BackupSet.Content
     do throws(BatchError) {
       content = try set.content(in: run)
@@ -34,12 +34,19 @@ package struct BackupPreparation: Sendable {
       guard error.isNotFound else { throw error }
       content = BackupSet.Content()
     }
-    try self.init(paths, to: set, options: options, content: content, in: run)
+    return try prepare(paths, to: set, options: options, content: content, in: run)
   }
 
   /// - Parameter paths: one or more.
   /// - Throws: `missing` or `invalid` for a source that is missing or implausible.
-  init(
+  static func prepare(
+    _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, content: BackupSet.Content,
+    in run: RunContext
+  ) throws(BatchError) -> BackupPreparation {
+    try BackupPreparation(paths, to: set, options: options, content: content, in: run)
+  }
+
+  private init(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, content: BackupSet.Content,
     in run: RunContext
   ) throws(BatchError) {

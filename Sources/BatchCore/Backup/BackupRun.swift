@@ -72,7 +72,14 @@ package final class BackupRun: Sendable {
   /// - Parameter paths: one or more.
   /// - Throws: `locked` when another run has the lock, `missing` or `invalid` for a source that is missing or implausible,
   ///   `unwritable` when no files can be created in the folder.
-  package init(
+  package static func prepare(
+    _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, in run: RunContext,
+    report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
+  ) throws(BatchError) -> BackupRun {
+    try BackupRun(paths, to: set, options: options, in: run, report: report)
+  }
+
+  private init(
     _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, in run: RunContext,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
@@ -85,7 +92,7 @@ package final class BackupRun: Sendable {
     try target.make(isSynced: options.isSynced, in: run)
     lock = try set.lockForWriting(options.patience, in: run)
     StaleTemporaries.remove(in: set.directory, calls: run.calls)
-    preparation = try BackupPreparation(
+    preparation = try BackupPreparation.prepare(
       paths, to: set, options: options, content: try set.content(in: run), in: run)
     warnings = [target.warning, try target.settle(isSynced: options.isSynced, in: run)].compactMap { $0 }
     let header = preparation.header

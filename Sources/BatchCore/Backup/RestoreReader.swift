@@ -45,10 +45,20 @@ package struct RestoreReader: BatchReader {
   /// The manifest determines which names belong to one file. Its content is read from the archive once, under the name that
   /// contains it there, and is written to the first selected name; the other names become links to that.
   /// - Throws: `malformed` for a manifest that is damaged.
-  package init(
+  package static func prepare(
     _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], areNames: Bool = false, strip: Int = 0,
     options: ExtractionOptions, comparesDigests: Bool = true, in context: SourceContext,
     choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
+  ) throws(BatchError) -> RestoreReader {
+    try RestoreReader(
+      snapshot, of: set, globs: globs, areNames: areNames, strip: strip, options: options,
+      comparesDigests: comparesDigests, in: context, choosing: chooses)
+  }
+
+  private init(
+    _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes], areNames: Bool, strip: Int,
+    options: ExtractionOptions, comparesDigests: Bool, in context: SourceContext,
+    choosing chooses: (SnapshotEntry) -> Bool
   ) throws(BatchError) {
     self.options = options
     self.strip = strip

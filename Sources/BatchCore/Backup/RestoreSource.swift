@@ -66,7 +66,7 @@ package struct RestoreSource {
         .missing, "is missing, and the snapshot \(snapshot.name.stamp) needs it",
         path: set.path(fault.archive))
     }
-    let reader = try RestoreReader(
+    let reader = try RestoreReader.prepare(
       snapshot, of: set, globs: globs, areNames: areNames, strip: strip, options: options,
       in: SourceContext(run))
     announce(opened, reader)

@@ -114,19 +114,19 @@ package struct ShardPlan: Sendable {
   /// Reads the plan of a folder.
   ///
   /// - Throws: `unwritable` for an incomplete plan, to get the exit status of missing parts; `missing` when there is no plan.
-  package init(in folder: PlanFolder) throws(BatchError) {
+  package static func read(in folder: PlanFolder) throws(BatchError) -> ShardPlan {
     let content: [UInt8]
     do throws(BatchError) {
-      content = try folder.content(of: Self.fileName, limit: Self.largest)
+      content = try folder.content(of: fileName, limit: largest)
     } catch {
       guard error.isNotFound else { throw error }
       throw BatchError(.missing, "there is no plan in this folder", path: folder.path)
     }
     do throws(BatchError) {
-      try self.init(content)
+      return try ShardPlan(content)
     } catch {
       throw BatchError(
-        .unwritable, "the plan \(error.message)", path: folder.path(of: Self.fileName))
+        .unwritable, "the plan \(error.message)", path: folder.path(of: fileName))
     }
   }
 

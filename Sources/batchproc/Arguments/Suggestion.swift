@@ -17,7 +17,7 @@ enum Suggestion {
     return best.edits <= min(3, letters / 3) ? best.text : nil
   }
 
-  /// Insertions, removals, replacements and swaps of neighbours (optimal string alignment).
+  /// Insertions, removals, replacements and swaps of neighbors (optimal string alignment).
   static func edits(from source: [UInt8], to target: [UInt8]) -> Int {
     var beforeLast = [Int](repeating: 0, count: target.count + 1)
     var last = Array(0...target.count)

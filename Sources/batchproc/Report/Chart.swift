@@ -16,7 +16,7 @@ struct Chart: Sendable {
     let name: String
     let form: Form
     let values: [Double?]
-    /// Whether it has the second colour.
+    /// Whether it has the second color.
     var isSecond = false
   }
 

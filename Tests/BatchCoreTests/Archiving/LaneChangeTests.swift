@@ -90,7 +90,7 @@ struct LaneChangeTests {
 
   private func backUp(_ run: RunContext) throws -> BackupSet {
     let set = try BackupSet(in: t.path("set"), named: "days")
-    let backup = try BackupRun([t.path("live")], to: set, options: BackupOptions(), in: run) { _ in }
+    let backup = try BackupRun.prepare([t.path("live")], to: set, options: BackupOptions(), in: run) { _ in }
     let outcome = BatchRunner(run).run(
       backup.job, over: try backup.preparation.source(walkOptions(takingEverything: true), in: run))
     try backup.complete(try #require(outcome.result))
@@ -101,7 +101,7 @@ struct LaneChangeTests {
     let set = try backUp(RunContext())
     let run = context()
     let snapshot = try #require(try set.content(in: run).snapshots.last)
-    let reader = try RestoreReader(snapshot, of: set, options: ExtractionOptions(), in: SourceContext(run))
+    let reader = try RestoreReader.prepare(snapshot, of: set, options: ExtractionOptions(), in: SourceContext(run))
     let job = try ExtractJob(
       into: t.path("target"), selection: MemberSelection(), options: ExtractionOptions(), in: run
     ) { _ in }

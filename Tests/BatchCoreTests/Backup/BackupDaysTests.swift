@@ -27,7 +27,7 @@ import Testing
     options.isSynced = false
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
     if let fileTime { options.fileClock = { fileTime } }
-    let backup = try BackupRun(
+    let backup = try BackupRun.prepare(
       [t.path("live")], to: set ?? self.set, options: options, in: run
     ) { _ in }
     var walk = WalkOptions()
@@ -54,7 +54,7 @@ import Testing
     options.restoresOwner = true
     options.restoresPrivileges = true
     options.isSynced = false
-    let reader = try RestoreReader(snapshot, of: set, options: options, in: SourceContext(run))
+    let reader = try RestoreReader.prepare(snapshot, of: set, options: options, in: SourceContext(run))
     try RestoreReader.makeTarget(folder, in: run)
     let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
     let outcome = BatchRunner(run).run(job, reading: reader)

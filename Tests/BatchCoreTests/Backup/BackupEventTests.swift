@@ -34,7 +34,7 @@ import Testing
     options.fileClock = {
       FileStatus.Time(seconds: FileStatus.Time.now.seconds + 86_400, nanoseconds: 0)
     }
-    let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
+    let backup = try BackupRun.prepare([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
     let outcome = BatchRunner(run).run(backup.job, over: try backup.preparation.source(walk, in: run))

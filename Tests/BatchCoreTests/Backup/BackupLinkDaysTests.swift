@@ -29,7 +29,7 @@ import Testing
     options.patience = .none
     // On some days no file of the tree is left.
     options.allowsEmpty = true
-    let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
+    let backup = try BackupRun.prepare([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
     let outcome = BatchRunner(run).run(backup.job, over: try backup.preparation.source(walk, in: run))
@@ -59,7 +59,7 @@ import Testing
     options.restoresOwner = true
     options.restoresPrivileges = true
     options.isSynced = false
-    let reader = try RestoreReader(snapshot, of: set, options: options, in: SourceContext(run))
+    let reader = try RestoreReader.prepare(snapshot, of: set, options: options, in: SourceContext(run))
     #expect(reader.doubtfulLinks == 0)
     try RestoreReader.makeTarget(folder, in: run)
     let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }

@@ -31,7 +31,7 @@ import Testing
     options.now = { FileStatus.Time(seconds: seconds, nanoseconds: 0) }
     // All changes are settled.
     options.fileClock = { FileStatus.Time(seconds: FileStatus.Time.now.seconds + 1000, nanoseconds: 0) }
-    let backup = try BackupRun([t.path(PathBytes("live/\(job)"))], to: set, options: options, in: run) { _ in
+    let backup = try BackupRun.prepare([t.path(PathBytes("live/\(job)"))], to: set, options: options, in: run) { _ in
     }
     var walk = WalkOptions()
     walk.takesEverything = true
@@ -49,7 +49,7 @@ import Testing
     var options = ExtractionOptions()
     options.isSynced = false
     let folder = t.path("out")
-    let reader = try RestoreReader(snapshot, of: set, options: options, in: SourceContext(run))
+    let reader = try RestoreReader.prepare(snapshot, of: set, options: options, in: SourceContext(run))
     try RestoreReader.makeTarget(folder, in: run)
     let job = (
       try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }, job

@@ -88,10 +88,10 @@ import Testing
     }
     try Self.within(zone) {
       for number in 0..<Campaign.cases(2000) {
-        let centre =
+        let center =
           number % 2 == 0
           ? changes.randomElement(using: &numbers) ?? 0 : Int64.random(in: 0...1_900_000_000, using: &numbers)
-        let started = Set((0..<4).map { _ in centre + Int64.random(in: -20_000...30_000, using: &numbers) })
+        let started = Set((0..<4).map { _ in center + Int64.random(in: -20_000...30_000, using: &numbers) })
         let content = Self.content(Array(started))
         let hasSeconds = number % 3 == 0
         // A listed time, or any other one, which the clock of the zone may never show.
@@ -99,7 +99,7 @@ import Testing
         if number % 5 == 0, let listed = started.randomElement(using: &numbers) {
           wall = listed + model.offset(listed)
         } else {
-          wall = centre + model.offset(centre) + Int64.random(in: -15_000...40_000, using: &numbers)
+          wall = center + model.offset(center) + Int64.random(in: -15_000...40_000, using: &numbers)
         }
         let unit: Int64 = hasSeconds ? 1 : 60
         let end = wall - wall % unit + unit - 1

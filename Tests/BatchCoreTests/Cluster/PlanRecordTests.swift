@@ -176,7 +176,7 @@ struct ShardPlanTests {
     let folder = try PlanFolder(t.path(""), calls: LinuxCalls())
     func error() -> BatchError? {
       do {
-        try ShardPlan(in: folder).require(version: "2", in: folder)
+        try ShardPlan.read(in: folder).require(version: "2", in: folder)
         return nil
       } catch {
         return error
@@ -243,7 +243,7 @@ struct PlanMakerTests {
     #expect(plan.imbalance < 1.05)
     let size = try t.path("p/plan.entries").status().size
     #expect(size < Int64(count) * 200)
-    let read = try ShardPlan(in: try PlanFolder(t.path("p"), calls: LinuxCalls()))
+    let read = try ShardPlan.read(in: try PlanFolder(t.path("p"), calls: LinuxCalls()))
     #expect(read.id == plan.id)
     expectError(.invalid) { try PlanMaker(in: t.path("p"), shards: 2, stride: .automatic, run) }
   }

@@ -69,7 +69,7 @@ import Testing
     options.isSynced = false
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 0) }
     options.fileClock = clock
-    let backup = try BackupRun([t.path("live")], to: set, options: options, in: run) { _ in }
+    let backup = try BackupRun.prepare([t.path("live")], to: set, options: options, in: run) { _ in }
     var walk = WalkOptions()
     walk.takesEverything = true
     let content = try #require(

@@ -47,7 +47,7 @@ import Testing
         """#)
   }
 
-  @Test func coloursOnlyItsOwnWords() throws {
+  @Test func colorsOnlyItsOwnWords() throws {
     let text = try written(color: true) { diagnostics in
       diagnostics.report("e")
       diagnostics.report("w", as: .warning)

@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test func coloursTerminalsOnly() {
+  @Test func colorsTerminalsOnly() {
     #expect(traits(true).usesColor(.auto))
     #expect(!traits(false).usesColor(.auto))
     #expect(!traits(true, term: "dumb").usesColor(.auto))

@@ -23,12 +23,12 @@ struct RetentionTests {
     var times: Set<Int64> = []
     let count = Campaign.isFull ? 500 : 12
     while times.count < count {
-      let centre: Int64 =
+      let center: Int64 =
         [1_774_746_000, 1_761_440_400, 1_767_225_600, 1_704_067_200, 1_735_600_000].randomElement(
           using: &generator) ?? 0
       let reach: Int64 = [4000, 90_000, 3_000_000, 40_000_000].randomElement(using: &generator) ?? 1
       // restic ignores snapshots in the future.
-      times.insert(min(1_790_000_000, centre + Int64.random(in: -reach...reach, using: &generator)))
+      times.insert(min(1_790_000_000, center + Int64.random(in: -reach...reach, using: &generator)))
     }
     let made = try t.shell(
       """

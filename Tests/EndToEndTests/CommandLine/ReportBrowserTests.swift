@@ -60,9 +60,9 @@ struct ReportBrowserTests {
     def light(row, x): return sum(row[x * size:x * size + 3]) // 3
     margin = light(rows[2], 2)
     contrast = max(abs(light(row, x) - margin) for row in rows[:120] for x in range(0, width, 2))
-    colours = len({bytes(row[x * size:x * size + 3]) for row in rows[::3] for x in range(0, width, 3)})
+    colors = len({bytes(row[x * size:x * size + 3]) for row in rows[::3] for x in range(0, width, 3)})
     beyond = sum(any(abs(light(row, x) - margin) > 4 for x in (width - 1, width - 3)) for row in rows)
-    print(width, height, 'light' if margin > 235 else 'dark' if margin < 40 else 'grey', contrast > 150, colours > 10, beyond)
+    print(width, height, 'light' if margin > 235 else 'dark' if margin < 40 else 'grey', contrast > 150, colors > 10, beyond)
     """#
 
   /// Draws a page in both themes, wide and narrow.

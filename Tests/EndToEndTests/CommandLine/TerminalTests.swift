@@ -85,7 +85,7 @@ import Testing
     #expect(!run.output.contains(Self.escape))
   }
 
-  @Test("messages are coloured on a terminal or when requested, and not otherwise")
+  @Test("messages are colored on a terminal or when requested, and not otherwise")
   func color() throws {
     #expect(try onTerminal("e", "hash -q nosuch").seen.contains(Self.escape))
     #expect(

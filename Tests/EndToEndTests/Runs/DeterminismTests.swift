@@ -46,7 +46,7 @@ import Testing
   }
 
   @Test(
-    "events are in the order of the files, and problems between their neighbours",
+    "events are in the order of the files, and problems between their neighbors",
     arguments: [
       ["hash", "t"], ["check", "m"], ["test", "t"], ["hash", "--dry-run", "t"],
       ["compress", "--compress-all", "--no-fsync", "--force", "--output-dir", "o", "t"],

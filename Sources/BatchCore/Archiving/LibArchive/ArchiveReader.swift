@@ -45,7 +45,7 @@ final class ArchiveReader: MemberReader {
   /// The end of the content of the last passed member, including its padding.
   private(set) var boundary: UInt64 = 0
   private var isInside = false
-  /// The error after which libarchive is not called any more: its behaviour then differs by format, and it may crash.
+  /// The error after which libarchive is not called any more: its behavior then differs by format, and it may crash.
   private var ending: BatchError?
   /// The end of the last returned piece of content in its file.
   private var contentEnd: UInt64 = 0

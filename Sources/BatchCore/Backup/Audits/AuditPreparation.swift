@@ -22,9 +22,16 @@ package struct AuditPreparation: Sendable {
   ///   - aligns: whether the names of both sides may begin in different folders.
   ///   - walk: the walk options for folders.
   /// - Throws: the errors of opening both; `invalid` if they have digests of different algorithms.
-  package init(
+  package static func prepare(
     _ first: Comparand, _ second: Comparand, parts: [PathBytes]? = nil, aligns: Bool = true,
     walk: WalkOptions, in run: RunContext
+  ) throws(BatchError) -> AuditPreparation {
+    try AuditPreparation(first, second, parts: parts, aligns: aligns, walk: walk, in: run)
+  }
+
+  private init(
+    _ first: Comparand, _ second: Comparand, parts: [PathBytes]?, aligns: Bool, walk: WalkOptions,
+    in run: RunContext
   ) throws(BatchError) {
     let context = SourceContext(run)
     var failed = 0

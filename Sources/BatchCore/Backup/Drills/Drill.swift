@@ -47,7 +47,13 @@ package final class Drill {
   }
 
   /// - Parameter share: the share of the snapshot's files and bytes, above 0 and up to 1.
-  package init(_ snapshot: Snapshot, of set: BackupSet, share: Double, isSynced: Bool, in run: RunContext)
+  package static func prepare(
+    _ snapshot: Snapshot, of set: BackupSet, share: Double, isSynced: Bool, in run: RunContext
+  ) throws(BatchError) -> Drill {
+    try Drill(snapshot, of: set, share: share, isSynced: isSynced, in: run)
+  }
+
+  private init(_ snapshot: Snapshot, of set: BackupSet, share: Double, isSynced: Bool, in run: RunContext)
     throws(BatchError)
   {
     self.snapshot = snapshot
@@ -100,7 +106,7 @@ package final class Drill {
   {
     let names = Set(portion.entries.map(\.path))
     // The restored files are compared afterwards, and differences are reported.
-    return try RestoreReader(
+    return try RestoreReader.prepare(
       snapshot, of: set, options: options, comparesDigests: false, in: SourceContext(run)
     ) {
       names.contains($0.path)

@@ -51,7 +51,7 @@ package struct BackupCall: Call {
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
     let (paths, walk) = try Self.sources(input)
-    let backup = try BackupRun(paths, to: set, options: options, in: run, report: report)
+    let backup = try BackupRun.prepare(paths, to: set, options: options, in: run, report: report)
     announce(backup)
     let source: BackupSource
     do throws(BatchError) {
@@ -121,7 +121,7 @@ package struct BackupPreviewCall: Call {
   ) throws(BatchError) -> Prepared<Result> {
     let (paths, walk) = try BackupCall.sources(input)
     _ = try BackupTarget(set, state: options.state, isNew: options.initializes, in: run)
-    let preparation = try BackupPreparation(paths, to: set, options: options, in: run)
+    let preparation = try BackupPreparation.prepare(paths, to: set, options: options, in: run)
     try announce(preparation)
     let job = BackupListJob(isFull: preparation.header.isFull, render: render, output: report)
     return Prepared(job, over: try preparation.source(walk, in: run), total: nil) { _ in

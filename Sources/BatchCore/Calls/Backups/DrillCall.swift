@@ -77,7 +77,7 @@ package struct DrillCall: Call {
     let lock = try patience.flatMap { (patience) throws(BatchError) in
       try set.lockForReading(patience, in: run)
     }
-    let drill = try Drill(snapshot, of: set, share: share, isSynced: isSynced, in: run)
+    let drill = try Drill.prepare(snapshot, of: set, share: share, isSynced: isSynced, in: run)
     return Prepared { () throws(BatchError) in
       defer { withExtendedLifetime(lock) {} }
       var result = Result(snapshot: snapshot.name.stamp, total: drill.total)

@@ -158,7 +158,7 @@ extension CommandSpec.Group {
         .chosenByShard),
       OptionSpec(
         .color, "color", kind: .single(.choice(ColorMode.allCases.map(\.rawValue))), value: "when",
-        default: ColorMode.auto.rawValue, help: "Colour in messages."
+        default: ColorMode.auto.rawValue, help: "Color in messages."
       ).inPlans(.chosenByShard),
       OptionSpec(.json, "json", help: "Write results as JSON lines.").inPlans(.refused),
     ])

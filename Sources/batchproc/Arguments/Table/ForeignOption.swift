@@ -1,5 +1,5 @@
 /// Options of classic tools that this program does not have: the option to use instead, or that the spelling is accepted
-/// because it requests the default behaviour.
+/// because it requests the default behavior.
 ///
 /// One table for all commands. An answer completes the sentence `'-d': …`.
 struct ForeignOption {
@@ -41,7 +41,7 @@ struct ForeignOption {
     option(of: spelling, in: command)?.answer
   }
 
-  /// Whether an option requests the default behaviour.
+  /// Whether an option requests the default behavior.
   ///
   /// - Parameter cluster: letters that follow it.
   static func isNeedless(

@@ -104,8 +104,8 @@ struct ManPage {
     }
     return options + [
       ("BATCHPROC_*", "Values of other options in the same way; see batchproc-config(1)."),
-      ("NO_COLOR", "When not empty, messages have no colour unless --color always is given."),
-      ("TERM", "When dumb or not set, there is neither colour nor a progress bar by default."),
+      ("NO_COLOR", "When not empty, messages have no color unless --color always is given."),
+      ("TERM", "When dumb or not set, there is neither color nor a progress bar by default."),
     ]
   }
 

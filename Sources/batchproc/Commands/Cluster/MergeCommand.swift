@@ -22,7 +22,7 @@ struct MergeCommand: Command {
   init(_ parsed: ParsedCommand, kinds: CommandKinds, environment: Environment) throws {
     folder = try PlanFolder(
       WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
-    plan = try ShardPlan(in: folder)
+    plan = try ShardPlan.read(in: folder)
     try plan.require(version: Version.number, in: folder)
     planned = try PlannedCommand(plan, kinds, in: parsed.command)
     // Root's plan does not decide which file of another user is replaced.

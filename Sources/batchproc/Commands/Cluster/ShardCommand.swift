@@ -14,7 +14,7 @@ enum ShardCommand {
     }
     let index = try own.count(.shard) ?? Self.index(environment, own.command)
     let folder = try PlanFolder(WorkingFolder.absolute(given), calls: LinuxCalls())
-    let plan = try ShardPlan(in: folder)
+    let plan = try ShardPlan.read(in: folder)
     try plan.require(version: Version.number, in: folder)
     let planned = try PlannedCommand(plan, kinds, in: own.command)
     let parsed = try planned.shard(own)

@@ -10,7 +10,7 @@ struct StatusCommand {
     folder = try PlanFolder(
       WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
     isJSON = parsed.flag(.json)
-    plan = try ShardPlan(in: folder)
+    plan = try ShardPlan.read(in: folder)
   }
 
   func execute() throws(BatchError) -> Ending {

@@ -155,8 +155,8 @@ import Testing
     let manifest =
       "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n" + String(decoding: rows, as: UTF8.self)
     let first = manifest.count { $0 == "\n" } + 1
-    let armour = [first, first + 1, first + 3, first + 4, first + 5].map { "#\($0)" }
-    #expect(try outline(manifest + Self.signature) == ["#1", "#2", "a", "b"] + armour)
+    let armor = [first, first + 1, first + 3, first + 4, first + 5].map { "#\($0)" }
+    #expect(try outline(manifest + Self.signature) == ["#1", "#2", "a", "b"] + armor)
     // A row between the lines of a signature is still read.
     let hidden = manifest + Self.signature.replacing("=aBcD", with: String(decoding: rows, as: UTF8.self))
     #expect(try outline(hidden).count { $0 == "a" || $0 == "b" } == 4)

@@ -61,7 +61,7 @@ package struct AuditCall: Call {
         first, second, parts: nil, aligns: true, walk: walk.comparing(first, second))
       return try AuditCall(pair).prepare(input, in: run, report: report)
     case .pair(let first, let second, let parts, let aligns, let walk):
-      let preparation = try AuditPreparation(
+      let preparation = try AuditPreparation.prepare(
         first, second, parts: parts, aligns: aligns, walk: walk, in: run)
       return Prepared(
         AuditJob(preparation.target, output: report), over: try preparation.source(in: run), total: nil
