@@ -36,6 +36,11 @@ struct ReportCommand: Command {
     let stream: any ResultStream = file ?? session.output
     try stream.write(page.html())
     try stream.finish()
+    if let file, !common.quiet {
+      session.diagnostics.print(
+        "wrote a page about \(ByteCount.counted(sets.count, "set")) to \(TerminalText.string(file.path.bytes))"
+      )
+    }
     return .exit(sets.allSatisfy { $0.isWhole && !$0.isFuture(at: now) } ? .success : .differences)
   }
 

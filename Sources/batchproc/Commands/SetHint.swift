@@ -16,6 +16,19 @@ enum SetHint {
     return .advice("compare a snapshot: 'batchproc audit \(name) /'")
   }
 
+  /// For the manifest of a snapshot that was given instead of its archive.
+  static func manifest(_ path: PathBytes) -> BatchError? {
+    guard let name = SnapshotName.of(path), !name.isEncrypted,
+      path.lastComponent.elementsEqual(name.manifest.bytes)
+    else { return nil }
+    let archive = TerminalText.string(path.parent.appending(name.archive.bytes).bytes)
+    let set = TerminalText.string(path.parent.bytes)
+    return BatchError(
+      .invalid, "is the manifest of a snapshot, not an archive", path: path,
+      remedy: .advice(
+        "to read its archive: 'batchproc verify \(archive)'; all of the set: 'batchproc verify \(set)'"))
+  }
+
   /// For a directory that was given instead of a file.
   static func file(_ path: PathBytes, in run: RunContext) -> BatchError? {
     guard path != "-", (try? path.status(followingLinks: true))?.kind == .directory else { return nil }

@@ -80,4 +80,20 @@ import Testing
     #expect(run.status == 64 && run.errorText.contains("invalid for '--"), "\(run.errorText)")
     #expect(t.names() == ["t"])
   }
+
+  @Test(
+    "a file with several names that is given twice is stored once",
+    arguments: ["tar", "tar.zst", "cpio", "zip"], [1, 7])
+  func repeatedName(format: String, concurrency: Int) throws {
+    try t.hardLink("t/c", to: "t/a")
+    let output = PathBytes("x.\(format)")
+    let run = try run("archive", "-j", PathBytes("\(concurrency)"), "-o", output, "t/a", "t/c", "t/a", "t")
+    #expect(run.status == 0, "\(run.errorText)")
+    let list = try self.run("list", "-v", output).text
+    #expect(!list.contains("t/a link to t/a") && !list.contains("t/c link to t/c"), "\(list)")
+    #expect(try self.run("verify", "-q", output).status == 0)
+    let extracted = try self.run("extract", "-q", "-C", "out", output)
+    #expect(extracted.status == 0, "\(extracted.errorText)")
+    #expect(t.text("out/t/a") == "first\n" && t.text("out/t/c") == "first\n")
+  }
 }

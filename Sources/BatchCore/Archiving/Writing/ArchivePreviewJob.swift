@@ -58,11 +58,12 @@ package struct ArchivePreviewJob: RowJob {
 
   private func add(
     _ record: FileRecord, _ context: WorkerContext, to output: inout ResultRows,
-    _ make: () throws(BatchError) -> ArchiveEntry
+    _ make: () throws(BatchError) -> ArchiveEntry?
   ) throws(BatchError) {
     let entry: ArchiveEntry
     do throws(BatchError) {
-      entry = try make()
+      guard let made = try make() else { return context.skip(.repeated) }
+      entry = made
     } catch {
       try context.checkCancellation()
       let isSpecial = error.code == .special

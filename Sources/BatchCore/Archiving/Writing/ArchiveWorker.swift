@@ -230,7 +230,7 @@ package final class ArchiveWorker: BatchWorker {
   ) throws(BatchError) {
     let status = record.status
     do throws(BatchError) {
-      let entry = try maker.link(for: record, to: first)
+      guard let entry = try maker.link(for: record, to: first) else { return context.skip(.repeated) }
       guard !isSerial else {
         members.append(
           SerialMember(entry: entry, identity: status.identity, linkCount: status.linkCount))

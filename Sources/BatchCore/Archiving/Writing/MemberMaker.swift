@@ -47,13 +47,14 @@ struct MemberMaker {
     return entry
   }
 
-  /// The entry for a further name of a file.
+  /// The entry for a further name of a file; nil if it has the name of the first one, because a path was given twice.
   ///
   /// - Throws: `invalid` when a new name is empty.
-  func link(for record: FileRecord, to first: PathBytes) throws(BatchError) -> ArchiveEntry {
+  func link(for record: FileRecord, to first: PathBytes) throws(BatchError) -> ArchiveEntry? {
     var entry = ArchiveEntry(
       path: try name(MemberNaming.name(of: record.path), as: .member, of: record), kind: .hardLink,
       linkTarget: try name(MemberNaming.name(of: first), as: .hardLink, of: record))
+    guard entry.linkTarget != entry.path else { return nil }
     describe(record.status, in: &entry)
     entry.size = 0
     return entry

@@ -57,7 +57,10 @@ struct ArchiveChoices: Sendable {
       throw UsageError(
         target == "-"
           ? "Standard output has no suffix that shows the format; use --format."
-          : "Cannot tell the format from \(quote(PathBytes(target.lastComponent))); use --format.",
+          : """
+          Cannot tell the format from \(quote(PathBytes(target.lastComponent))); use --format with one of \
+          \(ArchiveFormat.all.map(\.name).joined(separator: ", ")).
+          """,
         in: parsed.command)
     }
     options = ArchiveOptions(format: format)

@@ -111,6 +111,18 @@ struct CommonOptions: Sendable {
     ".hgignore", ".hgtags", "_darcs",
   ]
 
+  /// Refuses a glob that no name can match, such as one with a bracket that is not closed.
+  private func refuseImpossible(_ glob: [UInt8], _ parsed: ParsedCommand) throws(UsageError) {
+    guard IgnorePattern(glob) == nil else { return }
+    // With a backslash each of these stands for itself.
+    let escaped = glob.flatMap {
+      [UInt8(ascii: "["), UInt8(ascii: "\\")].contains($0) ? [UInt8(ascii: "\\"), $0] : [$0]
+    }
+    throw UsageError(
+      "The pattern \(quote(PathBytes(glob))) can never match.", in: parsed.command,
+      correction: escaped == glob ? nil : .replace(glob, by: String(decoding: escaped, as: UTF8.self)))
+  }
+
   private func refuseContradictions(_ parsed: ParsedCommand) throws(UsageError) {
     if let least = walk.minimumSize, let most = walk.maximumSize, least > most {
       throw UsageError("No file is as large as --min-size and as small as --max-size.", in: parsed.command)
@@ -119,6 +131,8 @@ struct CommonOptions: Sendable {
       throw UsageError(
         "No file is as old as --older-than and as new as --newer-than.", in: parsed.command)
     }
+    for case .exclude(let glob) in filterRules { try refuseImpossible(glob, parsed) }
+    for case .include(let glob) in filterRules { try refuseImpossible(glob, parsed) }
     let lists = fileLists.filter { $0.path == "-" }.count
     let rules = filterRules.filter { $0 == .excludeFrom("-") }.count
     let operands = parsed.operands.contains("-") ? 1 : 0

@@ -59,6 +59,7 @@ struct VerifyCommand: Command {
       guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }
       return try verifySets()
     }
+    if let error = SetHint.manifest(path) { throw error }
     guard share == nil, name == nil else {
       throw BatchError(.invalid, "--share and --name are for a directory of snapshots", path: path)
     }

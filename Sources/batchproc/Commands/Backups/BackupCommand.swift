@@ -18,8 +18,10 @@ struct BackupCommand: Command {
     guard let target = parsed.bytes(.target) else {
       throw UsageError(
         "Missing expected option '--to <dir>'.", in: parsed.command,
-        correction: parsed.operands.count > 1
-          ? parsed.operands.last.map { .insert(["--to", $0], taking: $0, in: parsed.command) } : nil)
+        correction: Self.target(among: parsed.operands).map {
+          .insert(["--to", $0], taking: $0, in: parsed.command)
+        }
+          ?? .insert(["--to", "/mnt/backups"], taking: nil, in: parsed.command))
     }
     name = try BackupChoices.newName(parsed)
     choices = try BackupChoices(parsed, directory: target)
@@ -54,6 +56,15 @@ struct BackupCommand: Command {
     manager = environment("NOTIFY_SOCKET")
     var call = BackupCall(to: try BackupSet(in: target, named: name), options, stride: common.stride)
     session = try Session(common, environment: environment, for: &call, rate: parsed.size(.rate))
+  }
+
+  /// The last operand, if it was probably meant as the target: it is missing, empty, or a directory of snapshots. A directory with
+  /// other files is data.
+  private static func target(among operands: [PathBytes]) -> PathBytes? {
+    guard operands.count > 1, let last = operands.last else { return nil }
+    guard let status = try? last.status(followingLinks: true) else { return last }
+    guard status.kind == .directory, let names = try? LinuxCalls().names(in: last) else { return nil }
+    return names.isEmpty || names.contains { SnapshotName.of($0) != nil } ? last : nil
   }
 
   func run() throws(BatchError) -> Ending {

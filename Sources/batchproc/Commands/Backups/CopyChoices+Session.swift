@@ -25,10 +25,12 @@ extension CopyChoices {
     session.warn(ofFuture: result.future)
     let copied = result.copied
     let text =
-      "copied \(ByteCount.grouped(copied.snapshots)) snapshots (\(ByteCount.files(copied.files)), "
+      "copied \(ByteCount.counted(copied.snapshots, "snapshot")) (\(ByteCount.files(copied.files)), "
       + "\(ByteCount.text(Int64(clamping: copied.bytes)))) to \(TerminalText.string(remote.bytes))"
       + (copied.equal > 0 ? ", \(ByteCount.files(copied.equal)) there already" : "")
-      + (result.removed.isEmpty ? "" : ", \(ByteCount.grouped(result.removed.count)) old copies removed")
+      + (result.removed.isEmpty
+        ? ""
+        : ", \(ByteCount.grouped(result.removed.count)) old \(result.removed.count == 1 ? "copy" : "copies") removed")
     return (text, outcome.verdict)
   }
 }
