@@ -28,7 +28,7 @@ public struct PathFilter: Sendable {
     /// Skips what matches the pattern; with a leading `!`, takes it.
     case exclude([UInt8])
     /// Takes what matches the pattern, also when an earlier rule or a `.gitignore` skips it; with a leading `!`, skips it.
-    /// `dir/` stands for the folder and everything below it.
+    /// `dir/` stands for the folder and everything below it; so does `dir` if there are no other rules than these.
     case include([UInt8])
     /// The lines of a file, each as ``exclude(_:)``, with the comments and trailing spaces of gitignore(5).
     case excludeFrom(PathBytes)
@@ -75,7 +75,8 @@ public struct PathFilter: Sendable {
     var given: [GivenRule] = []
     var paths: [Int: OperandPattern] = [:]
     var hasInclude = false
-    var hasExclude = false
+    // If only some paths are taken, a folder among them is meant with everything below it.
+    let areAllIncludes = rules.allSatisfy { if case .include = $0 { true } else { false } }
     func add(_ pattern: IgnorePattern, _ text: [UInt8], _ decision: Decision) {
       paths[compiled.count] = OperandPattern(text)
       compiled.append(CompiledRule(pattern: pattern, decision: decision, number: given.count))
@@ -86,12 +87,12 @@ public struct PathFilter: Sendable {
         let pattern = try Self.pattern(glob)
         add(pattern, glob, pattern.isNegated ? .take : .skip)
         given.append(GivenRule(option: .exclude, pattern: PathBytes(glob)))
-        hasExclude = true
       case .include(let glob):
         let pattern = try Self.pattern(glob)
         add(pattern, glob, pattern.isNegated ? .skip : .take)
-        if !pattern.isNegated, glob.last == UInt8(ascii: "/") {
-          let content = Self.contentGlob(ofFolder: glob)
+        let namesFolder = glob.last == UInt8(ascii: "/")
+        if !pattern.isNegated, namesFolder || areAllIncludes {
+          let content = Self.contentGlob(ofFolder: namesFolder ? glob : glob + [UInt8(ascii: "/")])
           add(try Self.pattern(content), content, .take)
         }
         given.append(GivenRule(option: .include, pattern: PathBytes(glob)))
@@ -101,11 +102,10 @@ public struct PathFilter: Sendable {
           add(pattern, Array(text), pattern.isNegated ? .take : .skip)
           given.append(GivenRule(option: .excludeFrom, pattern: PathBytes(text), file: file))
         }
-        hasExclude = true
       }
     }
     self.rules = compiled
-    skipsUnmatchedFiles = hasInclude && !hasExclude
+    skipsUnmatchedFiles = hasInclude && areAllIncludes
     shared = Shared(given, paths)
   }
 

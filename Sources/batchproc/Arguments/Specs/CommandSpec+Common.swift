@@ -86,7 +86,10 @@ extension CommandSpec.Group {
       OptionSpec(
         .include, "include", kind: .repeatable(.glob), value: "glob",
         help:
-          "Take paths that match this glob, also when an earlier rule leaves them out. Without --exclude, only these are taken."
+          """
+          Take paths that match this glob, also when an earlier rule leaves them out. Without --exclude, only these are \
+          taken, a directory with everything below it.
+          """
       ),
       OptionSpec(
         .excludeFrom, "exclude-from", kind: .repeatable(.file), value: "file",

@@ -127,6 +127,20 @@ import Testing
     #expect(decision(anchored, "x/src/a") == .skip)
   }
 
+  @Test("with nothing but --include, a folder without a slash takes everything below it too")
+  func includesFolderWithoutSlash() throws {
+    let only = try PathFilter(rules: [include("src"), include("/doc/*.d"), include("!src/private")])
+    #expect(decision(only, "x/src/y/a") == .take)
+    #expect(decision(only, "x/src") == .take)
+    #expect(decision(only, "doc/a.d/b") == .take)
+    #expect(decision(only, "x/doc/a.d/b") == .skip)
+    #expect(decision(only, "src/private") == .skip)
+    #expect(decision(only, "other") == .skip)
+    let beside = try PathFilter(rules: [exclude("*.o"), include("src")])
+    #expect(decision(beside, "src/a.o") == .skip)
+    #expect(decision(beside, "src/a.c") == .take)
+  }
+
   @Test("a `!` reverses an --exclude")
   func negatedExclude() throws {
     let filter = try PathFilter(rules: [exclude("*"), exclude("!a")])
