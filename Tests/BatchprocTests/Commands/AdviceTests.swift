@@ -74,4 +74,18 @@ import Testing
     #expect(report.errorText.contains("wrote a page about 1 set to page.html"), "\(report.errorText)")
     #expect(try run(["report", "-q", "-o", "page.html", "set"]).errorText == "")
   }
+
+  @Test("a manifest whose names are found beside it is answered with -C")
+  func namesBesideTheManifest() throws {
+    try t.file("col/x y/one", "1")
+    let made = try run(["hash", "-q", "col/x y/one"]).text.replacing("col/x y/", with: "")
+    try t.file("col/x y/SUMS", made)
+    let check = try run(["check", "col/x y/SUMS"])
+    #expect(check.status == 4)
+    #expect(
+      check.errorText.contains("the names are found below 'col/x y': use -C 'col/x y'"), "\(check.errorText)")
+    #expect(try run(["check", "-q", "-C", "col/x y", "col/x y/SUMS"]).status == 0)
+    try t.remove("col/x y/one")
+    #expect(!(try run(["check", "col/x y/SUMS"]).errorText.contains("use -C")))
+  }
 }

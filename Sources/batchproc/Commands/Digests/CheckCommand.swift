@@ -1,12 +1,19 @@
 import BatchCore
 import BatchEngine
+import Synchronization
 
 struct CheckCommand: DividedCommand {
   private let options: CheckOptions
   private let manifests: [PathBytes]
   private var call: CheckCall
   private let shard: ShardTask?
+  private let missing = MissingName()
   let session: Session
+
+  /// The least of the missing names, so that it is the same at every concurrency.
+  private final class MissingName: Sendable {
+    let path = Mutex<PathBytes?>(nil)
+  }
 
   static func makeCall(
     _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment
@@ -31,7 +38,10 @@ struct CheckCommand: DividedCommand {
       form: session.events != nil ? .members : options.printsNoRows ? .none : .lines,
       // The plan determines the rows, not the reporting options of a task.
       showsMatches: !(shard?.planned.flag(.quiet) ?? common.quiet), escapesControls: options.escapesControls)
-    call.render = { (entry, outcome, bytes) in render.append(entry, outcome, to: &bytes) }
+    call.render = { [missing] (entry, outcome, bytes) in
+      if outcome == .missing { missing.path.withLock { $0 = min($0 ?? entry.path, entry.path) } }
+      render.append(entry, outcome, to: &bytes)
+    }
   }
 
   func run() throws(BatchError) -> Ending {
@@ -67,6 +77,7 @@ struct CheckCommand: DividedCommand {
     session.ending(outcome) { tally in
       if !options.printsNoRows {
         tally.warnings(of: manifests).forEach { session.diagnostics.report($0, as: .warning) }
+        if tally.missing > 0, tally.missing == tally.entries { adviseOnFolder() }
       }
       return SummaryText(
         verb: shard?.verb("checked") ?? "checked", files: tally.matches + tally.differs,
@@ -77,6 +88,20 @@ struct CheckCommand: DividedCommand {
           (tally.text, "text"),
         ])
     }
+  }
+
+  /// Names the folder of the manifest if all files are missing and lie there: names in a manifest are relative to the folder in
+  /// which it was made.
+  private func adviseOnFolder() {
+    guard options.directory == nil, manifests.count == 1, manifests[0] != "-",
+      let name = missing.path.withLock({ $0 }), !name.isAbsolute
+    else { return }
+    let folder = manifests[0].parent
+    guard folder != ".", (try? folder.appending(name.bytes).status(followingLinks: false)) != nil else {
+      return
+    }
+    let place = TerminalText.string(ShellWord.quoted(folder).utf8.map { $0 })
+    session.diagnostics.report("the names are found below \(place): use -C \(place)", as: .note)
   }
 
   static func merged(_ tally: CallTally) -> MergedCounts {
