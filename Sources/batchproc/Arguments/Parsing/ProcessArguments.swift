@@ -26,11 +26,29 @@ enum ProcessArguments {
     getenv(name).map { bytes($0) }
   }
 
-  /// The absolute path of the program, without links on the way.
+  /// The absolute path of the program as it was typed or found in PATH. A link stays one: after an upgrade it leads to the new
+  /// program, and the old one may be gone.
   ///
+  /// - Parameter typed: the program's own name, as the process got it; nil reads it.
   /// - Throws: `unreadable` if `/proc` is not mounted.
-  static func program() throws(BatchError) -> PathBytes {
-    try LinkTarget.read("/proc/self/exe")
+  static func program(
+    typed: PathBytes? = nil, environment: Environment
+  ) throws(BatchError) -> PathBytes {
+    let file = try LinkTarget.read("/proc/self/exe")
+    guard let identity = try? file.status(followingLinks: true).identity,
+      let typed = typed ?? clinux_argument(0).map({ bytes($0) })
+    else { return file }
+    var places = [typed]
+    if !typed.bytes.contains(UInt8(ascii: "/")) {
+      let folders = environment("PATH")?.bytes.split(separator: UInt8(ascii: ":")) ?? []
+      places = folders.map { PathBytes($0).appending(typed.bytes) }.filter(\.isAbsolute)
+    }
+    for place in places {
+      let start = place.bytes.starts(with: "./".utf8) ? 2 : 0
+      let path = WorkingFolder.absolute(PathBytes(place.bytes.dropFirst(start)))
+      if (try? path.status(followingLinks: true).identity) == identity { return path }
+    }
+    return file
   }
 
   private static func bytes(_ pointer: UnsafePointer<CChar>) -> PathBytes {

@@ -28,7 +28,7 @@ struct SubmitCommand {
     if let fewest = parsed.size(.fewestShardBytes) {
       plan += ["--min-shard-bytes", PathBytes(String(fewest))]
     }
-    let program = (try? PathBytes("/proc/self/exe").resolved()) ?? "batchproc"
+    let program = (try? ProcessArguments.program(environment: environment)) ?? "batchproc"
     script =
       SlurmScript(
         program: program, workingFolder: WorkingFolder.path, folder: folder, shards: shards,

@@ -100,7 +100,7 @@ struct CheckCommand: DividedCommand {
     guard folder != ".", (try? folder.appending(name.bytes).status(followingLinks: false)) != nil else {
       return
     }
-    let place = TerminalText.string(ShellWord.quoted(folder).utf8.map { $0 })
+    let place = TerminalText.string(ShellWord.bytes(folder))
     session.diagnostics.report("the names are found below \(place): use -C \(place)", as: .note)
   }
 

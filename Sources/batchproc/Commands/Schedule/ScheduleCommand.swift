@@ -25,7 +25,7 @@ struct ScheduleCommand: Command {
     default: throw UsageError("Please give either --cron or --systemd.", in: parsed.command)
     }
     schedule = try ScheduleText(
-      parsed, program: try ProcessArguments.program(), environment: environment)
+      parsed, program: try ProcessArguments.program(environment: environment), environment: environment)
     guard isForCron || schedule.isExecutable else {
       throw UsageError(
         "systemd starts no program whose path has quotes or a backslash.", in: parsed.command)
