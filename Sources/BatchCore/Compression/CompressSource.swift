@@ -80,7 +80,8 @@ package struct CompressSource: BatchSource {
       guard record.status.size >= blockThreshold, !options.isDryRun else {
         return .item(.file(record, target: "-", hasRival: false))
       }
-      return .item(try firstBlock(of: record, target: "-", hasRival: false))
+      if let problem = tree.tooManyHoles(record) { return .problem(problem) }
+      return .item(try firstBlock(of: record, target: "-", hasRival: false, obstacle: nil))
     }
     if options.naming.isOutput(record, calls: tree.calls) { return .item(.compressed(record)) }
     let target = options.naming.target(of: record.path) ?? record.path
@@ -104,7 +105,10 @@ package struct CompressSource: BatchSource {
         .exhausted, "is too large: only files below \(blockThreshold) bytes are read", path: record.path)
       return .problem(Problem(.unreadable, error))
     }
-    return .item(try firstBlock(of: record, target: target, hasRival: hasRival))
+    // Checked before further blocks are planned: planning exbibytes would never end. A lane reports it, unless the output is up to
+    // date.
+    let obstacle = tree.tooManyHoles(record)
+    return .item(try firstBlock(of: record, target: target, hasRival: hasRival, obstacle: obstacle))
   }
 
   /// Whether a copy of the file would have the name of another source's output.
@@ -119,11 +123,9 @@ package struct CompressSource: BatchSource {
   }
 
   private mutating func firstBlock(
-    of record: FileRecord, target: PathBytes, hasRival: Bool
+    of record: FileRecord, target: PathBytes, hasRival: Bool, obstacle: Problem?
   ) throws(BatchError) -> CompressItem {
     let plan = try BlockPlan(format, level: level, fileSize: UInt64(record.status.size))
-    // Checked before further blocks are planned: planning exbibytes would never end.
-    let obstacle = tree.tooManyHoles(record)
     let file = LargeFile(record, target: target, hasRival: hasRival, plan: plan, obstacle: obstacle)
     if obstacle == nil {
       large = file
