@@ -101,7 +101,8 @@ struct LaneChangeTests {
     let set = try backUp(RunContext())
     let run = context()
     let snapshot = try #require(try set.content(in: run).snapshots.last)
-    let reader = try RestoreReader.prepare(snapshot, of: set, options: ExtractionOptions(), in: SourceContext(run))
+    let reader = try RestoreReader.prepare(
+      snapshot, of: set, options: ExtractionOptions(), in: SourceContext(run))
     let job = try ExtractJob(
       into: t.path("target"), selection: MemberSelection(), options: ExtractionOptions(), in: run
     ) { _ in }

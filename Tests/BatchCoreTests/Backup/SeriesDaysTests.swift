@@ -31,7 +31,8 @@ import Testing
     options.now = { FileStatus.Time(seconds: seconds, nanoseconds: 0) }
     // All changes are settled.
     options.fileClock = { FileStatus.Time(seconds: FileStatus.Time.now.seconds + 1000, nanoseconds: 0) }
-    let backup = try BackupRun.prepare([t.path(PathBytes("live/\(job)"))], to: set, options: options, in: run) { _ in
+    let backup = try BackupRun.prepare([t.path(PathBytes("live/\(job)"))], to: set, options: options, in: run)
+    { _ in
     }
     var walk = WalkOptions()
     walk.takesEverything = true
