@@ -54,7 +54,7 @@ package struct BackupSource: BatchSource {
     self.ownFolders = ownFolders
     self.former = former
     self.reread = reread
-    archive = try ArchiveSource(tree, options: plan.archive)
+    archive = try ArchiveSource(tree, options: plan.archive, operandCount: 1)
     self.sources = sources
     self.plan = plan
     self.previous = try previous.map { (reader) throws(BatchError) in try PreviousRows(reader) }

@@ -26,7 +26,8 @@ struct RereadFiles: Sendable {
     in run: RunContext
   ) throws(BatchError) {
     let source = Source(
-      tree: try ArchiveSource(run.tree(sources.map(\.path), options: walk), options: plan.archive),
+      tree: try ArchiveSource(
+        run.tree(sources.map(\.path), options: walk), options: plan.archive, operandCount: 1),
       sources: sources, plan: plan,
       previous: try PreviousRows(try SnapshotReader(manifest, in: SourceContext(run))))
     let context = RunContext(sharing: run, stride: .automatic, observer: nil)

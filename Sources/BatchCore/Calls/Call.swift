@@ -76,6 +76,11 @@ extension CallInput {
     if case .paths(let operands, _) = self { operands.count } else { nil }
   }
 
+  /// How many paths are given; nil if some are in lists, or for items.
+  var operandCount: Int? {
+    if case .paths(let operands, _) = self { operands.known?.count } else { nil }
+  }
+
   /// The files to process, and their count, which is not started.
   ///
   /// - Parameter change: changes the options of the walk; not called if the files are known.

@@ -245,7 +245,7 @@ import Testing
     try t.shell(
       "for n in $(seq 100); do echo $n >t/n$n; $BP backup -q --no-fsync --to set t || echo $?; done; $BP drill -q set",
       seconds: 300)
-    let run = try t.batchproc("report", "set", "-o", "r.html")
+    let run = try t.batchproc("report", "-q", "set", "-o", "r.html")
     #expect(run.status == 0 && run.errors.isEmpty && run.output.isEmpty)
     #expect(t.content("r.html")?.count ?? .max < 1_000_000)
     #expect(try t.faults(ofPage: "r.html") == "")

@@ -16,7 +16,7 @@ import Testing
       """
       \(Steps.functions)
       samples='\(Self.folder)'
-      installed() { sed "s#$(readlink -f "$BP") #/usr/local/bin/batchproc #"; }
+      installed() { sed "s#$BP #/usr/local/bin/batchproc #"; }
       $BP schedule --cron --to /mnt/backups --name home /home | installed | ends "cron" diff - $samples/backup.cron
       $BP schedule --systemd --to /mnt/backups --name home --write u /home >names
       wc -l <names | says "units"

@@ -11,16 +11,21 @@ package struct ArchiveSource: BatchSource {
   private var large: LargeMember?
   private var blocksDone = 0
   private var firstNames: [FileIdentity: PathBytes] = [:]
+  /// The names of members that are links; nil if no path can be there twice.
+  private var linkNames: Set<PathBytes>?
   private let plannedFirst: () -> PathBytes?
 
   /// - Parameters:
   ///   - tree: the tree of a walk that takes everything.
+  ///   - operandCount: the number of operands; nil if unknown. Several operands may contain the same files.
   ///   - plannedFirst: the first path of the last file, if a plan lists that as a further name.
   /// - Throws: `invalid` for a level that the format does not have.
   package init(
-    _ tree: TreeSource, options: ArchiveOptions, plannedFirst: @escaping () -> PathBytes? = { nil }
+    _ tree: TreeSource, options: ArchiveOptions, operandCount: Int? = nil,
+    plannedFirst: @escaping () -> PathBytes? = { nil }
   ) throws(BatchError) {
     self.tree = tree
+    linkNames = operandCount == 1 ? nil : []
     self.plannedFirst = plannedFirst
     format = options.format
     blockSize = try format.blockSize(level: options.level)
@@ -64,7 +69,9 @@ package struct ArchiveSource: BatchSource {
     guard record.status.kind == .regular else { return .item(.member(record, dataMap: nil)) }
     if record.status.linkCount > 1, format.takesSpecialMembers {
       if let first = firstNames[record.status.identity] ?? plannedFirst() {
-        return .item(.link(record, first: first))
+        // A link to itself is passed over: readers of cpio take further names beyond the number of links for empty files.
+        let isNew = linkNames?.insert(MemberNaming.name(of: record.path)).inserted ?? true
+        return .item(.link(record, first: isNew ? first : record.path))
       }
       // If it cannot be read, the collector refuses the links to it.
       firstNames[record.status.identity] = record.path

@@ -111,7 +111,9 @@ package struct ArchiveCall: Call {
       walk.skipsTemporaries = true
       walk.excluded.formUnion(own)
     }
-    guard case .shard(let work) = input else { return (try ArchiveSource(tree, options: options), total) }
+    guard case .shard(let work) = input else {
+      return (try ArchiveSource(tree, options: options, operandCount: input.operandCount), total)
+    }
     return (try ArchiveSource(tree, options: options) { work.player.firstPath }, total)
   }
 

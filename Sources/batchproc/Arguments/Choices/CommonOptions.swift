@@ -114,13 +114,12 @@ struct CommonOptions: Sendable {
   /// Refuses a glob that no name can match, such as one with a bracket that is not closed.
   private func refuseImpossible(_ glob: [UInt8], _ parsed: ParsedCommand) throws(UsageError) {
     guard IgnorePattern(glob) == nil else { return }
-    // With a backslash each of these stands for itself.
-    let escaped = glob.flatMap {
-      [UInt8(ascii: "["), UInt8(ascii: "\\")].contains($0) ? [UInt8(ascii: "\\"), $0] : [$0]
-    }
+    // In a class of its own a bracket stands for itself.
+    let escaped = glob.flatMap { $0 == UInt8(ascii: "[") ? Array("[[]".utf8) : [$0] }
     throw UsageError(
       "The pattern \(quote(PathBytes(glob))) can never match.", in: parsed.command,
-      correction: escaped == glob ? nil : .replace(glob, by: String(decoding: escaped, as: UTF8.self)))
+      correction: IgnorePattern(escaped) == nil
+        ? nil : .replace(glob, by: String(decoding: escaped, as: UTF8.self)))
   }
 
   private func refuseContradictions(_ parsed: ParsedCommand) throws(UsageError) {
