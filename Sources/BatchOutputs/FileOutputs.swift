@@ -2,7 +2,7 @@ import BatchEngine
 
 /// The outputs of a job that writes one file for each source, from all lanes at once.
 ///
-/// A job makes one value for a run (``BatchEngine/BatchJob/makeShared(in:)``). Each worker makes a ``Lane``, and each row of the
+/// A job makes one value for a run (`BatchJob.makeShared(in:)`). Each worker makes a ``Lane``, and each row of the
 /// job is a ``Row``, which a ``Collector`` takes. Outputs are staged under temporary names and committed in batches: their content
 /// is on the disk before they get their names, and one sync serves many outputs.
 ///
@@ -16,7 +16,7 @@ public final class FileOutputs: Sendable {
     /// - Parameters:
     ///   - suffix: is added to the names of the sources.
     ///   - directory: the folder below which the paths of the sources are mirrored; nil puts each output beside its source.
-    ///   - replacing: which existing files are replaced. With ``BatchEngine/Replacing/older`` only outputs whose mark says that their
+    ///   - replacing: which existing files are replaced. With `Replacing.older` only outputs whose mark says that their
     ///     source was kept; on a file system without such attributes every older file.
     ///   - isSynced: whether outputs are on the disk before they get their names.
     /// - Throws: `invalid` for a suffix that is empty or has a slash or a NUL byte.
@@ -36,18 +36,21 @@ public final class FileOutputs: Sendable {
 
     /// Takes descriptors for outputs from those of a run. Call it once, before the context of the run is made.
     ///
+    /// - Parameter options: those of the run.
     /// - Throws: `exhausted` if there are too few.
     public mutating func setApart(from options: inout BatchOptions) throws(BatchError) {
       try options.shareDescriptors(with: &outputs)
     }
 
-    /// How many descriptors a worker needs: the ``BatchEngine/BatchJob/descriptors`` of the job.
+    /// How many descriptors a worker needs: the `BatchJob.descriptors` of the job.
     public var descriptorsOfLane: Int { outputs.descriptorsOfLane }
   }
 
   fileprivate let stage: OutputStage
 
-  /// - Parameter context: of the job's ``BatchEngine/BatchJob/makeShared(in:)``.
+  /// - Parameters:
+  ///   - options: how the outputs are named and written.
+  ///   - context: of the job's `BatchJob.makeShared(in:)`.
   /// - Throws: `unwritable` if the folder of the outputs is missing and cannot be created.
   public init(_ options: Options, in context: CollectorContext) throws(BatchError) {
     _ = try options.outputs.naming.makeDirectory(by: context.calls)
@@ -85,6 +88,7 @@ extension FileOutputs {
     /// The place of the last source and its output.
     private var place: OutputPlace?
 
+    /// - Parameter outputs: the shared value of the job.
     public init(_ outputs: FileOutputs) { stage = outputs.stage }
 
     /// Reads a source, and writes its output. A source is skipped if it is an output itself, or if its output is as new as the
@@ -92,6 +96,8 @@ extension FileOutputs {
     /// reported.
     ///
     /// - Parameters:
+    ///   - source: the file to read.
+    ///   - context: of the worker.
     ///   - rows: receives a row if the output is complete, or exists already.
     ///   - restart: called when reading starts; more than once if the file changed while it was read.
     ///   - consume: called with each piece of the content, in order.
@@ -187,6 +193,7 @@ extension FileOutputs {
 
     /// - Parameters:
     ///   - outputs: the shared value of the job.
+    ///   - context: of the job's `BatchJob.makeCollector(in:sharing:)`.
     ///   - report: receives each output when it has its name, one at a time, in the order of the tree.
     public init(
       _ outputs: FileOutputs, in context: CollectorContext,
@@ -204,6 +211,9 @@ extension FileOutputs {
     /// True: outputs that are complete when a run is stopped get their names, and are counted.
     public var collectsAfterStop: Bool { true }
 
+    /// Takes the rows of a chunk.
+    ///
+    /// - Parameter output: in the order of the tree.
     public func collect(_ output: [Row]) throws(BatchError) {
       for row in output {
         switch row.kind {
@@ -216,10 +226,16 @@ extension FileOutputs {
       try rows.settle()
     }
 
+    /// Keeps a problem at its place among the outputs; see `BatchCollector.hold(_:severity:)`.
+    ///
+    /// - Parameters:
+    ///   - problem: to be reported later.
+    ///   - severity: as which it is reported.
     public func hold(_ problem: Problem, severity: Severity) -> Bool {
       rows.hold(problem, severity: severity)
     }
 
+    /// Gives all complete outputs their names.
     public func checkpoint() throws(BatchError) { try rows.checkpoint() }
 
     /// - Returns: how many outputs were written.
@@ -228,6 +244,7 @@ extension FileOutputs {
       return count.written
     }
 
+    /// Gives the outputs that are complete their names, after a run was stopped.
     public func discard() { rows.discard() }
   }
 }

@@ -15,7 +15,7 @@ extension Batch {
     public var suffix: PathBytes?
     /// The folder below which the paths are mirrored, created if it is missing; nil puts each output beside its source.
     public var outputDirectory: PathBytes?
-    /// With ``Replacing/older`` only outputs are replaced whose mark, the extended attribute `user.batchproc.source`, says that
+    /// With `Replacing.older` only outputs are replaced whose mark, the extended attribute `user.batchproc.source`, says that
     /// their source was kept; on a file system without such attributes every older output. If sources are removed, none is.
     public var replacing = Replacing.older
     /// Also replaces older outputs without that mark, which may be the only copies of their content.

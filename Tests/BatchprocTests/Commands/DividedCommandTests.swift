@@ -206,4 +206,11 @@ import Testing
     #expect(try run(["merge", "-q", "p"]).status == 0)
     #expect(t.content("many") != nil)
   }
+
+  @Test("exactly the commands that a plan can divide have --plan and --shard", arguments: CommandID.allCases)
+  func planOptions(id: CommandID) {
+    let options = id.spec.options.map(\.id)
+    #expect((id.kind.divided != nil) == options.contains(.plan))
+    #expect(options.contains(.plan) == options.contains(.shard))
+  }
 }
