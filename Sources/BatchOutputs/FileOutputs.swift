@@ -8,6 +8,9 @@ import BatchEngine
 ///
 /// An output gets mode, owner, modification time and attributes of its source. Its mark, the extended attribute
 /// `user.batchproc.source`, says that its source was kept, so that a later run may replace it.
+///
+/// Each source needs an output of its own: give each path once, and below a directory no two paths that differ only in leading
+/// slashes, `.` and `..`.
 public final class FileOutputs: Sendable {
   /// How outputs are named and written.
   public struct Options: Sendable {
@@ -15,7 +18,9 @@ public final class FileOutputs: Sendable {
 
     /// - Parameters:
     ///   - suffix: is added to the names of the sources.
-    ///   - directory: the folder below which the paths of the sources are mirrored; nil puts each output beside its source.
+    ///   - directory: the folder below which the paths of the sources are mirrored; nil puts each output beside its source. If it is
+    ///     below an operand, insert it into the excluded files of the walk: outputs are recognized by their marks, which some file
+    ///     systems do not store.
     ///   - replacing: which existing files are replaced. With `Replacing.older` only outputs whose mark says that their
     ///     source was kept; on a file system without such attributes every older file.
     ///   - isSynced: whether outputs are on the disk before they get their names.
@@ -147,7 +152,7 @@ extension FileOutputs {
     /// Whether a file has the suffix of an output and its mark, or the time of a source beside it.
     private func isOutput(_ file: FileRecord, in context: WorkerContext) -> Bool {
       let naming = stage.options.naming
-      guard naming.directory == nil, naming.pathWithoutSuffix(file.path) != nil else { return false }
+      guard naming.pathWithoutSuffix(file.path) != nil else { return false }
       if naming.isOutput(file, calls: context.calls) { return true }
       let mark = try? context.withFile(file) { (descriptor, _) in OutputMark.find(on: descriptor) }
       return if case .mark? = mark { true } else { false }

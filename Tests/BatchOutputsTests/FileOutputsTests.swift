@@ -109,6 +109,9 @@ private struct Reversal: BatchJob {
     try t.file("d/a/f", "abc")
     #expect(try run(t, concurrency: concurrency, directory: t.path("out")).result == 1)
     #expect(!t.exists("d/a/f.rev"))
+    // Outputs below an operand are not sources.
+    #expect(try run(t, concurrency: concurrency, directory: t.path("d/out")).result == 1)
+    #expect(try run(t, concurrency: concurrency, directory: t.path("d/out")).result == 0)
     #expect(t.text(PathBytes("out\(t.path("d/a").text ?? "")/f.rev")) == "cba")
   }
 

@@ -162,8 +162,9 @@ package struct Prepared<Result: CallResult> {
     run = { runner in
       let (context, start) = (runner.context, ContinuousClock.now)
       let result = Swift.Result { () throws(BatchError) in try steps() }
-      var stopped = context.cancellation.reason
-      if stopped == nil, case .failure(let error) = result { stopped = error }
+      // Steps that ended well have a result, also if a run among them was stopped and they went on.
+      var stopped: BatchError?
+      if case .failure(let error) = result { stopped = context.cancellation.reason ?? error }
       let summary = RunSummary(
         counts: context.counters.snapshot, stopped: stopped, elapsed: ContinuousClock.now - start)
       return (summary, stopped == nil ? { () throws(BatchError) in try result.get() } : nil)

@@ -164,8 +164,14 @@ extension CompressJob.Worker {
       }
     } catch {
       file.end(at: 0)
-      if index == 0 { context.report(error.code == .changed ? Problem(.changed, error) : Problem(error)) }
-      return index == 0 ? [passedOver(file, by: nil)] : []
+      guard index == 0 else { return [] }
+      // A file that changed has no output, so it counts as failed under every policy.
+      if error.code == .changed {
+        context.fail(Problem(.changed, error))
+      } else {
+        context.report(Problem(error))
+      }
+      return [passedOver(file, by: nil)]
     }
     guard !decision.isWritten || file.obstacle != nil else { return nil }
     file.end(at: 0)

@@ -55,7 +55,8 @@ package struct CompressSource: BatchSource {
       self.stream = nil
     }
     if let file = large {
-      if nextBlock < file.blockCount {
+      // No output depends on the blocks that are left out: a lane has decided that the file has none, or that they are not needed.
+      if nextBlock < file.blockCount, file.needs(nextBlock) {
         defer { nextBlock += 1 }
         return .item(.block(file, index: nextBlock))
       }

@@ -43,7 +43,7 @@ package struct CopyCall: Call {
     package var findings: [String: Int] {
       [
         "problems": copied.problems + (isUnpruned ? 1 : 0),
-        "copies": copied.files + copied.equal,
+        "damaged": copied.problems, "copies": copied.files + copied.equal,
       ]
     }
   }
@@ -51,7 +51,7 @@ package struct CopyCall: Call {
   package func verdict(_ tally: CallTally) -> CallVerdict {
     let failed = (tally.findings["problems"] ?? 0) > 0
     return CallVerdict()
-      .adding(.nothing, if: failed && tally.findings["copies"] == 0)
+      .adding(.nothing, if: (tally.findings["damaged"] ?? 0) > 0 && tally.findings["copies"] == 0)
       .adding(.someFailed, if: failed)
   }
 
