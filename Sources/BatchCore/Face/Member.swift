@@ -6,7 +6,7 @@ extension Batch {
     /// The kinds of members.
     public enum Kind: Sendable, Hashable {
       case file
-      /// A further name of a file that is another member.
+      /// A further name of a file. Another member has the content of that file.
       case hardLink
       case symbolicLink, characterDevice, blockDevice, folder, fifo
     }

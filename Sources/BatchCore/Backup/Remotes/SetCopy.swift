@@ -18,8 +18,8 @@ package struct SetCopy {
   private let run: RunContext
   private let comparesContents: Bool
   private let allowsPlain: Bool
-  /// Whether all checksums in an unencrypted archive are correct. The digest is that of its index in the manifest of its snapshot; nil
-  /// if that was removed.
+  /// Whether all checksums in an unencrypted archive are correct, and its index has this digest. Without a manifest there is no
+  /// digest to compare with.
   private let isWhole: (SnapshotName, _ index: Digest?) throws(BatchError) -> Bool
   private let fail: (BatchError) -> Void
   private var there: [PathBytes: UInt64] = [:]
