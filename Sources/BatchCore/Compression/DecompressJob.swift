@@ -227,14 +227,11 @@ package struct DecompressJob: BatchJob {
         report.checkGap = gap
         removes = removes && isStable
       case .damaged(let damage, let format):
-        let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: record.path))
-        guard ContentWriter.isPassedOver(damage, in: format) else {
+        guard ContentWriter.report(damage, of: record.path, in: format, context) else {
           file.discard()
-          context.report(problem)
           return nil
         }
         removes = false
-        context.warn(problem)
       }
       try file.finishSparse(size: size)
       if removes {

@@ -135,20 +135,22 @@ final class ContentWriter {
           .unreadable,
           BatchError(.malformed, "\(name) is not gzip, zstd, xz, lz4 or bzip2 data", path: path)))
     case .damaged(let damage, let format):
-      let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: path))
-      guard Self.isPassedOver(damage, in: format) else {
-        context.report(problem)
-        return false
-      }
-      context.warn(problem)
+      guard Self.report(damage, of: path, in: format, context) else { return false }
       context.finish()
       return true
     }
     return false
   }
 
-  /// Whether content still counts as complete, as in the stock tool: the members are undamaged, and bytes after them are reported.
-  static func isPassedOver(_ damage: CompressionDamage, in format: CompressionFormat?) -> Bool {
-    format?.codec.mayHaveGarbage == true && damage.kind == .garbageAfterEnd
+  /// Reports damage.
+  ///
+  /// - Returns: whether the content is complete, as in the stock tool: only bytes after its end were not decoded.
+  static func report(
+    _ damage: CompressionDamage, of path: PathBytes, in format: CompressionFormat?, _ context: WorkerContext
+  ) -> Bool {
+    let problem = Problem(.unreadable, BatchError(.malformed, damage.message, path: path))
+    let garbage = damage.kind == .garbageAfterEnd ? format?.codec.garbage : nil
+    if garbage == .remark { context.warn(problem) } else { context.report(problem) }
+    return garbage == .remark || garbage == .failure
   }
 }

@@ -8,6 +8,7 @@ struct Correction: Sendable, Hashable {
     /// Inserts words after the name of the command; the operand is moved there.
     case insert([PathBytes], taking: PathBytes?, command: String)
     case line(String)
+    case words([PathBytes])
   }
 
   private let change: Change
@@ -29,11 +30,15 @@ struct Correction: Sendable, Hashable {
   /// A complete example line.
   static func example(_ line: String) -> Correction { Correction(change: .line(line)) }
 
+  /// A complete line for this case.
+  static func words(_ words: [PathBytes]) -> Correction { Correction(change: .words(words)) }
+
   /// The whole corrected line; nil if it is unknown or cannot be printed.
   func line(of arguments: [PathBytes]) -> String? {
     var words = arguments
     switch change {
     case .line(let line): return line
+    case .words(let line): words = line
     case .replace(let wrong, let right):
       let equals = UInt8(ascii: "=")
       guard

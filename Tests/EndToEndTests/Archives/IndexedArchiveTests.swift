@@ -236,7 +236,10 @@ struct IndexedArchiveTests {
     try t.writeIndexed("other.tar", format)
     try t.shell("mv x.\(format) second; cp other.tar plain; \(Self.encoder(format)) <other.tar >stock")
     try t.writeIndexed("src.tar", format)
-    for (one, other) in [("x.\(format)", "second"), ("x.\(format)", "stock"), ("stock", "second")] {
+    for (one, other) in [
+      ("x.\(format)", "second"), ("x.\(format)", "stock"), ("stock", "second"),
+      ("x.\(format)", "x.\(format)"),
+    ] {
       let list = try t.shell("cat \(one) \(other) >both; $BP list both")
       #expect(list.text == (try t.shell("$BP list -q \(one)").text), "\(one) \(other): \(list.errorText)")
       #expect(list.status == 5 && !list.messages.isEmpty, "\(one) \(other): \(list.errorText)")
@@ -290,5 +293,33 @@ struct IndexedArchiveTests {
     let run = try t.shell("mkdir out; $BP extract -q -C out x.tar; diff -r more out/more")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
     #expect(try t.differences("src", "out/src") == "")
+  }
+
+  @Test(
+    "that were decompressed are whole, also as streams, and damage is found with the digests of their index",
+    arguments: ["tar.xz", "tar.bz2"], [60, 200_000])
+  func decompressed(format: String, size: Int) throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      head -c \(size) /dev/urandom >src/noise
+      $BP archive -q -o x.\(format) src
+      \(Self.decoder(format)) <x.\(format) >x.tar
+      for j in 1 2 7 32; do
+        ends "verify $j" $BP verify -q -j $j x.tar
+        ends "extract $j" $BP extract -q -j $j -C out$j x.tar
+        diff -r src out$j/src | ends "differences $j" cmp - /dev/null
+      done
+      for command in list verify "extract -C piped"; do cat x.tar | ends "${command%% *} -" $BP $command -q - >/dev/null; done
+      place=$(grep -obUaF -m 1 "$(printf 'src/noise')" x.tar | head -n 1 | cut -d : -f 1)
+      python3 -c "f = open('x.tar', 'r+b'); f.seek($place // 512 * 512 + 530); f.write(b'!!!!')"
+      ends "verify of damage" $BP verify x.tar
+      """)
+    let each = ["1", "2", "7", "32"].flatMap {
+      [("verify \($0)", "0"), ("extract \($0)", "0"), ("differences \($0)", "0")]
+    }
+    let rest = [("list -", "0"), ("verify -", "0"), ("extract -", "0"), ("verify of damage", "4")]
+    #expect(run.text == (each + rest).map { "\($0): \($1)\n" }.joined(), "\(run.errorText)")
+    #expect(run.errorText.contains("batchproc: src/noise: "), "\(run.errorText)")
   }
 }

@@ -17,7 +17,7 @@ protocol ArchiveContent: AnyObject {
   func seek(to offset: UInt64)
 
   /// Whether bytes that are not content follow and were skipped.
-  var hasGarbage: Bool { get }
+  var garbage: TrailingGarbage? { get }
 
   /// The file, if its content is not compressed; otherwise nil.
   var file: ArchiveFile? { get }
@@ -36,7 +36,7 @@ struct StreamCheck {
 
 extension ArchiveContent {
   var file: ArchiveFile? { nil }
-  var hasGarbage: Bool { false }
+  var garbage: TrailingGarbage? { nil }
   var streamCheck: StreamCheck? { nil }
 }
 

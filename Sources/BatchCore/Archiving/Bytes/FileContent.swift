@@ -10,7 +10,7 @@ final class FileContent: ArchiveContent {
   /// The damage that ended the decoding.
   private(set) var damage: CompressionDamage?
   private(set) var bytesRead: UInt64 = 0
-  private(set) var hasGarbage = false
+  private(set) var garbage: TrailingGarbage?
   private(set) var length: UInt64?
   private(set) var streamCheck: StreamCheck?
 
@@ -138,9 +138,9 @@ final class FileContent: ArchiveContent {
     }
     guard let damage = found else { return }
     // Garbage that gunzip and bunzip2 skip with a warning does not make the content before it damaged.
-    if damage.kind == .garbageAfterEnd, format?.codec.mayHaveGarbage == true {
+    if damage.kind == .garbageAfterEnd, let format, format.codec.garbage != .damage {
       isAtEnd = true
-      hasGarbage = true
+      garbage = format.codec.garbage
       rest = UnsafeRawBufferPointer(rebasing: rest[rest.endIndex...])
       return
     }

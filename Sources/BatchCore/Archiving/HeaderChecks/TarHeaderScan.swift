@@ -129,6 +129,21 @@ struct TarHeaderScan {
     }
   }
 
+  /// Whether a block is a header with a right checksum.
+  static func isHeader(_ block: UnsafeRawBufferPointer.SubSequence) -> Bool {
+    let place = (block.startIndex + 148)..<(block.startIndex + 156)
+    guard block.count == blockSize, let stored = octal(block[place]) else { return false }
+    var sum = 0
+    // Old programs summed up signed bytes.
+    var signed = 0
+    for index in block.indices {
+      let byte = place.contains(index) ? UInt8(ascii: " ") : block[index]
+      sum += Int(byte)
+      signed += Int(Int8(bitPattern: byte))
+    }
+    return stored == sum || stored == signed
+  }
+
   private static func octal(_ field: UnsafeRawBufferPointer.SubSequence) -> Int? {
     number(field.drop { $0 == UInt8(ascii: " ") }.prefix { $0 != 0 && $0 != UInt8(ascii: " ") }, base: 8)
   }

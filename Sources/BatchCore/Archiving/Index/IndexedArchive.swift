@@ -92,7 +92,10 @@ struct IndexedArchive: Sendable {
     }
     do throws(BatchError) {
       guard let stored = place.index, let start = place.start else { throw StoredIndex.damaged }
-      let index = try StoredIndex.read(stored, checks: checks, size: size, memory: memory)
+      // The frames of a plain tar may have been compressed before, and need not fit into it.
+      var index = try StoredIndex.read(
+        stored, checks: checks, size: format == nil ? .max : size, memory: memory)
+      if format == nil, index.frames.last?.compressed.upperBound != start { index = index.ofDecompressed }
       guard index.frames.last?.compressed.upperBound == start else {
         return .unusable(BatchError(.malformed, "the member index belongs to another archive"), from: nil)
       }

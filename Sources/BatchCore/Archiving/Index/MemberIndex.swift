@@ -9,8 +9,8 @@ struct MemberIndex: Sendable {
     let compressed: Range<UInt64>
     /// The range of its content in the decoded archive.
     let plain: Range<UInt64>
-    /// The CRC-32 of its bytes in the file.
-    let check: UInt32
+    /// The CRC-32 of its bytes in the file; nil if the archive was decompressed after it was made.
+    let check: UInt32?
 
     var plainSize: UInt64 { plain.upperBound - plain.lowerBound }
     var compressedSize: UInt64 { compressed.upperBound - compressed.lowerBound }
@@ -67,6 +67,17 @@ struct MemberIndex: Sendable {
 }
 
 extension MemberIndex {
+  var hasFrameChecks: Bool { frames.allSatisfy { $0.check != nil } }
+
+  /// The same index for the plain tar that is made by decompressing the archive. In xz and bzip2 the index is inside of a
+  /// stream, so a stock tool decompresses it with the rest.
+  var ofDecompressed: MemberIndex {
+    MemberIndex(
+      totalBytes: totalBytes, memberBytes: memberBytes,
+      frames: frames.map { Frame(compressed: $0.plain, plain: $0.plain, check: nil) }, groups: groups,
+      digest: digest, count: count, pages: pages, checks: checks)
+  }
+
   /// The number of members and the bytes of their contents, as the total of a run.
   var total: (members: Int, bytes: UInt64) { (count, totalBytes) }
 

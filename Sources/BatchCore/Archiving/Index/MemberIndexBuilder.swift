@@ -54,7 +54,7 @@ final class MemberIndexBuilder {
       for number in [
         frame.compressed.lowerBound, frame.compressedSize, frame.plain.lowerBound, frame.plainSize,
       ] { head.appendLittleEndian(number) }
-      head.appendLittleEndian(frame.check)
+      head.appendLittleEndian(frame.check ?? 0)
     }
     return head + pages + (try Self.digest(of: headerChecks.pieces + digests.pieces)).bytes
   }

@@ -3,6 +3,8 @@ import CArchive
 
 extension ArchiveReader {
   static let moreRemark = "there are bytes after the end of the archive, which are not read"
+  static let oldBytesRemark =
+    "the rest of its last record has other bytes, which begin no member; older programs leave their buffer there"
   static let garbageRemark = "there are bytes after the end of the compressed data, which are not read"
   static let loneBlockRemark = "of the two blocks that end the archive one is missing"
   static let emptyRemark = "it has no members"
@@ -18,15 +20,15 @@ extension ArchiveReader {
     let difference = claim.name?.difference(claim.compression, base)
     if let difference, hasMembers { remarks.append(difference) }
     guard !hasMembers else {
-      if hasMore {
+      if hasMore || feed.content.garbage == .failure {
         remarks.append(Self.moreRemark)
-      } else if feed.content.hasGarbage {
+      } else if feed.content.garbage != nil {
         remarks.append(Self.garbageRemark)
       }
       return
     }
     // Zeros read as a tar without members, and a lost first block may read as zeros.
-    if hasMore || feed.content.hasGarbage {
+    if hasMore || feed.content.garbage != nil {
       throw BatchError(.malformed, "damaged: it begins with zeros and has content after them", path: name)
     }
     if let difference {
@@ -38,13 +40,13 @@ extension ArchiveReader {
     remarks.append(Self.emptyRemark)
   }
 
-  /// - Returns: whether there are bytes after the end of the archive.
+  /// - Returns: whether there are bytes after the end of the archive, other than those that POSIX allows.
   private func drainContent() throws(BatchError) -> Bool {
     let isFile = feed.content.length != nil
     // In zip and 7z the directory locates the end.
     let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
     guard !isFile || endsWithZeros else { return false }
-    var trailing = TailBytes()
+    var trailing = TailBytes(of: isTar ? position : nil)
     let start = feed.rest(from: position)
     if endsWithZeros { start.withUnsafeBytes { trailing.add($0) } }
     var tail: StreamedTail? = isTar ? feed.content.streamCheck.map { StreamedTail($0, start) } : nil
@@ -54,6 +56,10 @@ extension ArchiveReader {
       if piece.isEmpty { break }
       if endsWithZeros { trailing.add(piece) }
       if trailing.isSurelyNoIndex { tail = nil } else { tail?.add(piece) }
+    }
+    if trailing.isRestOfRecord {
+      remarks.append(Self.oldBytesRemark)
+      return false
     }
     if trailing.isMore { return true }
     let remark = try feed.content.streamCheck.flatMap { (check) throws(BatchError) in
@@ -80,14 +86,27 @@ extension MemberReader {
   var harmlessRemarks: [String] { remarks.filter { !Self.damages.contains($0) } }
 }
 
-/// The bytes after the end blocks of a tar: zeros that fill its last record, our index, or other data.
+/// The bytes after the end blocks of an archive: zeros or old bytes that fill the last record of a tar, our index, or other data.
 struct TailBytes {
+  /// The size of the records in which tar writes its output, in bytes, unless another one is requested.
+  private static let recordSize: UInt64 = 10_240
+
+  /// The length of the rest of the last record, whose bytes POSIX does not define; 0 if there is none.
+  private let recordRest: Int
+  private var record: [UInt8] = []
   private var count: UInt64 = 0
   private var hasContent = false
   private var first: [UInt8] = []
   private var last: [UInt8] = []
 
+  /// - Parameter place: where these bytes begin in a tar; nil for other formats.
+  init(of place: UInt64? = nil) {
+    let past = (place ?? 0) % Self.recordSize
+    recordRest = past == 0 ? 0 : Int(Self.recordSize - past)
+  }
+
   mutating func add(_ piece: UnsafeRawBufferPointer) {
+    if record.count < recordRest { record += piece.prefix(recordRest - record.count) }
     count += UInt64(piece.count)
     if !hasContent { hasContent = piece.contains { $0 != 0 } }
     if first.count < 4 { first += piece.prefix(4 - first.count) }
@@ -99,10 +118,20 @@ struct TailBytes {
   }
 
   /// Whether there is other data, regardless of the bytes that follow.
-  var isSurelyMore: Bool { hasContent && isSurelyNoIndex }
+  var isSurelyMore: Bool { hasContent && isSurelyNoIndex && count > UInt64(recordRest) }
 
   /// Whether these are not the bytes of an index, regardless of the bytes that follow.
   var isSurelyNoIndex: Bool { first.count == 4 && !beginsAsIndex }
+
+  /// Whether these bytes end with the record, and none of its blocks is the header of a member.
+  var isRestOfRecord: Bool {
+    guard isMore, count == UInt64(recordRest) else { return false }
+    return record.withUnsafeBytes { bytes in
+      stride(from: bytes.count % TarBlock.size, to: bytes.count, by: TarBlock.size).allSatisfy {
+        !TarHeaderScan.isHeader(bytes[$0..<($0 + TarBlock.size)])
+      }
+    }
+  }
 
   /// Whether there is anything except zeros and an index.
   var isMore: Bool {

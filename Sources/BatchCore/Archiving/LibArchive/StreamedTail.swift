@@ -40,14 +40,18 @@ struct StreamedTail {
     let stored = bytes.prefix(Int(clamping: block.indexLength))
     let index: MemberIndex
     do throws(BatchError) {
-      index = try StoredIndex.read(IndexExtent(stored), checks: false, size: start, memory: memory)
+      index = try StoredIndex.read(IndexExtent(stored), checks: false, size: .max, memory: memory)
     } catch {
       return error == StoredIndex.tooLarge ? error.message : ArchiveReader.uncheckedRemark
     }
-    guard index.frames.last?.compressed.upperBound == start else { return ArchiveReader.uncheckedRemark }
+    guard index.frames.last?.compressed.upperBound == start else {
+      // The checksums of an archive that was decompressed are those of its compressed bytes.
+      return index.frames.last?.plain.upperBound == start ? nil : ArchiveReader.uncheckedRemark
+    }
     var expected: UInt32 = 0
     for frame in index.frames {
-      expected = GzipBlockTable.join(expected, frame.check, count: Int(clamping: frame.compressedSize))
+      guard let check = frame.check else { return ArchiveReader.uncheckedRemark }
+      expected = GzipBlockTable.join(expected, check, count: Int(clamping: frame.compressedSize))
     }
     let tail = bytes.withUnsafeBytes { ArchiveFrame.check(of: $0) }
     guard GzipBlockTable.join(expected, tail, count: bytes.count) == check else {

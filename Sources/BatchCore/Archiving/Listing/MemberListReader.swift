@@ -114,6 +114,7 @@ package struct MemberListReader: BatchReader {
         marks?.skip()
         // Damage between members has no entry in the index.
         if error.path != nil { try flags?.skip() }
+        if error.code == .malformed { end.cutShort() }
         try context.yield(
           .problem(Problem(.unreadable, error.path == nil ? error.at(archive.file.path) : error)))
       case .entry(var entry):

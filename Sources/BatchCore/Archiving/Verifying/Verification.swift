@@ -57,10 +57,10 @@ extension Verification.Note {
   /// Notes about an archive with an index, before its members are read.
   static func beginning(_ indexed: IndexedArchive) -> [Verification.Note] {
     let index = indexed.index
+    let parts = index.hasFrameChecks ? "of \(index.frames.count) frames" : "header"
     var notes: [Verification.Note] = [
       .fact(
-        "checked the checksum of each of \(index.frames.count) frames, the SHA-256 of every file, and the end of the archive"
-      ),
+        "checked the checksum of each \(parts), the SHA-256 of every file, and the end of the archive"),
       .indexDigest(index.digest),
     ]
     // The index contains its own total.

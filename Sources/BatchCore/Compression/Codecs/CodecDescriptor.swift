@@ -32,8 +32,8 @@ protocol CodecDescriptor {
 
   /// - Throws: `.exhausted` when memory is missing, `.invalid` for a limit that the library refuses.
   static func makeDecoder(_ options: DecoderOptions) throws(BatchError) -> any FrameDecoder
-  /// Whether bytes after the end cause only a warning, as in the stock tool.
-  static var mayHaveGarbage: Bool { get }
+  /// What other bytes after the end are, as in the stock tool.
+  static var garbage: TrailingGarbage { get }
   /// Text for messages about what decoding has compared; a sentence without its period.
   ///
   /// - Parameter start: the first bytes of the file.
@@ -113,7 +113,7 @@ extension CodecDescriptor {
   static var libraries: [(name: String, version: String)] { [] }
   static func recognizes(_ start: UnsafeRawBufferPointer, named path: PathBytes) -> Bool { false }
 
-  static var mayHaveGarbage: Bool { false }
+  static var garbage: TrailingGarbage { .damage }
   static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? { nil }
   static func makeDecoder(
     of part: CompressedPart, _ options: DecoderOptions
@@ -143,4 +143,13 @@ extension CodecDescriptor {
   static var index: IndexForm? { nil }
   static var segmentSize: Int64 { 4 << 20 }
   static func trailerSize(of frame: UnsafeRawBufferPointer) -> Int { 0 }
+}
+
+/// What other bytes after the end of compressed data are, as in the format's stock tool.
+enum TrailingGarbage: Sendable {
+  case damage
+  /// The content is complete, and the file counts as failed: these may be further members that cannot be found (gzip ends with 2).
+  case failure
+  /// The content is complete, and a warning is enough.
+  case remark
 }

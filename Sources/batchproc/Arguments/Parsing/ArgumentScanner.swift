@@ -75,13 +75,18 @@ struct ArgumentScanner {
       return try given(
         option, syntax, PathBytes(digits), name: "'-\(String(decoding: digits, as: UTF8.self))'")
     }
+    let whole = [UInt8(ascii: "-"), letter] + cluster
+    if isFirst, whole.count > 2, ForeignOption.answer(to: whole, in: command) != nil {
+      throw unknown(whole, suggestion: nil)
+    }
     guard let option = options.first(where: { $0.short.contains { $0.asciiValue == letter } }) else {
       let dashed = Array("--".utf8) + [letter] + cluster
       let meant = options.flatMap(\.longForms).first { isFirst && $0.text.utf8.elementsEqual(dashed) }
       let spelling = [UInt8(ascii: "-"), letter]
       if meant == nil, ForeignOption.isNeedless(spelling, in: command, beside: cluster) { return nil }
       throw unknown(
-        isFirst && letter >= 0x80 ? dashed.dropFirst() : spelling[...], suggestion: meant?.text)
+        isFirst && letter >= 0x80 ? dashed.dropFirst() : spelling[...], suggestion: meant?.text,
+        line: ForeignLine.translation(ofLetters: [letter] + cluster, Array(rest)))
     }
     guard let syntax = option.syntax else { return .init(id: option.id, value: .flag(true)) }
     let attached = cluster.isEmpty ? nil : PathBytes(cluster)
@@ -95,6 +100,12 @@ struct ArgumentScanner {
   ) throws(UsageError) -> ParsedCommand.GivenOption {
     let name = "'\(option.quoted(as: spelling))'"
     guard let value = attached ?? rest.popFirst() else { throw failure("Missing value for \(name)") }
+    if let meant = ForeignOption.meaning(of: value, in: option) {
+      let wrong = attached == nil ? value : PathBytes(Array("\(spelling)=".utf8) + value.bytes)
+      throw UsageError(
+        "The value \(quote(value)) is invalid for \(name). Did you mean '\(meant)'?", in: command,
+        correction: .replace(wrong.bytes, by: attached == nil ? meant : "\(spelling)=\(meant)"))
+    }
     return try given(option, syntax, value, name: name)
   }
 
@@ -108,11 +119,16 @@ struct ArgumentScanner {
     }
   }
 
-  private func unknown(_ name: some Collection<UInt8>, suggestion: String?) -> UsageError {
+  /// - Parameter line: the line that the rest of this one stands for, if it is one for tar.
+  private func unknown(
+    _ name: some Collection<UInt8>, suggestion: String?, line: [PathBytes]? = nil
+  ) -> UsageError {
     if let answer = ForeignOption.answer(to: name, in: command), !answer.isEmpty {
+      let isLine = line?.first.map { answer.hasPrefix("use 'batchproc \($0)") } ?? false
       return UsageError(
         "\(quote(PathBytes(name))): \(answer).", in: command,
-        correction: ForeignOption.replacement(in: answer).map { .replace(name, by: $0) })
+        correction: ForeignOption.replacement(in: answer).map { .replace(name, by: $0) }
+          ?? (isLine ? line.map { .words($0) } : nil))
     }
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""
     return UsageError(

@@ -31,7 +31,8 @@ struct CommandLineParser {
       case .operand("help"):
         return .help(try scanner.rest.first.map { topic throws(UsageError) in try command(named: topic) })
       case .operand(let name):
-        return try parse(scanner.rest, of: try command(named: name), readsFiles: readsFiles)
+        let command = try command(named: name, line: [name] + scanner.rest)
+        return try parse(scanner.rest, of: command, readsFiles: readsFiles)
       }
     }
     return .help(nil)
@@ -149,10 +150,19 @@ struct CommandLineParser {
     }
   }
 
-  private func command(named name: PathBytes) throws(UsageError) -> CommandSpec {
+  private func isValid(_ line: [PathBytes]) -> Bool {
+    if case .run? = try? CommandLineParser(environment: { _ in nil }).parse(line) { true } else { false }
+  }
+
+  /// - Parameter line: the words from the command on; empty if the command is not to be run.
+  private func command(named name: PathBytes, line: [PathBytes] = []) throws(UsageError) -> CommandSpec {
     if let command = table.command(named: name.bytes) { return command }
     if let answer = ForeignOption.command(for: name.bytes) {
-      throw UsageError("\(quote(name)) is not a command: \(answer).", in: nil)
+      let translation = ForeignLine.translation(of: line).flatMap { isValid($0) ? $0 : nil }
+      let isAnswered = translation?.first.map { answer.contains("batchproc \($0)") } ?? true
+      throw UsageError(
+        "\(quote(name)) is not a command\(isAnswered ? ": \(answer)" : "").", in: nil,
+        correction: translation.map { .words($0) })
     }
     let suggestion = Suggestion.nearest(to: name.bytes, among: table.commands.map(\.name))
     let hint = suggestion.map { ". Did you mean '\($0)'?" } ?? ""

@@ -1,3 +1,5 @@
+import BatchEngine
+
 /// Options of classic tools that this program does not have: the option to use instead, or that the spelling is accepted
 /// because it requests the default behavior.
 ///
@@ -69,9 +71,21 @@ struct ForeignOption {
     }
   }
 
+  /// The value of `--qos` for the names that other tools use.
+  static func meaning(of value: PathBytes, in option: OptionSpec) -> String? {
+    guard option.id == .qos else { return nil }
+    return switch value {
+    case "idle": "background"
+    case "best-effort", "low": "utility"
+    case "normal", "realtime": "default"
+    default: nil
+    }
+  }
+
   /// What to type instead of an unknown command: the name of a classic tool, or letters for `tar`.
   static func command(for word: some Collection<UInt8>) -> String? {
-    words.first { $0.words.contains { $0.utf8.elementsEqual(word) } }?.answer ?? tarAnswer(Array(word))
+    ForeignLine.words(for: word).map { "use 'batchproc \($0)'" }
+      ?? words.first { $0.words.contains { $0.utf8.elementsEqual(word) } }?.answer ?? tarAnswer(Array(word))
   }
 
   /// The answer to `tar` letters without a dash, such as `xzf`.
@@ -126,12 +140,25 @@ struct ForeignOption {
     ForeignOption(
       "--skip-old-files", in: .extract, answer: "not needed, files that exist are kept and named"),
     ForeignOption(
-      "-d", "--diff", "--compare", in: .archive, .extract, .list,
-      answer: "use 'batchproc verify --against DIR'"),
+      "-d", "--diff", "--compare", in: .archive, .list, answer: "use 'batchproc verify --against DIR'"),
+    ForeignOption("--diff", "--compare", in: .extract, answer: "use 'batchproc verify --against DIR'"),
+    ForeignOption("-d", in: .extract, answer: "use -C DIR, or 'batchproc verify --against DIR' to compare"),
     ForeignOption("-d", "--decompress", "--uncompress", in: nil, .compress, .test, answer: decompress),
     ForeignOption(needless: "-d", "--decompress", "--uncompress", in: .decompress),
     ForeignOption("-z", "--compress", in: nil, .decompress, .test, answer: "use 'batchproc compress'"),
-    ForeignOption(needless: "-z", "--compress", in: .compress),
+    ForeignOption(needless: "--compress", in: .compress),
+    // With a file name after it, these are letters for tar.
+    ForeignOption(needless: "-z", in: .compress, unless: "f", answer: create),
+    ForeignOption("-xz", in: .compress, answer: "use --format xz"),
+    ForeignOption(needless: "-a", "--ascii", "-i", "--independent", in: .compress),
+    ForeignOption(
+      "-b", "-B", "--bits", "--blocksize", in: .compress,
+      answer: "not available; blocks of a large file have the size that suits its format and level"),
+    ForeignOption("-C", in: .compress, .decompress, answer: "use --output-dir DIR"),
+    ForeignOption("-O", in: .compress, .decompress, answer: "use -c"),
+    ForeignOption(
+      "-d", "-N", "--delete", "--noprompt", in: .duplicates,
+      answer: "use --link hard, since copies are not removed: their names stay and share one content"),
     ForeignOption("-t", "--test", in: .compress, .decompress, answer: "use 'batchproc test'"),
     ForeignOption(needless: "-t", "--test", in: .test),
     ForeignOption("-l", "--list", in: .decompress, .test, answer: "use 'batchproc test -v'"),
@@ -146,7 +173,7 @@ struct ForeignOption {
     ForeignOption("--zstd", in: .compress, answer: "use --format zst"),
     ForeignOption("-J", "--xz", in: .compress, answer: "use --format xz"),
     ForeignOption("--lz4", in: .compress, answer: "use --format lz4"),
-    ForeignOption("--bzip2", in: .compress, answer: "use --format bz2"),
+    ForeignOption("--bzip2", in: .compress, answer: "bzip2 is only read, use --format xz"),
     ForeignOption(
       "--jobs", "--threads", "--workers", "--parallel", in: .archive, .extract, .verify, .audit, .backup,
       .restore,
@@ -169,6 +196,8 @@ struct ForeignOption {
     ForeignOption("--sha512", in: .hash, answer: "use -a sha512"),
     ForeignOption("--blake3", "--b3", in: .hash, answer: "use -a blake3"),
     ForeignOption(needless: "--sha256", in: .hash),
+    ForeignOption(
+      "-v", "-q", "-j", in: nil, answer: "it stands after the command, as in 'batchproc hash -v photos'"),
     ForeignOption("-V", in: nil, answer: "use 'batchproc --version'"),
     ForeignOption(
       "--html", "--stats", "--log-file", in: .hash, .check, .compress, .decompress, .cat, .test, .archive,
@@ -191,14 +220,10 @@ struct ForeignOption {
   ]
 
   private static let words: [(words: [String], answer: String)] = [
-    (["gzip", "pigz", "zstd", "xz", "lz4", "pzstd", "zip"], "use 'batchproc compress'"),
-    (["gunzip", "unzstd", "unxz", "unlz4", "bunzip2", "uncompress"], decompress),
-    (["zcat", "zstdcat", "xzcat", "lz4cat", "bzcat", "gzcat"], "use 'batchproc cat'"),
-    (["tar", "bsdtar", "create", "c"], create),
+    (["tar", "bsdtar", "create", "c", "zip", "7z", "7za", "7zz"], create),
     (["untar", "unzip", "x"], extract),
     (["ls", "t"], list),
     (["version"], "use 'batchproc --version'"),
-    (["md5", "sha1", "sha256", "sha512", "blake3"], "use 'batchproc hash', with -a for the algorithm"),
     (["forget"], "use 'batchproc prune'"),
     (["find"], "use 'batchproc snapshots DIR --find GLOB', or 'batchproc list FILE GLOB' for an archive"),
     (["diff", "compare"], "use 'batchproc audit A B', or 'batchproc snapshots DIR --diff ID1 ID2'"),
@@ -206,12 +231,20 @@ struct ForeignOption {
     (["exit", "status", "codes"], "exit codes are at the end of each help, as in 'batchproc hash --help'"),
     (["dupes", "dups", "dedupe", "fdupes", "jdupes", "rmlint", "fclones"], "use 'batchproc duplicates'"),
     (["stats", "stat", "history"], "use 'batchproc report DIR' or 'batchproc snapshots DIR'"),
+    (["bzip2", "lbzip2", "pbzip2"], "bzip2 is only read, use 'batchproc compress --format xz'"),
+    (["xxhsum", "sum", "hashdeep", "digest"], "use 'batchproc hash', with -a for the algorithm"),
+    (["restic", "borg", "borgmatic", "kopia", "rdiff-backup", "duplicity"], "use 'batchproc backup'"),
     (
-      [
-        "sha256sum", "sha512sum", "sha1sum", "md5sum", "b2sum", "b3sum", "xxhsum", "sum", "hashdeep",
-        "digest",
-      ],
-      "use 'batchproc hash', with -a for the algorithm"
+      ["sync", "rsync", "rclone", "cp"],
+      "use 'batchproc backup --to DIR' for snapshots, and 'batchproc copy' to take them to another place"
+    ),
+    (
+      ["mount"],
+      "not available; 'batchproc snapshots SET --list ID' shows the files of a snapshot, 'batchproc restore' takes some out"
+    ),
+    (
+      ["formats", "algorithms", "levels"],
+      "these are in the help of each command, as in 'batchproc archive --help' and 'batchproc compress --help'"
     ),
   ]
 }

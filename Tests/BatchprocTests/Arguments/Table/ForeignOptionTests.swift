@@ -42,6 +42,20 @@ import Testing
     }
   }
 
+  @Test("the option of each answer can be typed") func replacementsAreAccepted() {
+    let values = ["N": "4", "DIR": "d", "FILE": "f", "ID": "latest"]
+    for option in ForeignOption.table {
+      guard let words = ForeignOption.replacement(in: option.answer)?.split(separator: " ") else { continue }
+      for case let id? in option.commands {
+        let typed = words.map { PathBytes(values[String($0)] ?? String($0)) }
+        // Other options and operands of the command may be missing.
+        guard let found = refusal([PathBytes(id.rawValue)] + typed + ["a", "b"]) else { continue }
+        let isOfOption = ["invalid for", "Unknown option", "Missing value"].contains { found.contains($0) }
+        #expect(!isOfOption, "\(id) \(option.answer): \(found)")
+      }
+    }
+  }
+
   @Test(arguments: [
     (["compress", "-d", "x"], "'-d': use 'batchproc decompress'."),
     (["decompress", "--compress", "x"], "'--compress': use 'batchproc compress'."),
@@ -60,10 +74,11 @@ import Testing
       "'exit' is not a command: exit codes are at the end of each help, as in 'batchproc hash --help'."
     ),
     (["forget"], "'forget' is not a command: use 'batchproc prune'."),
-    (["tar", "x"], "'tar' is not a command: use 'batchproc archive -o FILE PATH...'."),
+    (["tar", "d"], "'tar' is not a command: use 'batchproc archive -o FILE PATH...'."),
     (["xzf", "a.tgz"], "'xzf' is not a command: use 'batchproc extract FILE'."),
     (["gunzip", "x"], "'gunzip' is not a command: use 'batchproc decompress'."),
-    (["sha256sum"], "'sha256sum' is not a command: use 'batchproc hash', with -a for the algorithm."),
+    (["sha256sum"], "'sha256sum' is not a command: use 'batchproc hash'."),
+    (["hashdeep"], "'hashdeep' is not a command: use 'batchproc hash', with -a for the algorithm."),
     (
       ["hash", "--profile", "x"], "'--profile': a profile has its command, use 'batchproc --profile NAME'."
     ),

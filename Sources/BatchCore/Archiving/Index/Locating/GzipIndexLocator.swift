@@ -29,7 +29,9 @@ struct GzipIndexLocator: IndexLocator {
       return try endsInSlice() ? .damaged() : nil
     }
     guard start < end, try looksLikeSlice(at: start) else { return .damaged() }
-    guard let slices = try slices(start..<end) else { return .damaged(from: start) }
+    guard let slices = try slices(start..<end) else {
+      return try contains(expected, start..<end) ? .damaged() : .damaged(from: start)
+    }
     return IndexPlace(
       start: start, index: IndexExtent(of: file, slices),
       remarks: last == expected ? [] : ["the archive is damaged after the index"])
@@ -53,6 +55,19 @@ struct GzipIndexLocator: IndexLocator {
       position += UInt64(place)
     }
     return slices
+  }
+
+  /// Whether a range has these bytes: an archive that was joined with itself has its end twice.
+  private func contains(_ locator: [UInt8], _ range: Range<UInt64>) throws(BatchError) -> Bool {
+    var position = range.lowerBound
+    while position < range.upperBound {
+      let length = min(Self.step + UInt64(locator.count), range.upperBound - position)
+      let bytes = try file.bytes(at: position, count: Int(length))
+      let starts = bytes.indices.lazy.filter { bytes[$0] == locator[0] }
+      if starts.contains(where: { bytes[$0...].starts(with: locator) }) { return true }
+      position += min(Self.step, range.upperBound - position)
+    }
+    return false
   }
 
   private static func slice(in bytes: [UInt8], at position: Int) -> (content: Range<Int>, end: Int)? {

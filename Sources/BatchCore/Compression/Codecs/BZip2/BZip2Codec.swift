@@ -23,7 +23,7 @@ enum BZip2Codec: CodecDescriptor {
   }
 
   static func makeDecoder(_ options: DecoderOptions) -> any FrameDecoder { BZip2FrameDecoder() }
-  static let mayHaveGarbage = true
+  static let garbage = TrailingGarbage.remark
   static func checksFact(start: UnsafeRawBufferPointer) -> String {
     "compared the CRC-32 of each block of bzip2"
   }

@@ -20,7 +20,7 @@ enum GzipCodec: CodecDescriptor {
   static func makeDecoder(_ options: DecoderOptions) throws(BatchError) -> any FrameDecoder {
     try GzipFrameDecoder()
   }
-  static let mayHaveGarbage = true
+  static let garbage = TrailingGarbage.failure
   static func checksFact(start: UnsafeRawBufferPointer) -> String { "compared the CRC-32 and length of gzip" }
   static func parts(size: UInt64, _ read: PartReader) throws(BatchError) -> CompressedParts? {
     try GzipBlockTable.read(size: size, read)

@@ -62,7 +62,7 @@ enum LzipCodec: CodecDescriptor {
   static func makeDecoder(_ options: DecoderOptions) -> any FrameDecoder {
     LZMAFrameDecoder(.lzip, memoryLimit: options.memoryLimit)
   }
-  static let mayHaveGarbage = true
+  static let garbage = TrailingGarbage.remark
   static func checksFact(start: UnsafeRawBufferPointer) -> String {
     "compared the CRC-32 and sizes of lzip"
   }
