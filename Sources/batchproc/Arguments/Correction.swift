@@ -60,7 +60,7 @@ struct Correction: Sendable, Hashable {
       if let operand, let index = words[(place + 1)...].lastIndex(of: operand) { words.remove(at: index) }
       words.insert(contentsOf: new, at: place + 1)
     }
-    guard words.allSatisfy({ TerminalText.string($0.bytes).utf8.elementsEqual($0.bytes) }) else { return nil }
+    guard words.allSatisfy({ TerminalText.name($0.bytes).utf8.elementsEqual($0.bytes) }) else { return nil }
     return (["batchproc"] + words.map(ShellWord.quoted)).joined(separator: " ")
   }
 

@@ -35,7 +35,7 @@ final class Diagnostics: Sendable {
   func report(_ error: BatchError, as severity: Severity = .error) {
     var text: [UInt8] = []
     if let path = error.path {
-      TerminalText.append(path.isEmpty ? Array("''".utf8) : path.bytes, to: &text)
+      text += (path.isEmpty ? "''" : TerminalText.name(path.bytes)).utf8
       text += ": ".utf8
     }
     TerminalText.append(error.message.utf8, to: &text)

@@ -14,6 +14,28 @@ enum TerminalText {
     return output
   }
 
+  /// The longest name in a message, in bytes: that of a path which a system call accepts.
+  private static let longestName = 4096
+  private static let keptPart = 400
+  private static let secretPrefix = Array("AGE-SECRET-KEY-".utf8)
+
+  /// A name in a message: as ``string(_:)``, but of a very long one only its ends, and of a secret key only its kind.
+  static func name(_ bytes: [UInt8]) -> String {
+    if isSecret(bytes) { return "AGE-SECRET-KEY-..." }
+    guard bytes.count > longestName else { return string(bytes) }
+    let left = bytes.count - 2 * keptPart
+    return "\(string(bytes.prefix(keptPart)))[\(left) bytes left out]\(string(bytes.suffix(keptPart)))"
+  }
+
+  /// Whether a text contains a secret key of age, which is never printed: messages are mailed and kept in logs.
+  static func isSecret(_ bytes: [UInt8]) -> Bool {
+    let first = secretPrefix[0] | 0x20
+    return bytes.indices.contains { start in
+      bytes[start] | 0x20 == first
+        && bytes[start...].prefix(secretPrefix.count).elementsEqual(secretPrefix) { $0 & 0xdf == $1 & 0xdf }
+    }
+  }
+
   /// The escaped bytes as text; they are always UTF-8.
   static func string(_ bytes: some Collection<UInt8>) -> String {
     String(decoding: escape(bytes), as: UTF8.self)

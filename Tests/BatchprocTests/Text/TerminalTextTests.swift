@@ -42,6 +42,20 @@ import Testing
     #expect(TerminalText.unescape(Array(text.utf8)) == nil)
   }
 
+  @Test("the name in a message is whole unless it is longer than any path, or a secret key") func names() {
+    let path = Array(String(repeating: "abc/", count: 1024).utf8)
+    #expect(TerminalText.name(path) == TerminalText.string(path))
+    let long = TerminalText.name(path + Array("end\n".utf8))
+    #expect(long.hasPrefix("abc/abc/") && long.hasSuffix(#"/abc/end\n"#), "\(long)")
+    #expect(long.contains("[3300 bytes left out]") && long.utf8.count < 900, "\(long)")
+    for key in ["AGE-SECRET-KEY-1QQ", "x=age-secret-key-1qq", "file AGE-Secret-Key-1Qq"] {
+      #expect(TerminalText.name(Array(key.utf8)) == "AGE-SECRET-KEY-...")
+    }
+    for name in ["AGE-SECRET-KE", "age1qq", "", "a"] {
+      #expect(TerminalText.name(Array(name.utf8)) == name)
+    }
+  }
+
   @Test func printsNoControlByte() {
     for first in 0...255 {
       for second in [0x00, 0x1b, 0x5c, 0x61, 0x80, 0x9b, 0xa0, 0xff] {

@@ -116,4 +116,27 @@ import Testing
     #expect(!t.exists("w/a"))
     #expect(try t.batchproc("decompress", "w").status == 0)
   }
+
+  @Test(
+    "suffixes in capitals are removed as gunzip does, and two files with one output are named",
+    arguments: [
+      ("gzip", "X.GZ", "X"), ("gzip", "X.TGZ", "X.tar"), ("zstd -q", "X.ZST", "X"), ("xz", "X.XZ", "X"),
+      ("bzip2", "X.TBZ2", "X.tar"), ("lz4 -q", "X.LZ4", "X"),
+    ])
+  func capitals(tool: String, name: String, output: String) throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      \(tool) -c <text >w/\(name)
+      ends decompress $BP decompress -q w
+      cmp text w/\(output) && ls w | says files
+      cp w/\(name) w/\(name.lowercased().replacing("x.", with: "X."))
+      rm w/\(output)
+      ends both $BP decompress -q w
+      ls w | grep -c -x \(output) | says outputs
+      """)
+    run.expectSteps([
+      "decompress": "0", "files": [output, name].sorted().joined(separator: " "), "both": "3", "outputs": "0",
+    ])
+  }
 }

@@ -59,6 +59,35 @@ struct EncryptionTests {
     #expect(run.errorText.isEmpty)
   }
 
+  @Test("a secret key as recipient and a passphrase of several lines are refused, and no secret is printed")
+  func secrets() throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      "$BP" keygen -q -o own 2>/dev/null
+      exec 4>&2 2>errors
+      secret=$(grep AGE-SECRET own)
+      ends recipient "$BP" archive -o new.tar.age --encrypt-to "$secret" tree
+      ends path "$BP" hash "$secret"
+      ends "wrong option" "$BP" list --overwrite "$secret" tree
+      printf 'a\\nb\\n' >lines
+      printf 'a\\rb' >return
+      chmod 600 lines return
+      ends lines "$BP" archive -o new.tar.age --passphrase-file lines tree
+      ends return "$BP" archive -o new.tar.age --passphrase-file return tree
+      exec 2>&4
+      cat errors >&2
+      ls | grep -c new | says outputs
+      grep -c -e "$secret" errors | says "secrets in messages"
+      grep -c -e "Try: batchproc archive -o new.tar.age --encrypt-to $(grep -o 'age1.*' own) tree" errors | says proposals
+      """)
+    run.expectSteps([
+      "recipient": "64", "path": "1", "wrong option": "64", "lines": "1", "return": "1", "outputs": "0",
+      "secrets in messages": "0", "proposals": "1",
+    ])
+    #expect(run.errorText.contains("lines: has more than one line"), "\(run.errorText)")
+  }
+
   @Test("a passphrase is read from a file that no other user may read")
   func passphrase() throws {
     let run = try t.shell(

@@ -25,9 +25,16 @@ extension CompressionFormat {
   /// The suffixes that decompressing replaces by `.tar`, with their dots.
   package static let tarSuffixes = allCases.flatMap { $0.codec.tarSuffixes.map { ".\($0)" } }
 
-  static let knownSuffixes =
-    (suffixes + otherSuffixes).map { KnownSuffix($0, replacement: "") }
-    + tarSuffixes.map { KnownSuffix($0, replacement: ".tar") }
+  /// The suffixes of names, then those in capitals, as other systems write them and gunzip reads them. `.Z` and `.z` differ.
+  static let knownSuffixes: [KnownSuffix] = {
+    let known =
+      (suffixes + otherSuffixes).map { KnownSuffix($0, replacement: "") }
+      + tarSuffixes.map { KnownSuffix($0, replacement: ".tar") }
+    let names = Set(known.map(\.suffix))
+    return known
+      + known.map { KnownSuffix($0.suffix.uppercased(), replacement: $0.replacement) }
+      .filter { !names.contains($0.suffix) }
+  }()
 }
 
 extension [String] {

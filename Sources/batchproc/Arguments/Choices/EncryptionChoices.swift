@@ -17,6 +17,7 @@ enum EncryptionChoices {
       switch option.id {
       case .encryptTo:
         guard let recipient = AgeRecipient(value.bytes) else {
+          if TerminalText.isSecret(value.bytes) { throw secretKey(value, in: parsed.command) }
           throw UsageError(
             "The value \(quote(value)) of '--encrypt-to' is not a recipient; 'keygen' prints one, age1...",
             in: parsed.command)
@@ -38,7 +39,17 @@ enum EncryptionChoices {
         "--passphrase-file cannot be used with --encrypt-to: a passphrase is alone in a file of age.",
         in: parsed.command)
     }
-    return .passphrase(try readPassphrase(passphrase))
+    return .passphrase(try readPassphrase(passphrase, isNew: true))
+  }
+
+  /// The error of a secret key in the place of its recipient; it has the recipient, and never the key.
+  private static func secretKey(_ value: PathBytes, in command: CommandSpec) -> UsageError {
+    let identity = try? withBytes(of: value.bytes) { (raw) throws(BatchError) in
+      try AgeIdentity.list(raw, value).first
+    }
+    return UsageError(
+      "The value of '--encrypt-to' is a secret key. Its recipient is expected, age1...", in: command,
+      correction: identity.map { .replace(value.bytes, by: $0.recipient.text) })
   }
 
   private static func unique(_ recipients: [AgeRecipient]) -> [AgeRecipient] {
@@ -63,13 +74,21 @@ enum EncryptionChoices {
     return keys.isEmpty ? nil : keys
   }
 
-  private static func readPassphrase(_ path: PathBytes) throws(BatchError) -> SecretBytes {
+  /// - Parameter isNew: whether something is encrypted with it. A set that has such a passphrase can still be read.
+  private static func readPassphrase(_ path: PathBytes, isNew: Bool = false) throws(BatchError) -> SecretBytes
+  {
     try read(path, limit: longestPassphrase, prompt: "Passphrase") {
       (content) throws(BatchError) in
       var content = content[...]
       if content.last == UInt8(ascii: "\n") { content = content.dropLast() }
       if content.last == UInt8(ascii: "\r") { content = content.dropLast() }
       guard !content.isEmpty else { throw BatchError(.malformed, "has no passphrase", path: path) }
+      guard !isNew || !content.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
+        throw BatchError(
+          .malformed,
+          "has more than one line, or a control character; 'age -d' cannot be given such a passphrase",
+          path: path)
+      }
       return try SecretBytes(copying: content)
     }
   }

@@ -140,4 +140,4 @@ struct ArgumentScanner {
 }
 
 /// Bytes from the command line between quotes, safe for a terminal.
-func quote(_ bytes: PathBytes) -> String { "'\(TerminalText.string(bytes.bytes))'" }
+func quote(_ bytes: PathBytes) -> String { "'\(TerminalText.name(bytes.bytes))'" }

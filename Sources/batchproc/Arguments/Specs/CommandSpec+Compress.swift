@@ -90,9 +90,9 @@ extension CommandSpec {
       """
       The content decides the format, and the suffix the name of the output: \
       \((CompressionFormat.suffixes + CompressionFormat.otherSuffixes).list("and")) are removed; \
-      \(CompressionFormat.tarSuffixes.list("and")) become .tar. Files in a tree without such a suffix are skipped. Extra bytes after the end of gzip, bzip2 or lzip data cause a \
-      warning, as with gzip -d; they count as damage when they are the beginning of one more member. After other \
-      formats they always count as damage. -v names files whose content has no checksum. With -, or without a path \
+      \(CompressionFormat.tarSuffixes.list("and")) become .tar. Files in a tree without such a suffix are skipped. Extra bytes after the end of gzip data make the file fail \
+      (3) with its content written, as with gzip -d; after bzip2 or lzip data they cause a warning; they count as \
+      damage when they are the beginning of one more member. After other formats they always count as damage. -v names files whose content has no checksum. With -, or without a path \
       when standard input is a pipe or a file, standard input is decompressed to standard output.
       """,
       """

@@ -185,6 +185,9 @@ struct ForeignOption {
     ForeignOption(
       "--long", "--rsyncable", "--adapt", "--train", "-D", in: .compress,
       answer: "not available; the stock tool has it, and reads and writes the same format"),
+    ForeignOption(
+      "--long", "-M", "--memory", "--memlimit", "--memlimit-decompress", in: .decompress, .cat, .test,
+      answer: "use --max-memory SIZE: a window may have half of it, so 4G allows that of --long=31"),
     ForeignOption("-F", in: .compress, answer: "use --format"),
     ForeignOption(
       "-N", "--name", "--no-name", in: .compress, .decompress, answer: "outputs are named after their sources"
