@@ -9,7 +9,7 @@ import Synchronization
 /// committed. The collector has the ``Commits``: it adds links, commits, and takes the results.
 ///
 /// Outputs are committed in the order in which they were staged, not in tree order, and in batches (``CommitBatch``) while the
-/// lanes continue. Without syncs there are no batches: the thread that stages an output commits it. The result of an output is
+/// lanes continue, at the latest ``CommitCalls/longestWait`` after they were staged. Without syncs there are no batches: the thread that stages an output commits it. The result of an output is
 /// kept until ``Commits/outcome(of:)`` returns it.
 ///
 /// A place is the last resource taken for an output: a thread that waits for a place may hold descriptors and memory, but a
@@ -29,6 +29,8 @@ package final class OutputStage: Sendable {
     var committing: [PathBytes] = []
     var outcomes: [StagedOutput.ID: CommitResult] = [:]
     var committed = 0
+    /// How many batches have begun.
+    var batches = 0
 
     mutating func add(_ outcome: CommitResult, of id: StagedOutput.ID) {
       outcomes[id] = outcome
@@ -44,6 +46,7 @@ package final class OutputStage: Sendable {
   private let calls: any CommitCalls
   private let devices: SyncDevices
   private let right: CommitRight
+  private let counters: Counters
   private let state = Mutex(State())
   private let queue = DispatchQueue(label: "batchproc.commit")
 
@@ -55,14 +58,16 @@ package final class OutputStage: Sendable {
       mirroredInto: options.naming.directory, isSynced: options.isSynced, kept: options.keptFolders,
       opener: context.folders, commits: commits)
     self.init(
-      options, folders, context.cancellation, calls: commits, devices: folders.devices, by: context.commits)
+      options, folders, context.cancellation, calls: commits, devices: folders.devices, by: context.commits,
+      counters: context.counters)
   }
 
   /// - Parameter cancellation: ends the wait for a place.
   init(
     _ options: OutputOptions, _ folders: OutputFolders, _ cancellation: Cancellation,
-    calls: any CommitCalls, devices: SyncDevices, by right: CommitRight
+    calls: any CommitCalls, devices: SyncDevices, by right: CommitRight, counters: Counters = Counters()
   ) {
+    self.counters = counters
     self.options = options
     self.folders = folders
     self.cancellation = cancellation
@@ -155,7 +160,9 @@ package final class OutputStage: Sendable {
 
     /// The result of an output, returned once; nil until it is committed.
     func outcome(of id: StagedOutput.ID) -> CommitResult? {
-      stage.state.withLock { $0.outcomes.removeValue(forKey: id) }
+      let outcome = stage.state.withLock { $0.outcomes.removeValue(forKey: id) }
+      if outcome != nil { stage.counters.addStaged(-1) }
+      return outcome
     }
 
     /// How many outputs have been committed; their sources are removed, if the options require it.
@@ -191,15 +198,22 @@ package final class OutputStage: Sendable {
 
   /// - Parameter size: the bytes of an output whose source is removed.
   private func add(_ change: StagedChange, _ id: StagedOutput.ID, _ size: Int64 = 0) {
+    counters.addStaged(1)
     guard options.isSynced else {
       let outcome = change.commit(calls, by: .unsyncedOutput)
       state.withLock { $0.add(outcome, of: id) }
       return release()
     }
-    let (count, isShort, mayBeFull) = state.withLock { state in
+    let (count, batch, isShort, mayBeFull) = state.withLock { state in
       state.staged.append(StagedEntry(id: id, change: change))
       state.bytes.addClamped(size)
-      return (state.staged.count, !state.waiting.isEmpty, size > 0 && state.bytes >= state.checked)
+      return (
+        state.staged.count, state.batches, !state.waiting.isEmpty, size > 0 && state.bytes >= state.checked
+      )
+    }
+    if count == 1 {
+      queue.asyncAfter(deadline: .now() + calls.longestWait) { [weak self] in self?.commit(ifNoneSince: batch)
+      }
     }
     // Commits when half of the places are used, so that lanes find places while the batch is synced.
     let isDue = count >= max(1, limit / 2) || isShort
@@ -221,9 +235,15 @@ package final class OutputStage: Sendable {
     queue.sync { commit() }
   }
 
+  /// Commits what is staged if no batch has begun since. Called on the queue.
+  private func commit(ifNoneSince batches: Int) {
+    if state.withLock({ $0.batches == batches }) { commit() }
+  }
+
   /// Commits everything that is staged. Called on the queue.
   private func commit() {
     let batch = state.withLock { state in
+      state.batches += 1
       defer { (state.staged, state.bytes, state.checked) = ([], 0, 0) }
       state.committing = state.staged.map(\.change.target)
       return state.staged

@@ -76,6 +76,30 @@ struct OutputStageTests {
     #expect(fixture.files() == ["d/a.gz", "d/b.gz", "e/c.gz"])
   }
 
+  @Test("commits an output after a while, also if no further output is complete")
+  func waitsNoLonger() throws {
+    let removed = Gate()
+    let calls = FaultyCommitCalls(before: ["remove a": { removed.open() }], longestWait: .nanoseconds(1))
+    let outputs = outputs(calls)
+    try stage("d/a", outputs)
+    removed.pass()
+    outputs.commits.flush()
+    #expect(outcomes(outputs) == ["done a.gz"])
+    #expect(calls.steps.values == ["sync d", "publish a.gz", "folder d", "remove a"])
+  }
+
+  @Test("counts complete outputs until their results are taken")
+  func counts() throws {
+    let counters = Counters()
+    let outputs = OutputStage(limit: 100, folders, calls: FaultyCommitCalls(), counters: counters)
+    for name in ["d/a", "d/b"] as [PathBytes] { try stage(name, outputs) }
+    #expect(counters.staged == 2)
+    outputs.commits.flush()
+    #expect(counters.staged == 2)
+    #expect(outcomes(outputs) == ["done a.gz", "done b.gz"])
+    #expect(counters.staged == 0)
+  }
+
   @Test("renames each output at once when it does not sync")
   func unsynced() throws {
     let calls = FaultyCommitCalls()

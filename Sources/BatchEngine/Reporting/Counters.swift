@@ -75,6 +75,7 @@ public final class Counters: Sendable {
   private let changed = Atomic<Int>(0)
   private let spoilt = Atomic<Int>(0)
   private let refused = Atomic<Int>(0)
+  private let stagedOutputs = Atomic<Int>(0)
   private let safe = Atomic<Int>(0)
   private let reasons = Mutex<[SkipReason: Int]>([:])
 
@@ -110,6 +111,10 @@ public final class Counters: Sendable {
     let counts = snapshot
     safe.store(counts.done + counts.failed + counts.skipped, ordering: .relaxed)
   }
+
+  /// Complete outputs whose sources are not counted yet, because they have no name or an earlier source is not finished.
+  package var staged: Int { stagedOutputs.load(ordering: .relaxed) }
+  package func addStaged(_ count: Int) { stagedOutputs.add(count, ordering: .relaxed) }
 
   func addSeen(_ count: Int) { seen.add(count, ordering: .relaxed) }
   /// Counts a processed file; for a collector that decides when a file is done.

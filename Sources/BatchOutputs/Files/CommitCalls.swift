@@ -5,6 +5,8 @@ import Dispatch
 package protocol CommitCalls: Sendable {
   /// How long the last commit of a stopped run may take before its outputs are reported as late.
   var patience: DispatchTimeInterval { get }
+  /// How long a complete output may wait for its name, so that little is lost when the machine stops.
+  var longestWait: DispatchTimeInterval { get }
   func syncFileSystem(through folder: OpenFolder) throws(BatchError)
   func sync(_ file: AtomicFile) throws(BatchError)
   func publish(_ file: AtomicFile, by right: CommitRight) throws(BatchError)
@@ -25,6 +27,7 @@ package struct LinuxCommitCalls: CommitCalls {
   package init() {}
 
   package var patience: DispatchTimeInterval { .seconds(2) }
+  package var longestWait: DispatchTimeInterval { .seconds(10) }
 
   package func syncFileSystem(through folder: OpenFolder) throws(BatchError) {
     let result = folder.calls.syncFileSystem(of: folder.raw)

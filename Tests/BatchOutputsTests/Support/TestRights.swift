@@ -7,7 +7,9 @@ extension AtomicFile {
   func publish() throws(BatchError) { try publish(by: CommitRight()) }
 
   func commit(_ metadata: Metadata = Metadata(), syncing: Bool = true) throws(BatchError) {
-    try commit(metadata, syncing: syncing, by: CommitRight())
+    try commit(
+      metadata, syncing: syncing, by: CommitRight(),
+      counters: counters)
   }
 }
 
@@ -15,7 +17,7 @@ extension OutputStage {
   convenience init(
     limit: Int, _ folders: OutputFolders, isSynced: Bool = true,
     _ cancellation: Cancellation = Cancellation(),
-    calls: any CommitCalls = LinuxCommitCalls(), devices: SyncDevices? = nil
+    calls: any CommitCalls = LinuxCommitCalls(), devices: SyncDevices? = nil, counters: Counters = Counters()
   ) {
     var options = OutputOptions(
       naming: OutputNaming(.adding(suffix: ".gz"), directory: nil),
@@ -23,7 +25,8 @@ extension OutputStage {
     options.staged = limit
     options.isSynced = isSynced
     self.init(
-      options, folders, cancellation, calls: calls, devices: devices ?? folders.devices, by: CommitRight())
+      options, folders, cancellation, calls: calls, devices: devices ?? folders.devices, by: CommitRight(),
+      counters: counters)
   }
 
   var commits: Commits { commits(by: CommitRight()) }

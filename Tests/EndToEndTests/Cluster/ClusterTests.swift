@@ -331,6 +331,46 @@ struct ClusterTests {
     #expect(run.errorText.contains("slurm-client"))
   }
 
+  @Test(
+    "submit names the jobs, the logs and the result, which is in a file of its own also without an output",
+    arguments: [("hash", "p/result"), ("hash -o m", "m"), ("archive -o a.tar", "a.tar"), ("compress", "")])
+  func answer(command: String, output: String) throws {
+    let run = try t.shell(
+      #"""
+      \#(Steps.functions)
+      mkdir bin t
+      for n in 1 2 3 4; do seq $((n * 900)) >t/$n; done
+      chmod 000 t/4
+      printf '#!/bin/sh\n' >bin/scontrol
+      # Runs a job at once, as the user nobody, and prints its number.
+      cat >bin/sbatch <<'END'
+      #!/bin/sh
+      cat >job$$
+      echo $(($(cat jobs 2>/dev/null) + 1)) >jobs
+      out=/dev/null
+      err=
+      last=
+      for word; do
+        case $word in --output=*) out=${word#*=} ;; --error=*) err=${word#*=} ;; --array=0-*) last=${word#*-*-} ;; esac
+      done
+      for n in $(seq 0 ${last:-0}); do
+        SLURM_ARRAY_TASK_ID=$n setpriv --reuid=65534 --clear-groups sh job$$ >>"$out" 2>>"${err:-$out}"
+      done
+      cat jobs
+      END
+      chmod +x bin/*
+      chown -R 65534 .
+      PATH=$PWD/bin:$PATH $BP submit --slurm --shards 3 --dir p --run -- \#(command) t | sed "s,$PWD/,," | says answer
+      find . -name result -o -name m -o -name a.tar | says results
+      grep -c 't/4: cannot open' p.logs/merge.log | says problems
+      """#)
+    run.expectSteps([
+      "answer": "logs in p.logs\(output.isEmpty ? "" : " result in \(output)") plan 1, shards 2, merge 3",
+      "results": output.isEmpty ? "" : "./\(output)",
+      "problems": "1",
+    ])
+  }
+
   @Test("a name ends neither the script of submit nor that of a job, and keeps its bytes")
   func hostileNames() throws {
     let run = try t.shell(

@@ -8,6 +8,7 @@ import Dispatch
 /// path.
 package final class FaultyCommitCalls: CommitCalls {
   package let patience: DispatchTimeInterval
+  package let longestWait: DispatchTimeInterval
   package let steps = Recorder<String>()
   private let failing: Set<String>
   private let before: [String: @Sendable () -> Void]
@@ -16,9 +17,10 @@ package final class FaultyCommitCalls: CommitCalls {
   /// - Parameter before: closures that run before these steps.
   package init(
     failing: Set<String> = [], before: [String: @Sendable () -> Void] = [:],
-    patience: DispatchTimeInterval = .seconds(600)
+    patience: DispatchTimeInterval = .seconds(600), longestWait: DispatchTimeInterval = .seconds(600)
   ) {
     self.patience = patience
+    self.longestWait = longestWait
     self.failing = failing
     self.before = before
   }

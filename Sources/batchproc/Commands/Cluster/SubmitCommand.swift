@@ -17,7 +17,7 @@ struct SubmitCommand {
       throw UsageError("Missing expected option '--shards <n>'", in: parsed.command)
     }
     // Checked here, so that it is not refused by a job that runs much later.
-    _ = try PlannedCommand(parsed.operands, kinds, in: parsed.command, environment: environment)
+    let planned = try PlannedCommand(parsed.operands, kinds, in: parsed.command, environment: environment)
     guard let name = parsed.operands.first else {
       throw UsageError("Missing the command.", in: parsed.command)
     }
@@ -28,11 +28,18 @@ struct SubmitCommand {
     if let fewest = parsed.size(.fewestShardBytes) {
       plan += ["--min-shard-bytes", PathBytes(String(fewest))]
     }
+    // The output of a job is a log, in which rows would stand between warnings.
+    var output = planned.parsed.bytes(.output)
+    let call = try planned.command.makeCall(
+      planned.parsed, common: CommonOptions(planned.parsed), environment: environment)
+    if let division = call.division, output == nil || output == "-" {
+      if case .receipts = division.join { output = nil } else { output = folder.appending("result".utf8) }
+    }
     let program = (try? ProcessArguments.program(environment: environment)) ?? "batchproc"
     script =
       SlurmScript(
         program: program, workingFolder: WorkingFolder.path, folder: folder, shards: shards,
-        plan: plan + ["--"] + parsed.operands, command: name,
+        plan: plan + ["--"] + parsed.operands, command: name, output: output,
         options: parsed.given.compactMap { option in
           if option.id == .sbatch, case .bytes(let value) = option.value { value } else { nil }
         }, waits: parsed.flag(.wait)
@@ -81,6 +88,8 @@ struct SlurmScript {
   /// The arguments after the name of the program.
   let plan: [PathBytes]
   let command: PathBytes
+  /// Where the merge writes the result; nil if the command has none besides its outputs.
+  let output: PathBytes?
   let options: [PathBytes]
   let waits: Bool
 
@@ -101,7 +110,8 @@ struct SlurmScript {
       program=\(program)
       plan=\(folder)
       logs=\(PathBytes(folder.bytes + Array(".logs".utf8)))
-      export program plan
+      result=\(output ?? "")
+      export program plan result
       if [ -e "$plan/plan.json" ]; then
         echo "$plan has a plan already: choose another directory, or remove it" >&2
         exit 1
@@ -128,11 +138,13 @@ struct SlurmScript {
       \(end)
       )
 
-      echo "plan ${first%%;*}, shards ${array%%;*}"
-      sbatch --parsable --job-name=batchproc-merge --output="$logs/merge.log"\(waits ? " --wait" : "") \\
+      echo "logs in $logs"
+      [ -z "$result" ] || echo "result in $result"
+      printf 'plan %s, shards %s, merge ' "${first%%;*}" "${array%%;*}"
+      sbatch --parsable --job-name=batchproc-merge --output="$logs/merge.out" --error="$logs/merge.log"\(waits ? " --wait" : "") \\
         --dependency="afterany:${array%%;*}"\(words: options) <<'\(end)'
       #!/bin/sh
-      exec "$program" merge "$plan"
+      exec "$program" merge "$plan"\(output == nil ? "" : " --output \"$result\"")
       \(end)
 
       """

@@ -98,7 +98,7 @@ final class ProgressDisplay: Sendable {
       return state.window.work
     }
     return ProgressState(
-      filesDone: counts.done + counts.failed + counts.skipped, filesTotal: all?.seen,
+      filesDone: counts.done + counts.failed + counts.skipped + counters.staged, filesTotal: all?.seen,
       bytesDone: bytes, bytesTotal: all?.byteCount,
       elapsed: elapsed, recent: recent)
   }
