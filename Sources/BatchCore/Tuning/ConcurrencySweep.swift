@@ -67,7 +67,8 @@ package struct ConcurrencySweep: Sendable {
   private static let levels = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512]
   private static let strides = [16, 64, 256, 1024]
   private static let fewestRuns = 3
-  private static let mostRuns = 9
+  /// Enough to use the given time when runs differ.
+  private static let mostRuns = 60
   /// Settings that take longer than the best one by this factor are not measured again.
   private static let hopeless = 1.3
   /// Settings within this fraction count as equal for the recommendation, even if the runs of one setting differ less: the

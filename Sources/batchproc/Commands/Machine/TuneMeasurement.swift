@@ -75,16 +75,20 @@ struct TuneMeasurement: Sendable {
       trial = Array(all.prefix(trial.count * 4))
     }
     let wanted = min(Self.longestRun, max(Self.shortestRun, seconds / Self.partOfTime))
-    let share = wanted / max(once, 1e-4) * TuneSample.work(trial) / max(TuneSample.work(all), 1)
+    var share = wanted / max(once, 1e-4) * TuneSample.work(trial) / max(TuneSample.work(all), 1)
     let isWaiting = computed < once * min(options.processors, Double(options.concurrency)) / 2
     let scale = isWaiting ? Double(max(1, most / max(1, options.concurrency))) : 1
-    let fewest = max(1, min(all.count, Int((Double(all.count) * share).rounded(.up))))
-    let sample = TuneSample(
-      items: share * scale >= 1 ? all : TuneSample.part(of: all, share * scale), fewest: fewest,
-      operations: isWaiting ? options.concurrency : nil, total: all.count, isCold: isCold)
-    // Loads the files into the page cache before the first counted run.
-    if !isCold, !isWaiting { _ = try measure(start, sample) }
-    return sample
+    while true {
+      let fewest = max(1, min(all.count, Int((Double(all.count) * share).rounded(.up))))
+      let sample = TuneSample(
+        items: share * scale >= 1 ? all : TuneSample.part(of: all, share * scale), fewest: fewest,
+        operations: isWaiting ? options.concurrency : nil, total: all.count, isCold: isCold)
+      // The trial may have been slow by chance. This run also loads the files of a warm sample into the page cache.
+      let taken = try measure(start, sample)
+      guard fewest < all.count, let larger = TuneSample.largerShare(than: share, taken: taken, wanted: wanted)
+      else { return sample }
+      share = larger
+    }
   }
 
   /// Processes the sample once.

@@ -39,6 +39,18 @@ struct TuneSample: Sendable {
     items.reduce(0) { $0 + Double($1.size) + 16_384 }
   }
 
+  /// The largest factor by which a sample grows at once.
+  private static let largestStep = 8.0
+
+  /// The share of the tree for which a run takes about the wanted time; nil if the sample is large enough.
+  ///
+  /// - Parameters:
+  ///   - share: the share of the present sample.
+  ///   - taken: how long a run over it took, in seconds.
+  static func largerShare(than share: Double, taken: Double, wanted: Double) -> Double? {
+    taken < wanted / 2 ? share * min(largestStep, wanted / max(taken, 1e-4)) : nil
+  }
+
   /// Consecutive files that stay together in a sample, because a folder is opened once for several files.
   private static let groupSize = 64
 
