@@ -9,6 +9,8 @@ kind=$1 binary=$(realpath "$2")
 # The version is defined only in this source.
 version=$(sed -n 's/.*static let number = "\(.*\)"/\1/p' Sources/batchproc/Text/Version.swift)
 date=$(sed -n 's/.*static let date = "\(.*\)"/\1/p' Sources/batchproc/Text/Version.swift)
+# In Debian a version with ~ comes before the release, and one with - after it.
+debian=${version/-/\~}
 machine=$(uname -m)
 # Set MAINTAINER to build a package for others; the default address does not exist.
 maintainer=${MAINTAINER:-The authors of batchproc <batchproc@example.org>}
@@ -41,7 +43,7 @@ make_deb() {
   rmdir "$root/usr/share/zsh/site-functions"
   gzip -9n "$root"/usr/share/man/man[15]/* "$doc/CHANGELOG.md"
   printf 'batchproc (%s) stable; urgency=medium\n\n  * See CHANGELOG.md.gz.\n\n -- %s  %s\n' \
-    "$version" "$maintainer" "$(date -uRd "$date")" | gzip -9n >"$doc/changelog.gz"
+    "$debian" "$maintainer" "$(date -uRd "$date")" | gzip -9n >"$doc/changelog.gz"
   {
     echo 'Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/'
     echo 'Upstream-Name: batchproc'
@@ -69,7 +71,7 @@ make_deb() {
   [ "$architecture" != amd64 ] || recommends=$'\nRecommends: libipsec-mb1, libisal2'
   cat >"$root/DEBIAN/control" <<CONTROL
 Package: batchproc
-Version: $version
+Version: $debian
 Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude DEBIAN "$root" | cut -f1)
@@ -83,8 +85,8 @@ Description: hash, compress, archive and back up directory trees in parallel
 CONTROL
   (cd "$root" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
   SOURCE_DATE_EPOCH=$(date -ud "$date" +%s) dpkg-deb --root-owner-group -Zxz --build "$root" \
-    "$out/batchproc_${version}_$architecture.deb" >/dev/null
-  echo "$out/batchproc_${version}_$architecture.deb"
+    "$out/batchproc_${debian}_$architecture.deb" >/dev/null
+  echo "$out/batchproc_${debian}_$architecture.deb"
 }
 
 case $kind in

@@ -24,6 +24,7 @@ step "packages"
 deb=$(scripts/package.sh deb "$binary")
 dist=$(scripts/package.sh dist "$binary")
 version=$("$binary" --version | sed -n '1s/.* //p')
+version=${version/-/\~}
 [ "$(dpkg-deb -f "$deb" Version)" = "$version" ] || fail "the version of $deb is not $version"
 
 step "lintian"

@@ -55,10 +55,12 @@ extension Batch {
   /// - Throws: `invalid` if the format is unknown or does not have the level, or if the archive exists already; `exhausted` if
   ///   the machine does not allow a run; `unwritable` if the archive cannot be written.
   public static func archive(
-    _ paths: [PathBytes], to archive: PathBytes, _ options: ArchiveOptions = ArchiveOptions(),
+    _ paths: [some PathName], to archive: some PathName, _ options: ArchiveOptions = ArchiveOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<ArchivedFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: ArchivedFiles()) {
+    let paths = try paths.pathBytes()
+    let archive = try archive.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: ArchivedFiles()) {
       (library) throws(BatchError) in
       guard let format = options.format ?? ArchiveFormat(suffixOf: archive) else {
         throw BatchError(.invalid, "its suffix does not name a known format", path: archive)

@@ -100,10 +100,12 @@ extension Batch {
   ///   `invalid` if they have digests of different algorithms, or if one is a folder of snapshots and the other is not;
   ///   `exhausted` if the machine does not allow a run.
   public static func audit(
-    _ record: PathBytes, against other: PathBytes, _ options: AuditOptions = AuditOptions(),
+    _ record: some PathName, against other: some PathName, _ options: AuditOptions = AuditOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<AuditedPaths> {
-    try await BatchCall.perform(options.settings, progress: progress, details: AuditedPaths()) {
+    let record = try record.pathBytes()
+    let other = try other.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: AuditedPaths()) {
       (library) throws(BatchError) in
       let sides = [record, other].asFiles
       let call = AuditCall(.paths(sides[0], sides[1], walk: options.walk.readingAheadIfFaster))

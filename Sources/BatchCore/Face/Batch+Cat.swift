@@ -67,10 +67,11 @@ extension Batch {
   /// - Returns: the counts. Damaged files are among the failures.
   /// - Throws: the error that `write` throws, which ends the call; `exhausted` if the machine does not allow a run.
   public static func cat(
-    _ paths: [PathBytes], _ options: CatOptions = CatOptions(), progress: Progress? = nil,
+    _ paths: [some PathName], _ options: CatOptions = CatOptions(), progress: Progress? = nil,
     _ write: @escaping @Sendable ([UInt8]) throws(BatchError) -> Void
   ) async throws(BatchError) -> Report<DecodedContents> {
-    try await BatchCall.perform(options.settings, progress: progress, details: DecodedContents()) {
+    let paths = try paths.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: DecodedContents()) {
       (library) throws(BatchError) in
       var call = CatCall(mostOutput: options.mostOutput)
       call.width = max(1, options.settings.concurrency ?? Capacity.current().concurrency)
@@ -96,10 +97,11 @@ extension Batch {
   /// - Throws: the error that `write` throws, which ends the call; the error of opening the archive; `unsupported` if it is
   ///   encrypted, `exhausted` if the machine does not allow a run.
   public static func cat(
-    membersOf archive: PathBytes, _ options: CatMembersOptions = CatMembersOptions(),
+    membersOf archive: some PathName, _ options: CatMembersOptions = CatMembersOptions(),
     progress: Progress? = nil, _ write: @escaping @Sendable ([UInt8]) throws(BatchError) -> Void
   ) async throws(BatchError) -> Report<DecodedContents> {
-    try await BatchCall.perform(options.settings, progress: progress, details: DecodedContents()) {
+    let archive = try archive.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: DecodedContents()) {
       (library) throws(BatchError) in
       try library.decode(to: write) { (stream) throws(BatchError) in
         let selection = MemberSelection(globs: options.patterns, filter: options.filter)

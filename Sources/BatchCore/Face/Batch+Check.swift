@@ -64,9 +64,10 @@ extension Batch {
   /// - Returns: the results. Manifests and files that cannot be read are among the failures.
   /// - Throws: `exhausted` if the machine does not allow a run.
   public static func check(
-    _ manifests: [PathBytes], _ options: CheckOptions = CheckOptions(), progress: Progress? = nil
+    _ manifests: [some PathName], _ options: CheckOptions = CheckOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<CheckedFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: CheckedFiles()) {
+    let manifests = try manifests.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: CheckedFiles()) {
       (library) throws(BatchError) in
       var call = CheckCall(ManifestReader.Options(algorithm: options.algorithm), in: options.directory)
       call.ignoresMissing = options.ignoresMissing

@@ -65,9 +65,10 @@ extension Batch {
   /// - Throws: `invalid` for a level or suffix that is not possible, `exhausted` if the machine does not allow a run,
   ///   `unwritable` if the folder of the outputs cannot be created.
   public static func compress(
-    _ paths: [PathBytes], _ options: CompressOptions = CompressOptions(), progress: Progress? = nil
+    _ paths: [some PathName], _ options: CompressOptions = CompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: WrittenFiles()) {
+    let paths = try paths.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: WrittenFiles()) {
       (library) throws(BatchError) in
       let suffix = options.suffix ?? PathBytes(options.format.suffix)
       try requireSuffix(suffix)
@@ -97,9 +98,10 @@ extension Batch {
   /// - Returns: the counts and the complete outputs. Damaged files are among the failures.
   /// - Throws: `exhausted` if the machine does not allow a run, `unwritable` if the folder of the outputs cannot be created.
   public static func decompress(
-    _ paths: [PathBytes], _ options: DecompressOptions = DecompressOptions(), progress: Progress? = nil
+    _ paths: [some PathName], _ options: DecompressOptions = DecompressOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(
+    let paths = try paths.pathBytes()
+    return try await BatchCall.perform(
       options.settings, progress: progress, details: WrittenFiles(decompressed: true)
     ) {
       (library) throws(BatchError) in

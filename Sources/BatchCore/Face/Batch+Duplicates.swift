@@ -61,10 +61,11 @@ extension Batch {
   ///   meanwhile, are in no group.
   /// - Throws: `exhausted` if the machine does not allow a run.
   public static func duplicates(
-    _ paths: [PathBytes], _ options: DuplicatesOptions = DuplicatesOptions(), progress: Progress? = nil,
+    _ paths: [some PathName], _ options: DuplicatesOptions = DuplicatesOptions(), progress: Progress? = nil,
     each: (@Sendable (DuplicateFiles) -> Void)? = nil
   ) async throws(BatchError) -> Report<FoundDuplicates> {
-    try await BatchCall.perform(options.settings, progress: progress, details: FoundDuplicates()) {
+    let paths = try paths.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: FoundDuplicates()) {
       (library) throws(BatchError) in
       var call = DuplicatesCall()
       call.givesSHA256 = true

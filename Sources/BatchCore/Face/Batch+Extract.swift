@@ -72,10 +72,12 @@ extension Batch {
   /// - Throws: `malformed` if the file is not an archive, `unsupported` if it is encrypted, `exhausted` if the machine does not
   ///   allow a run, `unwritable` if the folder cannot be written to.
   public static func extract(
-    _ archive: PathBytes, into folder: PathBytes, _ options: ExtractOptions = ExtractOptions(),
+    _ archive: some PathName, into folder: some PathName, _ options: ExtractOptions = ExtractOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<ExtractedFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: ExtractedFiles()) {
+    let archive = try archive.pathBytes()
+    let folder = try folder.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: ExtractedFiles()) {
       (library) throws(BatchError) in
       let selection = MemberSelection(
         globs: options.patterns, strip: max(0, options.strippedNames), filter: options.filter)

@@ -36,10 +36,11 @@ extension Batch {
   /// - Throws: `invalid` if there is no algorithm, if the form of the manifest does not support one, or if the manifest exists
   ///   already; `exhausted` if the machine does not allow a run; `unwritable` if the manifest cannot be written.
   public static func hash(
-    _ paths: [PathBytes], _ options: HashOptions = HashOptions(), progress: Progress? = nil,
+    _ paths: [some PathName], _ options: HashOptions = HashOptions(), progress: Progress? = nil,
     each: (@Sendable (HashedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<Void> {
-    try await BatchCall.perform(options.settings, progress: progress, details: ()) {
+    let paths = try paths.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: ()) {
       (library) throws(BatchError) in
       let algorithms = options.algorithms
       guard !algorithms.isEmpty else { throw BatchError(.invalid, "no algorithm is given") }

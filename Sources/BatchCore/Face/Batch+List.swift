@@ -69,10 +69,11 @@ extension Batch {
   /// - Throws: the error of opening the archive; `malformed` if the file is not an archive, `unsupported` if it is encrypted,
   ///   `exhausted` if the machine does not allow a run.
   public static func list(
-    _ archive: PathBytes, _ options: ListOptions = ListOptions(), progress: Progress? = nil,
+    _ archive: some PathName, _ options: ListOptions = ListOptions(), progress: Progress? = nil,
     each: (@Sendable (Member) -> Void)? = nil
   ) async throws(BatchError) -> Report<ListedMembers> {
-    try await BatchCall.perform(options.settings, progress: progress, details: ListedMembers()) {
+    let archive = try archive.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: ListedMembers()) {
       (library) throws(BatchError) in
       let selection = MemberSelection(globs: options.patterns, filter: options.filter)
       var call = ListCall(

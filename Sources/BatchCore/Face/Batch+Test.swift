@@ -65,9 +65,10 @@ extension Batch {
   /// - Returns: the counts and the damaged files. Files that cannot be read are among the failures.
   /// - Throws: `exhausted` if the machine does not allow a run.
   public static func test(
-    _ paths: [PathBytes], _ options: TestOptions = TestOptions(), progress: Progress? = nil
+    _ paths: [some PathName], _ options: TestOptions = TestOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<TestedFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: TestedFiles()) {
+    let paths = try paths.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: TestedFiles()) {
       (library) throws(BatchError) in
       let outcome = try library.run(TestCall(), paths, options.walk.readingAheadIfFaster) { findings in
         library.note { $0.add(findings, most: library.settings.mostListed) }

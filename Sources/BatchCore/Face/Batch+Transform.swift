@@ -44,10 +44,11 @@ extension Batch {
   /// - Throws: `invalid` for a suffix that is not possible, `exhausted` if the machine does not allow a run, `unwritable` if the
   ///   folder of the outputs cannot be created.
   public static func transform(
-    _ paths: [PathBytes], _ options: TransformOptions, progress: Progress? = nil,
+    _ paths: [some PathName], _ options: TransformOptions, progress: Progress? = nil,
     _ body: @escaping @Sendable ([UInt8]) throws(BatchError) -> [UInt8]
   ) async throws(BatchError) -> Report<WrittenFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: WrittenFiles()) {
+    let paths = try paths.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: WrittenFiles()) {
       (library) throws(BatchError) in
       try requireSuffix(options.suffix)
       // Every file with the suffix counts as an output: its content may have any form.

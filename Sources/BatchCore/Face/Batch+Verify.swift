@@ -95,9 +95,10 @@ extension Batch {
   /// - Throws: the error of opening the archive or the folder; `unsupported` for an encrypted archive; `exhausted` if the
   ///   machine does not allow a run; `invalid` if the names of the members begin above the folder.
   public static func verify(
-    _ archive: PathBytes, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil
+    _ archive: some PathName, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil
   ) async throws(BatchError) -> Report<VerifiedArchive> {
-    try await BatchCall.perform(options.settings, progress: progress, details: VerifiedArchive()) {
+    let archive = try archive.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: VerifiedArchive()) {
       (library) throws(BatchError) in
       var call = VerifyCall(ReadArchive(archive == "-" ? "./-" : archive))
       call.folder = options.directory.map { ($0, options.walk.readingAheadIfFaster) }

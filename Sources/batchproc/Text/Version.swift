@@ -3,9 +3,9 @@ import BatchEngine
 
 /// What `--version` prints.
 enum Version {
-  static let number = "0.2.0"
+  static let number = "0.3.0-dev"
   /// The date of the version.
-  static let date = "2026-11-22"
+  static let date = "2026-11-27"
 
   /// The program's version, then those of the libraries found at run time.
   static var text: String {

@@ -103,10 +103,12 @@ extension Batch {
   ///   if no file could be read; `exhausted` if the machine does not allow a run; `unwritable` if the snapshot cannot be written, or
   ///   if what was read back differs. Then no snapshot was made.
   public static func backup(
-    _ paths: [PathBytes], to folder: PathBytes, _ options: BackupOptions = BackupOptions(),
+    _ paths: [some PathName], to folder: some PathName, _ options: BackupOptions = BackupOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<BackedUpFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: BackedUpFiles()) {
+    let paths = try paths.pathBytes()
+    let folder = try folder.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: BackedUpFiles()) {
       (library) throws(BatchError) in
       try SnapshotName.checkNew(options.setName)
       var call = BackupCall(

@@ -61,9 +61,11 @@ extension Batch {
   ///   one; `locked` if archives of the set are being removed; `exhausted` if the machine does not allow a run; the error of the
   ///   remote, and then the next call continues from there.
   public static func copy(
-    _ folder: PathBytes, to remote: PathBytes, _ options: CopyOptions = CopyOptions()
+    _ folder: some PathName, to remote: some PathName, _ options: CopyOptions = CopyOptions()
   ) async throws(BatchError) -> Report<CopiedSnapshots> {
-    try await BatchCall.perform(options.settings, progress: nil, details: CopiedSnapshots()) {
+    let folder = try folder.pathBytes()
+    let remote = try remote.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: nil, details: CopiedSnapshots()) {
       (library) throws(BatchError) in
       var call = CopyCall(to: remote, temporary: options.temporaryDirectory) { (run) throws(BatchError) in
         try BackupSet(in: folder, named: options.setName, run)

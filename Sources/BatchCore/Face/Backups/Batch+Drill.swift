@@ -66,9 +66,10 @@ extension Batch {
   ///   are several sets, `malformed` if the manifest is damaged, `locked` if archives are being removed, `unwritable` if the
   ///   temporary folder cannot be created, `exhausted` if the machine does not allow a run.
   public static func drill(
-    _ folder: PathBytes, _ options: DrillOptions = DrillOptions()
+    _ folder: some PathName, _ options: DrillOptions = DrillOptions()
   ) async throws(BatchError) -> Report<DrilledFiles> {
-    try await BatchCall.perform(options.settings, progress: nil, details: DrilledFiles()) {
+    let folder = try folder.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: nil, details: DrilledFiles()) {
       (library) throws(BatchError) in
       guard options.share > 0, options.share <= 1 else {
         throw BatchError(.invalid, "a drill restores a share above 0 and up to 1")

@@ -70,9 +70,10 @@ extension Batch {
   ///   `malformed` if a manifest is damaged; `locked` if another run uses the set; `exhausted` if the machine does not allow a
   ///   run. Then nothing was removed. `unwritable` if a file cannot be removed.
   public static func prune(
-    _ folder: PathBytes, _ options: PruneOptions
+    _ folder: some PathName, _ options: PruneOptions
   ) async throws(BatchError) -> Report<PrunedSnapshots> {
-    try await BatchCall.perform(options.settings, progress: nil, details: PrunedSnapshots()) {
+    let folder = try folder.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: nil, details: PrunedSnapshots()) {
       (library) throws(BatchError) in
       let locking = options.isDryRun ? PruneCall.Locking.dryRun : .taken(options.patience)
       var call = PruneCall(options.retention, locking) { (run) throws(BatchError) in

@@ -49,10 +49,12 @@ extension Batch {
   ///   folder is on another machine; `malformed` if the manifest is damaged, `unsupported` if it is encrypted, `locked` if archives
   ///   are being removed, `exhausted` if the machine does not allow a run, `unwritable` if the target cannot be written to.
   public static func restore(
-    _ folder: PathBytes, into target: PathBytes, _ options: RestoreOptions = RestoreOptions(),
+    _ folder: some PathName, into target: some PathName, _ options: RestoreOptions = RestoreOptions(),
     progress: Progress? = nil
   ) async throws(BatchError) -> Report<ExtractedFiles> {
-    try await BatchCall.perform(options.settings, progress: progress, details: ExtractedFiles()) {
+    let folder = try folder.pathBytes()
+    let target = try target.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: ExtractedFiles()) {
       (library) throws(BatchError) in
       guard !BackupTarget.isRemote(folder) else {
         throw BatchError(

@@ -76,9 +76,11 @@ extension Batch {
   /// - Returns: the paths. Snapshots whose manifests are damaged are among the failures.
   /// - Throws: `missing` if there is no set, `invalid` if there are several, `exhausted` if the machine does not allow a run.
   public static func search(
-    for text: PathBytes, in folder: PathBytes, _ options: SearchOptions = SearchOptions()
+    for text: some PathName, in folder: some PathName, _ options: SearchOptions = SearchOptions()
   ) async throws(BatchError) -> Report<FoundFiles> {
-    try await BatchCall.perform(options.settings, progress: nil, details: FoundFiles()) {
+    let text = try text.pathBytes()
+    let folder = try folder.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: nil, details: FoundFiles()) {
       (library) throws(BatchError) in
       let call = SearchCall(PathSearch(text, isName: options.isName)) { (run) throws(BatchError) in
         var sets = SearchCall.Sets()
