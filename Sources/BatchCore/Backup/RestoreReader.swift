@@ -258,10 +258,3 @@ extension ExtractionStep {
     return (try? RelativePath(order.entry.path))?.bytes
   }
 }
-
-extension RestoreReader {
-  /// Creates the folder to restore into, if it is missing.
-  package static func makeTarget(_ folder: PathBytes, in run: RunContext) throws(BatchError) {
-    try FolderMaker(calls: run.calls).make(folder)
-  }
-}

@@ -43,7 +43,11 @@ extension ReportPage {
     .bar{fill:var(--accent)}.bar2{fill:var(--second)}
     .key{display:inline-block;width:.75em;height:.75em;border-radius:2px;margin:0 .35em 0 .75em}
     .key1{background:var(--accent)}.key2{background:var(--second)}
-    .scroll{overflow-x:auto;background:var(--panel);border:1px solid var(--line);border-radius:6px;margin:.75rem 0}
+    .scroll{overflow-x:auto;--edge:rgba(127,127,127,.45);\
+    background:linear-gradient(90deg,var(--panel) 40%,transparent) left/2.5rem 100% no-repeat local,\
+    linear-gradient(270deg,var(--panel) 40%,transparent) right/2.5rem 100% no-repeat local,\
+    linear-gradient(90deg,var(--edge),transparent) left/.7rem 100% no-repeat scroll,\
+    linear-gradient(270deg,var(--edge),transparent) right/.7rem 100% no-repeat scroll,var(--panel);border:1px solid var(--line);border-radius:6px;margin:.75rem 0}
     .scroll:focus-visible{outline:2px solid var(--accent)}
     table{border-collapse:collapse;width:100%;font-size:.9rem}
     caption{text-align:left;color:var(--muted);font-size:.85rem;padding:.55rem .8rem .35rem}

@@ -61,7 +61,7 @@ import Testing
     options.isSynced = false
     let reader = try RestoreReader.prepare(snapshot, of: set, options: options, in: SourceContext(run))
     #expect(reader.doubtfulLinks == 0)
-    try RestoreReader.makeTarget(folder, in: run)
+    try FolderMaker(calls: run.calls).make(folder)
     let job = try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }
     let outcome = BatchRunner(run).run(job, reading: reader)
     let extraction = try #require(outcome.result)

@@ -51,7 +51,7 @@ import Testing
     options.isSynced = false
     let folder = t.path("out")
     let reader = try RestoreReader.prepare(snapshot, of: set, options: options, in: SourceContext(run))
-    try RestoreReader.makeTarget(folder, in: run)
+    try FolderMaker(calls: run.calls).make(folder)
     let job = (
       try ExtractJob(into: folder, selection: MemberSelection(), options: options, in: run) { _ in }, job
     )

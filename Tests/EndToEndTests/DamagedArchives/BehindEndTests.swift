@@ -97,7 +97,7 @@ import Testing
     #expect(run.text == "0\n")
     #expect(
       run.errorText
-        == "batchproc: warning: w/x.bz2: garbage after the end of the compressed data, at byte 67\n")
+        == "batchproc: warning: w/x.bz2: garbage after the end of the compressed data, at byte 62\n")
     let event = try t.shell("$BP decompress --json --force w")
     #expect(event.text.contains(#""event":"unreadable","severity":"warning""#), "\(event.text)")
   }

@@ -61,29 +61,36 @@ package struct ExtractCall: Call {
       let file = try archive.open(in: run)
       let folders = FolderMaker(calls: run.calls)
       // A dry run shows what would be created below a folder that need not exist.
-      if options.isDryRun { try folders.checkLast(folder) } else { try folders.makeLast(folder) }
+      let isNew = options.isDryRun ? false : try folders.makeLast(folder)
+      if options.isDryRun { try folders.checkLast(folder) }
       let reader = try ExtractReader(
         file, selection: selection, globs: globs, options: options, by: run.reading)
-      return Prepared(
+      var prepared = Prepared(
         try job(selection, options, in: run, report), reading: reader, total: reader.total
       ) { Result(extraction: $0, unmatched: $0.archive.unmatched) }
+      if isNew { prepared.complete = { removeTarget(without: $0, in: run) } }
+      return prepared
     case .snapshot(let source):
       options.acceptsEqual = true
       options.keepsOtherFoldersPrivate = true
       let (reader, lock) = try source.reader(options, in: run)
-      if options.isDryRun {
-        try FolderMaker(calls: run.calls).checkLast(folder)
-      } else {
-        try RestoreReader.makeTarget(folder, in: run)
-      }
+      let folders = FolderMaker(calls: run.calls)
+      let isNew = options.isDryRun ? false : try folders.make(folder)
+      if options.isDryRun { try folders.checkLast(folder) }
       var prepared = try restoring(
         reader, selection: MemberSelection(strip: source.strip), options: options, in: run, report: report)
       // The lock is held until the end of the run.
+      if isNew { prepared.complete = { removeTarget(without: $0, in: run) } }
       prepared.discard = { withExtendedLifetime(lock) {} }
       return prepared
     case .portion(let reader):
       return try restoring(reader, selection: MemberSelection(), options: options, in: run, report: report)
     }
+  }
+
+  /// Removes the new target folder if a text that selects nothing is why it is empty.
+  private func removeTarget(without result: Result, in run: RunContext) {
+    if !result.unmatched.isEmpty { FolderMaker(calls: run.calls).removeEmpty(folder) }
   }
 
   private func restoring(

@@ -37,6 +37,10 @@ package enum StandardStreams {
 
   package static func isTerminal(_ stream: Stream) -> Bool { isatty(stream.rawValue) == 1 }
 
+  package static func isPipe(_ stream: Stream) -> Bool {
+    (try? LinuxCalls().status(of: stream.rawValue))?.kind == .fifo
+  }
+
   /// Whether standard input is a pipe, a socket or a regular file: input that was given on purpose.
   package static var hasInput: Bool {
     let kind = (try? LinuxCalls().status(of: STDIN_FILENO))?.kind ?? .unknown

@@ -35,10 +35,15 @@ package struct FolderMaker {
 
   /// Creates a missing folder in an existing one.
   ///
+  /// - Returns: whether this call created the folder.
   /// - Throws: `unwritable` with the folder's path.
-  package func makeLast(_ folder: PathBytes) throws(BatchError) {
-    _ = try make(one: folder, 0o777)
+  @discardableResult
+  package func makeLast(_ folder: PathBytes) throws(BatchError) -> Bool {
+    try make(one: folder, 0o777)
   }
+
+  /// Removes a folder that this run created, unless something is in it.
+  package func removeEmpty(_ folder: PathBytes) { _ = calls.remove(folder, isFolder: true) }
 
   /// Refuses a folder that ``makeLast(_:)`` would refuse; creates nothing.
   ///

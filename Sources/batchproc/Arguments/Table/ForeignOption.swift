@@ -188,7 +188,7 @@ struct ForeignOption {
     ForeignOption(
       "--long", "-M", "--memory", "--memlimit", "--memlimit-decompress", in: .decompress, .cat, .test,
       answer: "use --max-memory SIZE: a window may have half of it, so 4G allows that of --long=31"),
-    ForeignOption("-F", in: .compress, answer: "use --format"),
+    ForeignOption("-F", in: .compress, answer: "use --format FORMAT"),
     ForeignOption(
       "-N", "--name", "--no-name", in: .compress, .decompress, answer: "outputs are named after their sources"
     ),

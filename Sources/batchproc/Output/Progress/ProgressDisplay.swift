@@ -8,7 +8,8 @@ final class ProgressDisplay: Sendable {
   private struct State {
     var bar = ProgressBar()
     var plain = ProgressPlain()
-    var pacer = UpdatePacer()
+    // Rows that go through a pipe may appear on the same terminal; most such runs are short.
+    var pacer = UpdatePacer(first: StandardStreams.isPipe(.output) ? 1 : 0)
     var window = ProgressWindow()
     var isEnded = false
   }
@@ -132,14 +133,18 @@ struct ProgressPlain: Sendable {
 struct UpdatePacer: Sendable {
   /// The time between two updates, in seconds.
   private let interval: Double
+  /// The earliest time of the first update, in seconds.
+  private let first: Double
   private var last: Double?
 
-  init(perSecond: Double = 5) {
+  init(perSecond: Double = 5, first: Double = 0) {
     self.interval = 1 / perSecond
+    self.first = first
   }
 
   /// - Parameter now: seconds by a monotonic clock.
   mutating func admits(at now: Double) -> Bool {
+    guard now >= first else { return false }
     if let last, now - last < interval { return false }
     last = now
     return true

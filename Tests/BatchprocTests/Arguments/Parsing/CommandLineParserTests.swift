@@ -131,7 +131,7 @@ import Testing
     #expect(refusal("hsh", "x") == "Unknown command 'hsh'. Did you mean 'hash'?")
     #expect(refusal("") == "Unknown command ''")
     #expect(refusal("help", "hsh") == "Unknown command 'hsh'. Did you mean 'hash'?")
-    #expect(refusal("-j8", "hash", "x") == "Unknown option '-j'")
+    #expect(refusal("-k8", "hash", "x") == "Unknown option '-k'")
   }
 
   @Test func readsStandardInputWhenNoPathIsGiven() throws {
