@@ -80,7 +80,7 @@ import Testing
       (counts(failed: 1), [:], [.nothing, .someFailed]),
       (counts(), ["unmatched": 1], [.nothing, .someFailed]),
       (counts(done: 1), ["unmatched": 1, "cut_short": 1], [.someFailed, .incomplete]),
-      (counts(done: 1), ["made_safe": 1], .someFailed),
+      (counts(done: 1), ["made_safe": 1], .someFailed), (counts(done: 1), ["without_owner": 1], .someFailed),
     ] as [(Counters.Snapshot, [String: Int], CallVerdict)])
   func extraction(counts: Counters.Snapshot, findings: [String: Int], expected: CallVerdict) {
     let call = ExtractCall(.archive(ReadArchive("a"), .all, globs: []), into: ".", ExtractionOptions())

@@ -8,8 +8,7 @@ extension AtomicFile {
 
   func commit(_ metadata: Metadata = Metadata(), syncing: Bool = true) throws(BatchError) {
     try commit(
-      metadata, syncing: syncing, by: CommitRight(),
-      counters: counters)
+      metadata, syncing: syncing, by: CommitRight())
   }
 }
 

@@ -20,6 +20,8 @@ package struct Extraction: Sendable {
   package internal(set) var madeSafe = 0
   /// How many members were created without an owner or a time, because the archive has an impossible value.
   package internal(set) var misdescribed = 0
+  /// How many members could not be given the owner that was requested.
+  package internal(set) var withoutOwner = 0
   /// Why the files could not be synced to the disk; nil if they were.
   package internal(set) var failure: BatchError?
   private var reported: EntryMetadata.Losses = []
@@ -59,6 +61,7 @@ package struct Extraction: Sendable {
           .malformed, "the archive has no possible time for it: not restored",
           path: path))
     }
+    if losses.contains(.owner) { withoutOwner += 1 }
     let texts: [(EntryMetadata.Losses, String)] = [
       (.owner, "owners could not be restored"), (.mode, "modes could not be restored"),
       (.attributes, "extended attributes could not be restored"), (.time, "times could not be restored"),

@@ -98,6 +98,10 @@ private final class NamePattern {
       let text = String(decoding: room.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
       throw BatchError(.invalid, "the pattern of the rule is wrong: \(text)")
     }
+    let group = rule.replacement.map { if case .group(let number) = $0 { number } else { 0 } }.max() ?? 0
+    guard group <= Int(expression.re_nsub) else {
+      throw BatchError(.invalid, "the replacement refers to \\\(group), and the pattern has no such group")
+    }
   }
 
   deinit { regfree(&expression) }

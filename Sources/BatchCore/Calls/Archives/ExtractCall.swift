@@ -34,6 +34,7 @@ package struct ExtractCall: Call {
         "unmatched": unmatched.count, "damaged": extraction.archive.isDamaged ? 1 : 0,
         "cut_short": extraction.archive.isCutShort ? 1 : 0, "unfinished": extraction.failure == nil ? 0 : 1,
         "made_safe": extraction.madeSafe, "misdescribed": extraction.misdescribed,
+        "without_owner": extraction.withoutOwner,
       ]
     }
   }
@@ -47,7 +48,9 @@ package struct ExtractCall: Call {
       .adding(.incomplete, if: isIncomplete || has("cut_short") && !isNothing)
       .adding(.nothing, if: isNothing && !isIncomplete)
       .adding(
-        .someFailed, if: counts.failed > 0 || has("unmatched") || has("made_safe") || has("misdescribed"))
+        .someFailed,
+        if: counts.failed > 0
+          || ["unmatched", "made_safe", "misdescribed", "without_owner"].contains { has($0) })
   }
 
   package func prepare(

@@ -12,7 +12,7 @@ package struct ManifestReader: Sendable {
   package struct Options: Sendable {
     /// Whether lines end with NUL, as in `sha256sum -z` and `hashdeep -0`.
     package var zero: Bool
-    /// The algorithm of digests without a tag, if their length fits it.
+    /// The algorithm of digests without a tag; nil if the length decides.
     package var algorithm: DigestAlgorithm?
 
     package init(zero: Bool = false, algorithm: DigestAlgorithm? = nil) {

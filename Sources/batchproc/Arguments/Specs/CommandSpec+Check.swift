@@ -26,7 +26,8 @@ extension CommandSpec {
       OptionSpec(
         .algorithm, "algorithm", short: "a",
         kind: .single(.choice(HashOptions.algorithmNames, aliases: HashOptions.algorithmAliases)),
-        value: "algorithm", help: "The algorithm to assume where several have digests of that length."),
+        value: "algorithm",
+        help: "The algorithm of digests without a name; those of another length are malformed rows."),
       OptionSpec(.zero, "zero", short: "z", help: "Rows of the manifest end in NUL."),
       OptionSpec(
         .quiet, "quiet", short: "q",

@@ -54,7 +54,7 @@ struct ExtractCommand: Command {
         kinds: made.kinds,
         others: [
           (counts.skipped, counts.skippedWord), (counts.failed, "failed"),
-          (extraction.madeSafe, "without privileges"),
+          (extraction.madeSafe, "without privileges"), (extraction.withoutOwner, "without their owner"),
         ], tallies: [(extraction.madeSafe, "made_safe")])
     }
   }

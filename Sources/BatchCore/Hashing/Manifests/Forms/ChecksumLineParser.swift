@@ -2,7 +2,7 @@ import BatchEngine
 
 /// Reads the lines of `sha256sum` and related tools, tagged or not, by the rules of coreutils.
 struct ChecksumLineParser: Sendable {
-  /// The algorithm of a line without a tag, if the length fits.
+  /// The algorithm of a line without a tag; nil if the length decides.
   let algorithm: DigestAlgorithm?
   let zero: Bool
   private var isReversed: Bool?

@@ -40,6 +40,11 @@ enum GNUManifest {
       throw MalformedLine("no supported algorithm has digests of \(digits.count) hexadecimal digits")
     }
     guard !isMarked || likely == .xxh3 else { throw MalformedLine("not 16 hexadecimal digits of XXH3") }
+    if let forced, !isMarked, !candidates.contains(forced) {
+      throw MalformedLine(
+        "a digest of \(digits.count) hexadecimal digits, where \(forced.rawValue) has \(forced.byteCount * 2)"
+      )
+    }
     let isForced = forced.map { candidates.contains($0) } ?? false
     guard let blank = text[digits.endIndex...].first,
       ChecksumLineParser.isBlank(blank),
