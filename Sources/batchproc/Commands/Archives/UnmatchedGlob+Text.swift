@@ -4,10 +4,12 @@ import BatchEngine
 extension UnmatchedGlob {
   /// The problem for the user, with a suggestion.
   func problem(_ text: String) -> Problem {
-    let remedy: Remedy? = suggestion.map {
-      let text = TerminalText.string($0.bytes)
-      return .advice("did you mean \(text.utf8.elementsEqual($0.bytes) ? "" : "--escaped ")'\(text)'?")
-    }
+    let names = suggestions.map { TerminalText.string($0.bytes) }
+    let isPlain = zip(names, suggestions).allSatisfy { $0.utf8.elementsEqual($1.bytes) }
+    let remedy: Remedy? =
+      names.isEmpty
+      ? nil
+      : .advice("did you mean \(isPlain ? "" : "--escaped ")\(names.map { "'\($0)'" }.list("or"))?")
     return Problem(.missing, BatchError(.missing, text, path: glob, remedy: remedy ?? habit))
   }
 

@@ -49,8 +49,23 @@ struct MemberSelectionTests {
     }
     #expect(
       matches.unmatched == [
-        UnmatchedGlob("src/y", suggestion: "srv/src/y"), UnmatchedGlob("./docs/", suggestion: "p/docs"),
+        UnmatchedGlob("src/y", suggestions: ["srv/src/y"]), UnmatchedGlob("./docs/", suggestions: ["p/docs"]),
         UnmatchedGlob("nothing"), UnmatchedGlob("sr"),
+      ])
+  }
+
+  @Test("suggests up to five paths whose end a pattern with wildcards matches, each once")
+  func suggestionsForWildcards() {
+    var matches = GlobMatches(["docs/*", "./s?c/y*", "docs/[ab].c", "/docs/z", "*.none"])
+    for path in ["p/docs/1", "p/docs/[ab].c", "p/docs/a.c", "q/src/yes", "q/src/no", "docs"] {
+      matches.look(at: Array(path.utf8))
+      matches.look(at: Array(path.utf8))
+    }
+    for number in 2...9 { matches.look(at: Array("q/docs/\(number)".utf8)) }
+    #expect(
+      matches.unmatched.map(\.suggestions) == [
+        ["p/docs/1", "p/docs/[ab].c", "p/docs/a.c", "q/docs/2", "q/docs/3"], ["q/src/yes"],
+        ["p/docs/[ab].c", "p/docs/a.c"], [], [],
       ])
   }
 

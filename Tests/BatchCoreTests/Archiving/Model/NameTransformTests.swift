@@ -29,4 +29,16 @@ struct NameTransformTests {
       #expect(found == PathBytes(expected), "\(name)")
     }
   }
+
+  @Test("refuses a reference to a group that the pattern does not have, as sed does")
+  func references() throws {
+    let rules = [
+      (#"s,a,\2,"#, false), (#"s,\(a\)\(b\),\2\1,"#, true), (#"s,(a),\1,"#, false), (#"s,a,\0&,"#, true),
+    ]
+    for (rule, isRight) in rules {
+      #expect((try Outcome(shell: "sed -e '\(rule)' </dev/null").status == 0) == isRight, "\(rule)")
+      #expect(((try? NameTransform(PathBytes(rule))) != nil) == isRight, "\(rule)")
+    }
+    #expect((try? NameTransform(#"s,(a),\1,x"#)) != nil)
+  }
 }

@@ -33,11 +33,15 @@ import Testing
     #expect(try ManifestReader.entries(in: Array("\(md5)  a\":1}\n".utf8)).map(\.path) == ["a\":1}"])
   }
 
-  @Test func usesTheGivenAlgorithmWhenTheLengthFits() throws {
+  @Test("a given algorithm decides about digests without a name; another length is malformed")
+  func given() throws {
     let lines = Array("\(md5)  a\n\(sha256)  b\nMD5 (c) = \(md5)\n".utf8)
     let entries = try ManifestReader.entries(in: lines, .init(algorithm: .xxh128))
-    #expect(entries.map { $0.digests[0].algorithm } == [.xxh128, .sha256, .md5])
-    #expect(entries.map(\.isAlgorithmGuessed) == [false, true, false])
+    #expect(entries.map { $0.digests[0].algorithm } == [.xxh128, .md5])
+    #expect(entries.map(\.isAlgorithmGuessed) == [false, false])
+    #expect(try ManifestReader.faults(in: lines, .init(algorithm: .xxh128)) == [2])
+    // A shorter digest of BLAKE2b is not the digest of MD5.
+    #expect(try ManifestReader.faults(in: lines, .init(algorithm: .blake2b)) == [1, 2])
   }
 
   @Test func readsTheTagsOfOtherTools() throws {
