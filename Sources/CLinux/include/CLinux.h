@@ -120,8 +120,8 @@ int clinux_file_system_id(const char *path, uint64_t *id);
 /// \return 0 or the error number.
 int clinux_spawn_shell(const char *command, const void *variables, int input, int *pid);
 /// Starts a program in a separate process group, with an archive as standard input, a socket as standard
-/// output and /dev/null as standard error, no other open file, and no signal blocked or ignored; 0 or the
-/// error number.
+/// output and /dev/null as standard error, no other open file, an empty environment, and no signal blocked or
+/// ignored; 0 or the error number.
 int clinux_spawn_reader(
     const char *program, const char *command, const char *settings, const char *archive, int input, int socket,
     int *pid);
@@ -129,6 +129,10 @@ int clinux_spawn_reader(
 /// The signal for the death of the parent (prctl(2)) would come too early: when the thread ends that started
 /// this process.
 int clinux_end_with_peer(int socket);
+/// Takes from this process, for ever, all system calls but those that read open files, answer on a socket and
+/// manage its memory (seccomp(2)): it opens no file, starts no program, makes no connection and maps no memory as
+/// code. Other calls fail with EPERM. 0 or the error number; 0 also on a kernel without such filters.
+int clinux_confine(void);
 /// An argument of this process, with the name of the program as number 0; NULL after the last one. Swift
 /// reads the arguments from /proc, which may not be mounted.
 const char *clinux_argument(int number);

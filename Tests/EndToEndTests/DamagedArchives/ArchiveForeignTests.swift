@@ -19,7 +19,7 @@ import Testing
   /// Begins to read the archive that loops. `$p` is the program, and `$c` is its reading process.
   private static let begin = """
     env --default-signal=INT $BP verify -q --all-formats --max-memory 1G --qos utility '\(folder)/\(loop)' & p=$!
-    until c=$(pgrep -P $p) && grep -q 'data size *[0-9]' /proc/$c/limits; do kill -0 $p || exit; done
+    until c=$(pgrep -P $p) && grep -q '^Seccomp:.2' /proc/$c/status; do kill -0 $p || exit; done
     """
 
   /// The exit codes of list, verify and extract, each for a file and for a stream.
@@ -80,15 +80,23 @@ import Testing
     try t.preload(
       """
       #include <signal.h>
+      #include <spawn.h>
       #include <sys/socket.h>
-      // This call fetches content from the process. libarchive itself is a part of the program and cannot be
-      // replaced.
-      ssize_t recv(int file, void *buffer, size_t count, int flags) {
-        static ssize_t (*real)(int, void *, size_t, int);
-        if (!real) real = dlsym(RTLD_NEXT, "recv");
-        ssize_t got = real(file, buffer, count, flags);
-        if (file == 1 && got == 1 && *(char *)buffer == 3) raise(SIGSEGV);
-        return got;
+      // The process has an empty environment, so the signal comes from the run, when it asks for content.
+      static pid_t child;
+      int posix_spawn(
+          pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
+          char *const *arguments, char *const *environment) {
+        int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *,
+                    char *const *) = dlsym(RTLD_NEXT, "posix_spawn");
+        int failed = real(pid, path, actions, attributes, arguments, environment);
+        child = *pid;
+        return failed;
+      }
+      ssize_t send(int file, const void *buffer, size_t count, int flags) {
+        ssize_t (*real)(int, const void *, size_t, int) = dlsym(RTLD_NEXT, "send");
+        if (count == 1 && *(const char *)buffer == 3) kill(child, SIGSEGV);
+        return real(file, buffer, count, flags);
       }
       """)
     let run = try t.shell(
@@ -117,6 +125,19 @@ import Testing
       """)
     #expect(
       run.text == "\(["INT": 130, "TERM": 143, "KILL": 137][signal] ?? 0)\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("The process has an empty environment, no new rights, and a filter of system calls")
+  func confined() throws {
+    let run = try t.shell(
+      """
+      \(Self.begin)
+      wc -c </proc/$c/environ
+      sed -n 's/^\\(NoNewPrivs\\|Seccomp\\):.//p' /proc/$c/status
+      awk '/data size/ { print ($4 == $5) } /core file/ { print $6 }' /proc/$c/limits
+      kill -KILL $p
+      """)
+    #expect(run.text == "0\n1\n2\n1\n0\n", "\(run.text)\(run.errorText)")
   }
 
   @Test("The process has three descriptors, and the limits, nice value and I/O class of the run")

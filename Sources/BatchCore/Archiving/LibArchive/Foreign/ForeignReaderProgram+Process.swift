@@ -1,4 +1,5 @@
 import BatchEngine
+import func CLinux.clinux_confine
 import func CLinux.clinux_end_with_peer
 import func CLinux.clinux_spawn_reader
 import func Glibc.getrlimit
@@ -78,12 +79,16 @@ extension ForeignReaderProgram {
     return true
   }
 
-  private static func limit(_ resource: __rlimit_resource, to value: UInt) throws(BatchError) {
+  /// - Parameter isHard: whether the process cannot raise it again.
+  private static func limit(
+    _ resource: __rlimit_resource, to value: UInt, isHard: Bool = false
+  ) throws(BatchError) {
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
       throw .syscall("read a limit", errno: errno)
     }
     limit.rlim_cur = min(value, limit.rlim_max)
+    if isHard { limit.rlim_max = limit.rlim_cur }
     guard setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0 else {
       throw .syscall("set a limit", errno: errno)
     }
@@ -150,10 +155,15 @@ extension ForeignReaderProgram {
     private mutating func open() throws(BatchError) -> ReaderMessage {
       let failed = clinux_end_with_peer(STDOUT_FILENO)
       guard failed == 0 else { throw .syscall("start a thread", errno: failed) }
-      try ForeignReaderProgram.limit(RLIMIT_CORE, to: 0)
-      try ForeignReaderProgram.limit(RLIMIT_DATA, to: UInt(clamping: run.options.memory) + overhead)
+      try ForeignReaderProgram.limit(RLIMIT_CORE, to: 0, isHard: true)
+      try ForeignReaderProgram.limit(
+        RLIMIT_DATA, to: UInt(clamping: run.options.memory) + overhead, isHard: true)
       let file = try ArchiveFile(
         inherited: path, isStream: isStream, in: SourceContext(run), progress: ForeignReaderProgram.allowTime)
+      // The files of the locale cannot be opened later.
+      ArchiveLocale.unicode.use {}
+      let confined = clinux_confine()
+      guard confined == 0 else { throw .syscall("confine the process", errno: confined) }
       let reader = try ArchiveReader(
         try FileContent(file, upTo: end, by: run.reading), name: path, requiresMembers: requiresMembers,
         limits: ArchiveLimits(), by: run.reading)
