@@ -333,6 +333,7 @@ struct ClusterTests {
 
   @Test(
     "submit names the jobs, the logs and the result, which is in a file of its own also without an output",
+    .enabled(if: Host.canChangeUser),
     arguments: [("hash", "p/result"), ("hash -o m", "m"), ("archive -o a.tar", "a.tar"), ("compress", "")])
   func answer(command: String, output: String) throws {
     let run = try t.shell(

@@ -64,7 +64,7 @@ struct EncryptionTests {
     let run = try t.shell(
       """
       \(Steps.functions)
-      "$BP" keygen -q -o own 2>/dev/null
+      "$BP" keygen -o own >/dev/null 2>/dev/null
       exec 4>&2 2>errors
       secret=$(grep AGE-SECRET own)
       ends recipient "$BP" archive -o new.tar.age --encrypt-to "$secret" tree

@@ -1,0 +1,133 @@
+import TestSupport
+import Testing
+
+/// Each command with paths and outputs that cannot be used: one status, and one line that names the cause.
+@Suite("A command that cannot do its work", .timeLimit(.minutes(5))) struct WrongUseTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    let made = try t.shell(
+      """
+      mkdir ok folder locked twice
+      seq 90000 >ok/f
+      cp ok/f file
+      cp ok/f noread
+      cp ok/f twice/f
+      cp ok/f twice/g
+      $BP hash -q ok >m
+      $BP compress -q --format gz -c file >z.gz
+      $BP archive -q -o a.tar.zst ok
+      $BP backup -q --to set ok
+      $BP plan -q --shards 1 --out plan -- hash ok
+      $BP hash -q --plan plan --shard 0
+      chmod 000 locked noread
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+  }
+
+  /// Runs a line for each operand, each in the state before; prints its status and the number of its messages.
+  private static let functions = """
+    run() {
+      for operand in $operands; do
+        rm -rf out far page.html new.tar newplan key
+        case $operand in none|folder) as= ;; *) as="setpriv --reuid=65534 --clear-groups" ;; esac
+        $as $BP $(echo "$1" | sed "s,X,$operand,") >rows 2>messages </dev/null
+        printf '%s/%s ' $? $(grep -c '^batchproc' messages)
+        grep '^batchproc' messages | grep -v -e "$operand" -e 'Permission denied' >&2
+      done
+      echo
+    }
+    """
+
+  /// A missing path, a folder, a folder and a file without permission: status / messages of each.
+  static let paths: [(line: String, expected: String)] = [
+    ("hash -q X", "1/1 0/0 1/1 1/1"), ("check -q X", "1/1 1/1 1/1 1/1"), ("audit -q m X", "1/1 4/0 1/1 1/1"),
+    ("duplicates -q X", "1/1 0/0 1/1 0/0"), ("compress -q X", "1/1 0/0 1/1 1/1"),
+    ("decompress -q X", "1/1 0/0 1/1 3/1"), ("cat -q X", "1/1 0/0 1/1 1/1"), ("test -q X", "1/1 0/0 1/1 1/1"),
+    ("archive -q -o new.tar X", "1/1 0/0 1/1 1/1"), ("list -q X", "1/1 1/1 1/1 1/1"),
+    ("extract -q -C out X", "1/1 1/1 1/1 1/1"), ("verify -q X", "1/1 1/1 1/1 1/1"),
+    ("snapshots -q X", "1/1 1/1 1/1 1/1"), ("restore -q -C out X", "1/1 1/1 1/1 1/1"),
+    ("prune -q --keep-last 1 X", "1/1 1/1 1/1 1/1"), ("drill -q X", "1/1 1/1 1/1 1/1"),
+    ("copy -q X far", "1/1 1/1 1/1 1/1"), ("report -q -o page.html X", "1/1 1/1 1/1 1/1"),
+    ("tune -q --seconds 1 X", "1/1 1/1 1/1 1/1"), ("merge -q X", "1/1 1/1 1/1 1/1"),
+    ("status X", "1/1 1/1 1/1 1/1"), ("doctor X", "1/1 0/0 1/1 1/1"), ("config X", "64/1 64/1 64/1 64/1"),
+    ("backup -q --to set X", "1/1 0/0 1/2 1/2"), ("cat -q -i X z.gz", "1/1 1/1 1/1 1/1"),
+    ("hash -q --files-from X", "1/1 1/1 1/1 1/1"), ("extract -q -C X/none a.tar.zst", "1/1 0/0 1/1 1/1"),
+  ]
+
+  @Test("ends with one status and one line for a path", .enabled(if: Host.canChangeUser))
+  func path() throws {
+    let run = try t.shell(
+      """
+      \(Self.functions)
+      chown -R 65534 .
+      operands="none folder locked noread"
+      \(Self.paths.map { "run '\($0.line)'" }.joined(separator: "\n"))
+      """)
+    for (found, row) in zip(run.text.split(separator: "\n"), Self.paths) {
+      #expect(found.dropLast() == row.expected, "\(row.line)")
+    }
+    #expect(run.text.split(separator: "\n").count == Self.paths.count)
+    #expect(run.errorText.isEmpty, "messages without the path: \(run.errorText)")
+  }
+
+  /// Lines whose rows or bytes go to standard output.
+  static let printing = [
+    "hash ok", "check m", "audit m twice", "duplicates twice", "compress -c file", "decompress -c z.gz",
+    "cat z.gz",
+    "archive -o - --format tar ok", "list a.tar.zst", "extract -O a.tar.zst", "extract -n -C out a.tar.zst",
+    "backup -n --to set ok", "snapshots set", "snapshots --list latest set", "restore -n -C out set",
+    "prune -n --keep-last 1 set", "drill --json set", "report set", "tune --seconds 1 ok",
+    "schedule --cron --to set ok", "status plan", "merge plan",
+    "submit --slurm --shards 2 --dir newplan -- hash ok",
+    "doctor", "config hash", "keygen -o key", "verify --json a.tar.zst", "test --json z.gz",
+    "copy --json set far",
+    "plan --json --shards 1 --out newplan -- hash ok", "--version", "--help", "hash --help",
+  ]
+
+  @Test(
+    "ends with 5 and one line when its rows cannot be written",
+    arguments: [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")])
+  func output(redirection: String, reason: String) throws {
+    let run = try t.shell(
+      """
+      run() {
+        rm -rf out far newplan key
+        $BP $1 2>messages </dev/null \(redirection)
+        echo "$1: $? $(grep -c 'standard output: .*: \(reason)' messages)"
+      }
+      \(Self.printing.map { "run '\($0)'" }.joined(separator: "\n"))
+      """)
+    #expect(run.text == Self.printing.map { "\($0): 5 1\n" }.joined(), "\(run.errorText)")
+  }
+
+  /// Lines that write files below `disk`.
+  static let writing = [
+    "hash -o disk/m ok", "compress --compress-all --output-dir disk/out file",
+    "decompress --output-dir disk/out z.gz",
+    "archive -o disk/a.tar --format tar ok", "extract -C disk/out a.tar.zst", "backup --to disk/set ok",
+    "restore -C disk/out set", "copy set disk/far", "report -o disk/page.html set", "merge -o disk/m plan",
+    "plan --shards 1 --out disk/plan -- hash ok", "keygen -o disk/key",
+  ]
+
+  @Test("ends with 5 when the disk of its output is full, and leaves no output", .enabled(if: Host.canMount))
+  func fullDisk() throws {
+    let run = try t.shell(
+      """
+      mkdir disk
+      cat >go <<'END'
+      mount -t tmpfs -o size=64k none disk
+      run() {
+        rm -rf disk/*
+        head -c 1M /dev/zero >disk/filler 2>/dev/null
+        $BP $1 >/dev/null 2>messages </dev/null
+        echo "$1: $? $(grep -c 'No space left on device' messages) $(find disk -type f ! -name filler ! -name '.*' | wc -l)"
+      }
+      \(Self.writing.map { "run '\($0)'" }.joined(separator: "\n"))
+      END
+      unshare -m --propagation private bash go
+      """)
+    #expect(run.text == Self.writing.map { "\($0): 5 1 0\n" }.joined(), "\(run.errorText)")
+  }
+}
