@@ -80,9 +80,9 @@ package struct BackupPreparation: Sendable {
     }
     continued = own
     headsOfOtherSeries = others
-    if let known, !options.allowsEmpty {
-      try SourceGuard.compare(sources, with: known.snapshot, known.manifest, in: run)
-      former = known.snapshot.footer.sources
+    if let known {
+      try SourceGuard.compare(sources, with: known.snapshot, known.manifest, options, in: run)
+      if !options.allowsEmpty { former = known.snapshot.footer.sources }
     }
     // A full snapshot in which all files are read is compared with the one before too: it does not replace good content by rot.
     let isComparable = !options.isFull || options.readsEverything

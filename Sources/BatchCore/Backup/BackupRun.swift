@@ -12,8 +12,10 @@ package struct BackupOptions: Sendable {
   /// Whether the bytes of a file that changed without its status are archived (with `readsEverything`). Otherwise the snapshot
   /// keeps the content of the one before.
   package var acceptsRot = false
-  /// Whether a source that lost its files, or is on another file system, is accepted.
+  /// Whether a source that lost its files is accepted.
   package var allowsEmpty = false
+  /// Whether a source is accepted that is on another file system and has no file of the snapshot before.
+  package var allowsOtherFileSystem = false
   /// Whether a snapshot may be unencrypted although the newest one of the set is encrypted.
   package var allowsPlain = false
   package var isSynced = true

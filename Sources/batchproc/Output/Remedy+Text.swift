@@ -42,6 +42,8 @@ extension Remedy {
       "give --encrypt-to, --encrypt-to-file or --passphrase-file, or --plain if this is meant"
     case .allowPlain: "give --plain if this is meant"
     case .mountOrAllowEmpty: "mount it, or give --allow-empty if this is meant"
+    case .mountOrAllowOtherFileSystem:
+      "mount it, or give --allow-other-file-system this once if this is meant"
     }
   }
 }

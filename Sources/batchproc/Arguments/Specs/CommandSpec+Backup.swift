@@ -25,7 +25,7 @@ extension CommandSpec {
       """
       A source that is a symbolic link is followed, and has the name of the link in the snapshot; links below a source \
       are stored as links. A source that is missing, that is empty while the snapshot before had files of it, that is \
-      not a directory any more, or that is on another file system, ends the run before anything is written. So does a \
+      not a directory any more, or that is on another file system with other files, ends the run before anything is written. So does a \
       mount point below a source that had files and is empty now. So does a target that does not have the set to which \
       this machine backed up before: probably the disk is not mounted. So does a target whose parent is missing, or \
       that is below a mount point of /etc/fstab or systemd at which nothing is mounted. --init begins a set there. A \
@@ -81,6 +81,12 @@ extension CommandSpec {
         .allowEmpty, "allow-empty",
         help: "Accept sources and mount points that are empty, or not what they were before."
       ),
+      OptionSpec(
+        .allowOtherFileSystem, "allow-other-file-system",
+        help: """
+          Accept sources that are on another file system than before and have none of the files of the snapshot \
+          before.
+          """),
       .lockWait,
       OptionSpec(
         .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",

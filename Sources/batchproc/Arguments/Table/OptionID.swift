@@ -26,7 +26,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case archiveFile, longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner,
     numericOwner, attributes, escaped
   // Backups
-  case target, setName, fullEvery, full, checksum, acceptRot, allowEmpty, initialize, lockWait
+  case target, setName, fullEvery, full, checksum, acceptRot, allowEmpty, allowOtherFileSystem, initialize,
+    lockWait
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin, groupBy
   case at, host, source, sample, all, timeBudget, againstLive
   case find, listFiles, compareSnapshots, maxAge, complete, share

@@ -33,6 +33,7 @@ struct BackupCommand: Command {
     options.readsEverything = parsed.flag(.checksum)
     options.acceptsRot = parsed.flag(.acceptRot)
     options.allowsEmpty = parsed.flag(.allowEmpty)
+    options.allowsOtherFileSystem = parsed.flag(.allowOtherFileSystem)
     options.isSynced = common.fsync
     options.patience = choices.patience
     options.grouping = choices.grouping
