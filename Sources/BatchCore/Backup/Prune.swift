@@ -191,7 +191,7 @@ extension BackupSet {
     return lock
   }
 
-  /// The content of the set for the decision. If there is a key, all companions are compared with their manifests.
+  /// The content of the set for the decision. The companions are compared with those manifests that the keys open.
   ///
   /// - Throws: `malformed` when a manifest is not valid: the archives that it needs are unknown.
   package func prunable(in run: RunContext) throws(BatchError) -> Content {
@@ -200,7 +200,13 @@ extension BackupSet {
     guard keys != nil else { return content }
     do throws(BatchError) {
       content.snapshots = try content.snapshots.map { (snapshot) throws(BatchError) in
-        try opened(snapshot, in: run)
+        do throws(BatchError) {
+          return try opened(snapshot, in: run)
+        } catch {
+          // As without keys: the companion says what it needs, and the digest of the manifest.
+          guard error.code == .unsupported else { throw error }
+          return snapshot
+        }
       }
     } catch {
       try run.cancellation.check()

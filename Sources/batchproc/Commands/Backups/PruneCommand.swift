@@ -22,6 +22,14 @@ struct PruneCommand: Command {
     let prune = try choices.prune(
       set, common.dryRun ? .dryRun : .taken(choices.patience), isSynced: common.fsync, in: context)
     session.warn(ofFuture: prune.future)
+    if set.keys != nil {
+      for decision in prune.decisions where !decision.snapshot.isOpened {
+        session.warn(
+          BatchError(
+            .unsupported, "needs another key: its companion is not compared with it",
+            path: set.path(decision.snapshot.name.manifest)))
+      }
+    }
     if common.dryRun || common.verbose || common.json { try show(prune) }
     if let events = session.events {
       try events.writeSummary { line in
