@@ -12,6 +12,8 @@ package struct Prune: Sendable {
     /// The newest snapshot of its series that is certainly of this set, and not of a user who may only add files.
     case newestKnown
     case future
+    /// It is one of those that no removal before a new snapshot takes.
+    case untilNext
     /// The rules apply to another series alone.
     case otherSeries
   }
@@ -42,7 +44,6 @@ package struct Prune: Sendable {
     machine: Machine? = try? .current(), suspects: Set<String>, known: Set<String> = [],
     now: Int64 = FileStatus.Time.now.seconds
   ) {
-    self.set = set
     let doubtful = Self.doubtful(content.snapshots, known, now: now)
     var reasons: [SnapshotName: [Reason]] = [:]
     for series in content.snapshots.series(by: grouping, machine: machine) {
@@ -73,11 +74,27 @@ package struct Prune: Sendable {
         reasons[newest.name, default: []].append(.newestKnown)
       }
     }
-    decisions = content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }
+    self.init(
+      content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }, of: set)
+  }
+
+  private init(_ decisions: [Decision], of set: BackupSet) {
+    (self.decisions, self.set) = (decisions, set)
     let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
     let needed = Self.archives(neededBy: kept)
     archives = Self.archives(neededBy: decisions.filter(\.reasons.isEmpty).map(\.snapshot))
       .subtracting(needed).sorted { $0.stamp < $1.stamp }
+  }
+
+  /// The same decisions, except that some snapshots are kept.
+  ///
+  /// - Parameter planned: a snapshot that counted for the rules and does not exist yet.
+  func keeping(_ names: Swift.Set<SnapshotName>, without planned: SnapshotName) -> Prune {
+    Prune(
+      decisions.filter { $0.snapshot.name != planned }.map { decision in
+        guard decision.reasons.isEmpty, names.contains(decision.snapshot.name) else { return decision }
+        return Decision(snapshot: decision.snapshot, reasons: [.untilNext])
+      }, of: set)
   }
 
   private static func archives(neededBy snapshots: [Snapshot]) -> Swift.Set<SnapshotName> {

@@ -221,4 +221,41 @@ import Testing
       """)
     #expect(run.text == "0\n0\n0\n0\n2\n0\n0\n0\n", "\(run.text)\(run.errorText)")
   }
+
+  @Test(
+    "on a full disk the message names prune, and --prune-first makes room but leaves the newest snapshot without failures",
+    .enabled(if: Host.canMount))
+  func pruneFirst() throws {
+    let run = try t.shell(
+      """
+      cat >go <<'END'
+      \(Steps.functions)
+      mkdir disk data
+      mount -t tmpfs -o size=17M t disk
+      night() { head -c $1 /dev/urandom >data/f; shift; $BP backup -q --to disk --full "$@" data; }
+      ends "first night" night 5M --keep-last 2
+      ends "second night" night 5M --keep-last 2
+      ends "third night" night 8M --keep-last 2 2>err
+      grep -c "remove old snapshots with 'prune'.*--prune-first" err | says advice
+      ls disk | wc -l | says "files after the failure"
+      ends "with --prune-first" night 8M --keep-last 2 --prune-first
+      ls disk | wc -l | says "files of two snapshots"
+      ends "the newest snapshot stays" night 12M --keep-last 1 --prune-first 2>err
+      grep -c 'fewer --keep options' err | says "further advice"
+      ls disk | wc -l | says "files of one snapshot"
+      ends restore $BP restore -q -C out disk
+      ends "without a rule" $BP backup -q --to disk --prune-first data 2>/dev/null
+      rm data/f
+      ends "a source without files" $BP backup -q --to disk --keep-last 1 --prune-first data 2>/dev/null
+      ls disk | wc -l | says "files after that"
+      END
+      unshare -m --propagation private bash go
+      """)
+    run.expectSteps([
+      "first night": "0", "second night": "0", "third night": "5", "advice": "1",
+      "files after the failure": "4", "with --prune-first": "0", "files of two snapshots": "4",
+      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "2", "restore": "0",
+      "without a rule": "64", "a source without files": "1", "files after that": "2",
+    ])
+  }
 }

@@ -93,6 +93,12 @@ extension CommandSpec {
         help: "Read this many bytes a second at most."),
     ] + Group.retention.options + [
       OptionSpec(
+        .pruneFirst, "prune-first",
+        help: """
+          Remove what the rules will not keep before anything is archived, for a disk with little room. The newest \
+          snapshot, the newest one without failures and the newest verified one stay until the new one exists.
+          """),
+      OptionSpec(
         .before, "before", kind: .single(.glob), value: "command",
         help: "Run this with /bin/sh first; if it fails, no backup is made (1)."),
       OptionSpec(

@@ -145,6 +145,7 @@ extension Prune.Reason {
     case .newestComplete: "newest without failures"
     case .newestKnown: "newest known"
     case .future: "in the future"
+    case .untilNext: "newest before the next"
     case .otherSeries: "another series"
     case .rule(let rule): rule.rawValue
     }
