@@ -14,6 +14,8 @@ package struct Prune: Sendable {
     case future
     /// It is one of those that no removal before a new snapshot takes.
     case untilNext
+    /// No rule was given; only archives without a manifest are removed.
+    case noRule
     /// The rules apply to another series alone.
     case otherSeries
   }
@@ -28,22 +30,32 @@ package struct Prune: Sendable {
   package let decisions: [Decision]
   /// Archives that no kept snapshot needs, in the order of their names.
   package let archives: [SnapshotName]
+  /// Those of them that have no manifest.
+  package let unlisted: [SnapshotName]
   private let set: BackupSet
 
   /// - Parameters:
+  ///   - retention: the rules; without any, all snapshots are kept if `removesUnlisted` is set, and otherwise none.
   ///   - content: the content of the set; all manifests must be valid.
   ///   - grouping: what makes a series; the rules count each series by itself.
   ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
   ///   - machine: this machine, to recognize its sources in encrypted snapshots.
   ///   - suspects: stamps of archives in which damage was found.
   ///   - known: stamps of snapshots that are certainly of this set.
+  ///   - removesUnlisted: whether archives without a manifest that no snapshot needs are removed too.
   ///   - now: the current time, in seconds since 1970.
   package init(
     _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content,
     by grouping: Series.Grouping = .hostAndSources, of own: SnapshotName? = nil,
     machine: Machine? = try? .current(), suspects: Set<String>, known: Set<String> = [],
-    now: Int64 = FileStatus.Time.now.seconds
+    removesUnlisted: Bool = false, now: Int64 = FileStatus.Time.now.seconds
   ) {
+    let unlisted = removesUnlisted ? content.unlisted : []
+    if removesUnlisted, retention.isEmpty {
+      self.init(
+        content.snapshots.reversed().map { Decision(snapshot: $0, reasons: [.noRule]) }, unlisted, of: set)
+      return
+    }
     let doubtful = Self.doubtful(content.snapshots, known, now: now)
     var reasons: [SnapshotName: [Reason]] = [:]
     for series in content.snapshots.series(by: grouping, machine: machine) {
@@ -75,15 +87,16 @@ package struct Prune: Sendable {
       }
     }
     self.init(
-      content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }, of: set)
+      content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }, unlisted,
+      of: set)
   }
 
-  private init(_ decisions: [Decision], of set: BackupSet) {
-    (self.decisions, self.set) = (decisions, set)
+  private init(_ decisions: [Decision], _ unlisted: [SnapshotName], of set: BackupSet) {
+    (self.decisions, self.unlisted, self.set) = (decisions, unlisted, set)
     let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
     let needed = Self.archives(neededBy: kept)
     archives = Self.archives(neededBy: decisions.filter(\.reasons.isEmpty).map(\.snapshot))
-      .subtracting(needed).sorted { $0.stamp < $1.stamp }
+      .subtracting(needed).union(unlisted).sorted { $0.stamp < $1.stamp }
   }
 
   /// The same decisions, except that some snapshots are kept.
@@ -94,7 +107,7 @@ package struct Prune: Sendable {
       decisions.filter { $0.snapshot.name != planned }.map { decision in
         guard decision.reasons.isEmpty, names.contains(decision.snapshot.name) else { return decision }
         return Decision(snapshot: decision.snapshot, reasons: [.untilNext])
-      }, of: set)
+      }, unlisted, of: set)
   }
 
   private static func archives(neededBy snapshots: [Snapshot]) -> Swift.Set<SnapshotName> {
@@ -139,7 +152,7 @@ package struct Prune: Sendable {
   package func remove(
     _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
-    guard !removed.isEmpty else { return }
+    guard !removed.isEmpty || !archives.isEmpty else { return }
     try checkManifests(in: run)
     let folder = try SetFolder(set, in: run)
     try lock.take(.removing, patience, run.cancellation)
@@ -177,7 +190,7 @@ package struct Prune: Sendable {
   ///
   /// - Throws: `malformed` when one is damaged: the archives that it needs are unknown.
   func checkManifests(in run: RunContext) throws(BatchError) {
-    guard !removed.isEmpty else { return }
+    guard !removed.isEmpty || !archives.isEmpty else { return }
     for decision in decisions {
       do throws(BatchError) {
         try set.check(decision.snapshot, in: run)

@@ -60,6 +60,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case pruneSet
   /// To remove more snapshots from a full disk than the rules of the run allow.
   case pruneSetFurther
+  /// To remove archives without a manifest.
+  case pruneUnlisted
   /// To mount the file system of a source, or to say that it may be on another one.
   case mountOrAllowOtherFileSystem
   /// To restore a file whose bytes have changed, or to accept them.

@@ -306,6 +306,11 @@ extension CommandSpec {
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
     own: [.setName(help: "The set. Needed when the directory has several.")] + Group.retention.options + [
+      OptionSpec(
+        .unlisted, "unlisted",
+        help: """
+          Also remove archives without a manifest that no snapshot needs. Without a --keep option all snapshots stay.
+          """),
       .lockWait,
       OptionSpec(
         .dryRun, "dry-run", short: "n",

@@ -28,7 +28,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   // Backups
   case target, setName, fullEvery, full, checksum, acceptRot, allowEmpty, allowOtherFileSystem, initialize,
     lockWait
-  case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin, groupBy, pruneFirst
+  case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin, groupBy, pruneFirst,
+    unlisted
   case at, host, source, sample, all, timeBudget, againstLive
   case find, listFiles, compareSnapshots, maxAge, complete, share
   case before, after, onFailure, hookTimeout, metrics, notify, rate

@@ -52,6 +52,7 @@ extension VerifyCommand {
   private func verify(_ set: BackupSet, _ tally: inout SetTally) throws(BatchError) {
     let content = try set.content(in: session.context)
     for error in content.damaged { fail(error, &tally) }
+    session.warn(ofUnlisted: content.unlisted, in: set.directory)
     var record: DamageRecord?
     do throws(BatchError) {
       record = try DamageRecord(of: set)

@@ -97,6 +97,7 @@ struct SnapshotRows {
     }
     let series = chosen.series(by: .hostAndSources)
     session.warn(ofFailures: series)
+    session.warn(ofUnlisted: content.unlisted, in: set.directory)
     guard session.events == nil else { return }
     if StandardStreams.isTerminal(.output) {
       for snapshots in series {
