@@ -23,13 +23,15 @@ package struct RestoreReader: BatchReader {
     let path: PathBytes
     let place: RelativePath
     let first: RelativePath
+    /// The SHA-256 of the file; nil if none is compared.
+    let digest: Digest?
 
     var step: ExtractionStep {
       var order = ExtractionOrder(
         entry: ArchiveEntry(
           path: path, kind: .hardLink, linkTarget: PathBytes(first.bytes)),
         place: place)
-      order.linkPlace = first
+      (order.linkPlace, order.digest) = (first, digest)
       return .member(order, [])
     }
   }
@@ -107,7 +109,7 @@ package struct RestoreReader: BatchReader {
             links.append(
               Link(
                 path: PathBytes(place.bytes), place: shown,
-                first: try RelativePath(first).dropping(strip) ?? shown))
+                first: try RelativePath(first).dropping(strip) ?? shown, digest: digest))
           }
         } else {
           let member =

@@ -94,6 +94,14 @@ struct EntryMetadata {
     return losses
   }
 
+  /// Whether a file has this owner, mode and time. Attributes are not compared.
+  func isThat(of status: FileStatus) -> Bool {
+    var losses = Losses()
+    if let (user, group) = owner(&losses), status.owner != user || status.group != group { return false }
+    if entry.kind != .symbolicLink, status.mode & 0o7777 != mode(&losses) { return false }
+    return losses.isEmpty && entry.hasTime && status.modified == entry.modified
+  }
+
   private func isHarmless(_ attribute: ExtendedAttribute) -> Bool {
     attribute.name.starts(with: Self.userNamespace) || attribute.isList
   }
