@@ -16,8 +16,10 @@ struct EntryMetadata {
     static let privileges = Losses(rawValue: 16)
     /// The archive has an impossible owner number.
     static let ownerNumber = Losses(rawValue: 32)
-    /// The time in the archive is not valid, or the file system cannot store it.
+    /// The time in the archive is not valid.
     static let timeRange = Losses(rawValue: 64)
+    /// The file system cannot store the time.
+    static let timeLimit = Losses(rawValue: 128)
   }
 
   /// The access control lists that a file or folder may have before its metadata is set.
@@ -177,12 +179,12 @@ struct EntryMetadata {
     }
     let isOrdinary = Int32(exactly: entry.modified.seconds) != nil
     guard set() == 0 else {
-      losses.insert(isOrdinary ? .time : .timeRange)
+      losses.insert(isOrdinary ? .time : .timeLimit)
       return
     }
     guard !isOrdinary else { return }
     if (try? calls.status(of: file))?.modified.seconds != entry.modified.seconds {
-      losses.insert(.timeRange)
+      losses.insert(.timeLimit)
     }
   }
 
