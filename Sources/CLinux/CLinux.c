@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
@@ -327,6 +328,34 @@ int clinux_file_system_id(const char *path, uint64_t *id) {
   }
   memcpy(id, &status.f_fsid, sizeof *id);
   return 0;
+}
+
+// The geometry of XFS, of which only the UUID is needed here.
+struct xfs_geometry {
+  uint32_t sizes[8];
+  uint64_t counts[4];
+  unsigned char uuid[16];
+  uint32_t others[8];
+};
+
+int clinux_file_system_uuid(int fd, unsigned char *uuid) {
+  switch (clinux_file_system_type(fd)) {
+  case 0x58465342: { // XFS
+    struct xfs_geometry facts;
+    _Static_assert(sizeof facts == 112, "the kernel's layout");
+    if (ioctl(fd, _IOR('X', 124, struct xfs_geometry), &facts) != 0) return 0;
+    memcpy(uuid, facts.uuid, sizeof facts.uuid);
+    return 1;
+  }
+  case 0x9123683e: { // Btrfs
+    struct btrfs_ioctl_fs_info_args facts;
+    memset(&facts, 0, sizeof facts);
+    if (ioctl(fd, BTRFS_IOC_FS_INFO, &facts) != 0) return 0;
+    memcpy(uuid, facts.fsid, sizeof facts.fsid);
+    return 1;
+  }
+  default: return 0;
+  }
 }
 
 extern char **environ;

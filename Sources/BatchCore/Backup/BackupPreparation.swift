@@ -80,9 +80,9 @@ package struct BackupPreparation: Sendable {
     }
     continued = own
     headsOfOtherSeries = others
-    if let known, !options.allowsEmpty {
-      try SourceGuard.compare(sources, with: known.snapshot, known.manifest, in: run)
-      former = known.snapshot.footer.sources
+    if let known {
+      try SourceGuard.compare(sources, with: known.snapshot, known.manifest, options, in: run)
+      if !options.allowsEmpty { former = known.snapshot.footer.sources }
     }
     // A full snapshot in which all files are read is compared with the one before too: it does not replace good content by rot.
     let isComparable = !options.isFull || options.readsEverything
@@ -158,14 +158,47 @@ package struct BackupPreparation: Sendable {
   package func removals(
     _ retention: Retention, by grouping: Series.Grouping, suspects: Set<String>
   ) -> [Snapshot] {
+    afterwards(retention, by: grouping, suspects: suspects, known: []).removed
+  }
+
+  private func afterwards(
+    _ retention: Retention, by grouping: Series.Grouping, suspects: Set<String>, known: Set<String>
+  ) -> Prune {
     var content = content
     var footer = SnapshotFooter()
     footer.isVerified = plan.archive.isRemembered
     content.snapshots.append(Snapshot(name: header.name, header: header, footer: footer))
     return Prune(
-      retention, of: set, content, by: grouping, of: header.name, suspects: suspects,
-      now: header.started.seconds
-    ).removed
+      retention, of: set, content, by: grouping, of: header.name, suspects: suspects, known: known,
+      now: header.started.seconds)
+  }
+
+  /// Removes the snapshots that the rules will not keep beside the new one, except those that stay as long as it does not exist: the
+  /// newest one, the newest one without failures, and the newest verified one.
+  ///
+  /// - Throws: the error for which nothing, or not everything, was removed.
+  func removeBefore(
+    _ lock: SetLock, _ options: BackupOptions, in run: RunContext
+  ) throws(BatchError) -> [Snapshot] {
+    var set = set
+    // As in a removal afterwards: opening all manifests with a passphrase would take a second for each.
+    set.keys = nil
+    if let damaged = content.damaged.first { throw BackupSet.nothingIsRemoved(because: damaged) }
+    let (suspects, known) = (try set.foundDamage().suspects, set.knownStamps(of: content.snapshots))
+    let newest = Prune(
+      Retention(counts: [.last: 1]), of: set, content, by: options.grouping, suspects: suspects, known: known,
+      now: header.started.seconds)
+    let prune = afterwards(options.retentionBefore, by: options.grouping, suspects: suspects, known: known)
+      .keeping(
+        Set(newest.decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot.name)), without: header.name)
+    try prune.remove(lock, options.patience, isSynced: options.isSynced, in: run)
+    return prune.removed
+  }
+
+  /// - Parameter walk: the options of a walk, which may leave out mount points.
+  /// - Throws: `invalid` for a file system below a source that is not mounted any more.
+  func checkMounts(_ walk: WalkOptions, in run: RunContext) throws(BatchError) {
+    try SourceGuard.checkMounts(of: former, sources, walk, run.calls)
   }
 
   /// The absolute paths of the sources.
@@ -175,7 +208,7 @@ package struct BackupPreparation: Sendable {
   package func source(_ walk: WalkOptions, in run: RunContext) throws(BatchError) -> BackupSource {
     var (walk, links, reread) = (walk, FormerLinks(), RereadFiles())
     walk.followsOperands = true
-    try SourceGuard.checkMounts(of: former, sources, walk, run.calls)
+    try checkMounts(walk, in: run)
     var reader: SnapshotReader?
     if let previous, let manifest {
       // In a tree with few changes the walk is most of the work.

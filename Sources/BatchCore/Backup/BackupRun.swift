@@ -12,8 +12,10 @@ package struct BackupOptions: Sendable {
   /// Whether the bytes of a file that changed without its status are archived (with `readsEverything`). Otherwise the snapshot
   /// keeps the content of the one before.
   package var acceptsRot = false
-  /// Whether a source that lost its files, or is on another file system, is accepted.
+  /// Whether a source that lost its files is accepted.
   package var allowsEmpty = false
+  /// Whether a source is accepted that is on another file system and has no file of the snapshot before.
+  package var allowsOtherFileSystem = false
   /// Whether a snapshot may be unencrypted although the newest one of the set is encrypted.
   package var allowsPlain = false
   package var isSynced = true
@@ -35,6 +37,8 @@ package struct BackupOptions: Sendable {
   /// The machine that makes the snapshot.
   package var machine: @Sendable () throws(BatchError) -> Machine = { () throws(BatchError) in try .current()
   }
+  /// The rules by which old snapshots are removed before anything is archived; empty for none.
+  package var retentionBefore = Retention()
   /// The folder to which the set is copied afterwards; nil for none, or a remote.
   package var copyFolder: PathBytes?
   /// The clock of the machine, used for the names of snapshots.
@@ -64,23 +68,28 @@ package final class BackupRun: Sendable {
   private let run: RunContext
   /// A note about the directory of the set.
   package let note: BatchError?
-  /// Why the machine cannot recognize the directory later.
+  /// Why the machine cannot recognize the directory later, and why old snapshots were not removed first.
   package let warnings: [BatchError]
+  /// The snapshots that were removed before anything was archived.
+  package let removedBefore: [Snapshot]
 
   /// Takes the lock of the set, reads its content, and opens the output files.
   ///
-  /// - Parameter paths: one or more.
+  /// - Parameters:
+  ///   - paths: one or more.
+  ///   - walk: the options of the walk, which may leave out mount points below the sources.
   /// - Throws: `locked` when another run has the lock, `missing` or `invalid` for a source that is missing or implausible,
   ///   `unwritable` when no files can be created in the folder.
   package static func prepare(
-    _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, in run: RunContext,
+    _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, walk: WalkOptions = WalkOptions(),
+    in run: RunContext,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> BackupRun {
-    try BackupRun(paths, to: set, options: options, in: run, report: report)
+    try BackupRun(paths, to: set, options: options, walk: walk, in: run, report: report)
   }
 
   private init(
-    _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, in run: RunContext,
+    _ paths: [PathBytes], to set: BackupSet, options: BackupOptions, walk: WalkOptions, in run: RunContext,
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) {
     self.set = set
@@ -94,7 +103,18 @@ package final class BackupRun: Sendable {
     StaleTemporaries.remove(in: set.directory, calls: run.calls)
     preparation = try BackupPreparation.prepare(
       paths, to: set, options: options, content: try set.content(in: run), in: run)
-    warnings = [target.warning, try target.settle(isSynced: options.isSynced, in: run)].compactMap { $0 }
+    var warnings = [target.warning, try target.settle(isSynced: options.isSynced, in: run)].compactMap { $0 }
+    var removed = [Snapshot]()
+    if !options.retentionBefore.isEmpty {
+      try preparation.checkMounts(walk, in: run)
+      do throws(BatchError) {
+        removed = try preparation.removeBefore(lock, options, in: run)
+      } catch {
+        try run.cancellation.check()
+        warnings.append(error)
+      }
+    }
+    (self.warnings, removedBefore) = (warnings, removed)
     let header = preparation.header
     try lock.note(Array(header.name.files.dropLast()))
     isSynced = options.isSynced

@@ -12,6 +12,10 @@ package struct Prune: Sendable {
     /// The newest snapshot of its series that is certainly of this set, and not of a user who may only add files.
     case newestKnown
     case future
+    /// It is one of those that no removal before a new snapshot takes.
+    case untilNext
+    /// No rule was given; only archives without a manifest are removed.
+    case noRule
     /// The rules apply to another series alone.
     case otherSeries
   }
@@ -26,23 +30,32 @@ package struct Prune: Sendable {
   package let decisions: [Decision]
   /// Archives that no kept snapshot needs, in the order of their names.
   package let archives: [SnapshotName]
+  /// Those of them that have no manifest.
+  package let unlisted: [SnapshotName]
   private let set: BackupSet
 
   /// - Parameters:
+  ///   - retention: the rules; without any, all snapshots are kept if `removesUnlisted` is set, and otherwise none.
   ///   - content: the content of the set; all manifests must be valid.
   ///   - grouping: what makes a series; the rules count each series by itself.
   ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
   ///   - machine: this machine, to recognize its sources in encrypted snapshots.
   ///   - suspects: stamps of archives in which damage was found.
   ///   - known: stamps of snapshots that are certainly of this set.
+  ///   - removesUnlisted: whether archives without a manifest that no snapshot needs are removed too.
   ///   - now: the current time, in seconds since 1970.
   package init(
     _ retention: Retention, of set: BackupSet, _ content: BackupSet.Content,
     by grouping: Series.Grouping = .hostAndSources, of own: SnapshotName? = nil,
     machine: Machine? = try? .current(), suspects: Set<String>, known: Set<String> = [],
-    now: Int64 = FileStatus.Time.now.seconds
+    removesUnlisted: Bool = false, now: Int64 = FileStatus.Time.now.seconds
   ) {
-    self.set = set
+    let unlisted = removesUnlisted ? content.unlisted : []
+    if removesUnlisted, retention.isEmpty {
+      self.init(
+        content.snapshots.reversed().map { Decision(snapshot: $0, reasons: [.noRule]) }, unlisted, of: set)
+      return
+    }
     let doubtful = Self.doubtful(content.snapshots, known, now: now)
     var reasons: [SnapshotName: [Reason]] = [:]
     for series in content.snapshots.series(by: grouping, machine: machine) {
@@ -73,11 +86,28 @@ package struct Prune: Sendable {
         reasons[newest.name, default: []].append(.newestKnown)
       }
     }
-    decisions = content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }
+    self.init(
+      content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }, unlisted,
+      of: set)
+  }
+
+  private init(_ decisions: [Decision], _ unlisted: [SnapshotName], of set: BackupSet) {
+    (self.decisions, self.unlisted, self.set) = (decisions, unlisted, set)
     let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
     let needed = Self.archives(neededBy: kept)
     archives = Self.archives(neededBy: decisions.filter(\.reasons.isEmpty).map(\.snapshot))
-      .subtracting(needed).sorted { $0.stamp < $1.stamp }
+      .subtracting(needed).union(unlisted).sorted { $0.stamp < $1.stamp }
+  }
+
+  /// The same decisions, except that some snapshots are kept.
+  ///
+  /// - Parameter planned: a snapshot that counted for the rules and does not exist yet.
+  func keeping(_ names: Swift.Set<SnapshotName>, without planned: SnapshotName) -> Prune {
+    Prune(
+      decisions.filter { $0.snapshot.name != planned }.map { decision in
+        guard decision.reasons.isEmpty, names.contains(decision.snapshot.name) else { return decision }
+        return Decision(snapshot: decision.snapshot, reasons: [.untilNext])
+      }, unlisted, of: set)
   }
 
   private static func archives(neededBy snapshots: [Snapshot]) -> Swift.Set<SnapshotName> {
@@ -122,7 +152,7 @@ package struct Prune: Sendable {
   package func remove(
     _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
-    guard !removed.isEmpty else { return }
+    guard !removed.isEmpty || !archives.isEmpty else { return }
     try checkManifests(in: run)
     let folder = try SetFolder(set, in: run)
     try lock.take(.removing, patience, run.cancellation)
@@ -160,7 +190,7 @@ package struct Prune: Sendable {
   ///
   /// - Throws: `malformed` when one is damaged: the archives that it needs are unknown.
   func checkManifests(in run: RunContext) throws(BatchError) {
-    guard !removed.isEmpty else { return }
+    guard !removed.isEmpty || !archives.isEmpty else { return }
     for decision in decisions {
       do throws(BatchError) {
         try set.check(decision.snapshot, in: run)
@@ -191,7 +221,7 @@ extension BackupSet {
     return lock
   }
 
-  /// The content of the set for the decision. If there is a key, all companions are compared with their manifests.
+  /// The content of the set for the decision. The companions are compared with those manifests that the keys open.
   ///
   /// - Throws: `malformed` when a manifest is not valid: the archives that it needs are unknown.
   package func prunable(in run: RunContext) throws(BatchError) -> Content {
@@ -200,7 +230,13 @@ extension BackupSet {
     guard keys != nil else { return content }
     do throws(BatchError) {
       content.snapshots = try content.snapshots.map { (snapshot) throws(BatchError) in
-        try opened(snapshot, in: run)
+        do throws(BatchError) {
+          return try opened(snapshot, in: run)
+        } catch {
+          // As without keys: the companion says what it needs, and the digest of the manifest.
+          guard error.code == .unsupported else { throw error }
+          return snapshot
+        }
       }
     } catch {
       try run.cancellation.check()

@@ -13,8 +13,28 @@ package struct RestoreReader: BatchReader {
   private let options: ExtractionOptions
   private let strip: Int
   private let set: BackupSet
-  private let manifest: ManifestFile
+  private let rows: Rows
   private let parts: [Part]
+  /// The rows from which the files are chosen.
+  private enum Rows {
+    case manifest(ManifestFile)
+    case entries([SnapshotEntry])
+
+    func forEach(
+      in context: SourceContext, _ body: (SnapshotEntry) throws(BatchError) -> Void
+    ) throws(BatchError) {
+      switch self {
+      case .manifest(let manifest):
+        let reader = try SnapshotReader(manifest, in: context)
+        while let item = try reader.next() {
+          try context.cancellation.check()
+          if case .entry(let entry, _) = item { try body(entry) }
+        }
+      case .entries(let entries): for entry in entries { try body(entry) }
+      }
+    }
+  }
+
   /// Further names of files, which are created after all files.
   private let links: [Link]
 
@@ -23,13 +43,15 @@ package struct RestoreReader: BatchReader {
     let path: PathBytes
     let place: RelativePath
     let first: RelativePath
+    /// The SHA-256 of the file; nil if none is compared.
+    let digest: Digest?
 
     var step: ExtractionStep {
       var order = ExtractionOrder(
         entry: ArchiveEntry(
           path: path, kind: .hardLink, linkTarget: PathBytes(first.bytes)),
         place: place)
-      order.linkPlace = first
+      (order.linkPlace, order.digest) = (first, digest)
       return .member(order, [])
     }
   }
@@ -39,67 +61,74 @@ package struct RestoreReader: BatchReader {
   ///     get their metadata too, if they are created.
   ///   - areNames: whether they are names only.
   ///   - strip: how many leading names of each path are dropped; a path with no more names is left out.
-  ///   - comparesDigests: whether each file must have the SHA-256 in the manifest; other files are not created.
-  ///   - chooses: selects among the rows that match the patterns.
   ///
   /// The manifest determines which names belong to one file. Its content is read from the archive once, under the name that
-  /// contains it there, and is written to the first selected name; the other names become links to that.
+  /// contains it there, and is written to the first selected name; the other names become links to that. Each file must have the
+  /// SHA-256 in the manifest; other files are not created.
   /// - Throws: `malformed` for a manifest that is damaged.
   package static func prepare(
     _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes] = [], areNames: Bool = false, strip: Int = 0,
-    options: ExtractionOptions, comparesDigests: Bool = true, in context: SourceContext,
-    choosing chooses: (SnapshotEntry) -> Bool = { _ in true }
+    options: ExtractionOptions, in context: SourceContext
+  ) throws(BatchError) -> RestoreReader {
+    let manifest = set.manifest(of: snapshot.name)
+    try SnapshotReader.check(manifest, in: context)
+    return try RestoreReader(
+      snapshot, of: set, .manifest(manifest), globs: globs,
+      selection: try MemberSelection(globs: globs, areNames: areNames).decided(
+        byNamesIn: manifest, in: context),
+      strip: strip, options: options, comparesDigests: true, in: context)
+  }
+
+  /// Reads only some rows of a manifest that was checked.
+  ///
+  /// - Parameter comparesDigests: whether a file is only created if it has the SHA-256 in its row.
+  static func prepare(
+    _ entries: [SnapshotEntry], of snapshot: Snapshot, in set: BackupSet, options: ExtractionOptions,
+    comparesDigests: Bool, in context: SourceContext
   ) throws(BatchError) -> RestoreReader {
     try RestoreReader(
-      snapshot, of: set, globs: globs, areNames: areNames, strip: strip, options: options,
-      comparesDigests: comparesDigests, in: context, choosing: chooses)
+      snapshot, of: set, .entries(entries), globs: [], selection: MemberSelection(), strip: 0,
+      options: options,
+      comparesDigests: comparesDigests, in: context)
   }
 
   private init(
-    _ snapshot: Snapshot, of set: BackupSet, globs: [PathBytes], areNames: Bool, strip: Int,
-    options: ExtractionOptions, comparesDigests: Bool, in context: SourceContext,
-    choosing chooses: (SnapshotEntry) -> Bool
+    _ snapshot: Snapshot, of set: BackupSet, _ rows: Rows, globs: [PathBytes], selection: MemberSelection,
+    strip: Int, options: ExtractionOptions, comparesDigests: Bool, in context: SourceContext
   ) throws(BatchError) {
     self.options = options
     self.strip = strip
     self.set = set
+    self.rows = rows
     var matches = GlobMatches(globs)
-    manifest = set.manifest(of: snapshot.name)
-    try SnapshotReader.check(manifest, in: context)
-    let selection = try MemberSelection(globs: globs, areNames: areNames).decided(
-      byNamesIn: manifest, in: context)
-    let reader = try SnapshotReader(manifest, in: context)
     var names: [String: MemberNames] = [:]
     var groups = LinkGroups()
     var links = [Link]()
     var linked: Set<RelativePath> = []
     var outside = 0
     var way = FoldersOnWay()
-    while let item = try reader.next() {
-      try context.cancellation.check()
-      guard case .entry(let entry, _) = item else { continue }
+    try rows.forEach(in: context) { (entry) throws(BatchError) in
       guard let place = try? RelativePath(entry.path) else {
         outside += 1
-        continue
+        return
       }
       if !globs.isEmpty {
         way.enter(entry, at: place)
         let found = selection.matches(place, isDirectory: entry.kind == .directory)
         guard !found.isEmpty else {
           matches.look(at: place.bytes)
-          continue
+          return
         }
         matches.note(found.map(\.number))
         for folder in way.take(above: place) where folder.place.dropping(strip) != nil {
           names[folder.archive, default: MemberNames()].insert(folderOnWay: folder.place.bytes)
         }
       }
-      guard chooses(entry), let shown = place.dropping(strip) else { continue }
+      guard let shown = place.dropping(strip) else { return }
       let digest = comparesDigests ? entry.digest : nil
       do throws(BatchError) {
         guard LinkGroups.mayBelong(entry) else {
-          try names[entry.archive, default: MemberNames()].insert(place.bytes, digest)
-          continue
+          return try names[entry.archive, default: MemberNames()].insert(place.bytes, digest)
         }
         if let first = groups.first(of: entry) {
           // Rows of a source within another source occur twice.
@@ -107,7 +136,7 @@ package struct RestoreReader: BatchReader {
             links.append(
               Link(
                 path: PathBytes(place.bytes), place: shown,
-                first: try RelativePath(first).dropping(strip) ?? shown))
+                first: try RelativePath(first).dropping(strip) ?? shown, digest: digest))
           }
         } else {
           let member =
@@ -115,11 +144,11 @@ package struct RestoreReader: BatchReader {
           try names[entry.archive, default: MemberNames()].insert(member.bytes, digest, as: place)
         }
       } catch {
-        throw error.at(manifest.path)
+        throw error.at(set.path(snapshot.name.manifest))
       }
     }
     self.links = links
-    self.outside = outside > 0 ? SnapshotReader.leadsOutside(outside, manifest.path) : nil
+    self.outside = outside > 0 ? SnapshotReader.leadsOutside(outside, set.path(snapshot.name.manifest)) : nil
     doubtfulLinks = groups.doubtful
     unmatched = matches.unmatched
     parts =
@@ -183,13 +212,11 @@ package struct RestoreReader: BatchReader {
     _ part: Part, _ reached: MemberNames, in context: Context
   ) throws(BatchError) {
     var reached = reached
-    let reader = try SnapshotReader(manifest, in: context.source)
-    while let item = try reader.next() {
-      try context.checkCancellation()
-      guard case .entry(let entry, _) = item, entry.archive == part.archive.stamp,
+    try rows.forEach(in: context.source) { (entry) throws(BatchError) in
+      guard entry.archive == part.archive.stamp,
         let member = try? RelativePath(entry.firstName ?? entry.path), part.names.contains(member.bytes),
         !reached.contains(member.bytes)
-      else { continue }
+      else { return }
       try reached.insert(member.bytes)
       let place = part.names.place(of: member.bytes) ?? member
       try context.yield(

@@ -15,7 +15,10 @@ struct SourceGuard {
       guard known.insert(place).inserted else { continue }
       do throws(BatchError) {
         _ = try place.status(followingLinks: true)
-        sources.append(SnapshotSource(path: place, fileSystem: String(try place.fileSystemID(), radix: 16)))
+        sources.append(
+          SnapshotSource(
+            path: place, fileSystem: String(try place.fileSystemID(), radix: 16),
+            fileSystemUUID: place.fileSystemUUID()))
       } catch {
         guard error.isNotFound, (try? place.status())?.kind == .symbolicLink else {
           throw .syscall("look at the source", errno: error.errno, path: path)
@@ -70,13 +73,57 @@ struct SourceGuard {
   /// - Parameter manifest: that of the snapshot before.
   /// - Throws: `invalid` for a source that seems to be not mounted, or is not what it was.
   static func compare(
-    _ sources: [SnapshotSource], with last: Snapshot, _ manifest: ManifestFile, in run: RunContext
+    _ sources: [SnapshotSource], with last: Snapshot, _ manifest: ManifestFile, _ options: BackupOptions,
+    in run: RunContext
   ) throws(BatchError) {
     let former = Dictionary(last.footer.sources.map { ($0.path, $0) }) { first, _ in first }
     let pairs = sources.compactMap { source in former[source.path].map { (now: source, before: $0) } }
-    for (source, before) in pairs where before.fileSystem != source.fileSystem {
-      throw refusal(source, "is on another file system than when the snapshot before was made")
+    if !options.allowsEmpty { try compareKinds(pairs, manifest, in: run) }
+    guard !options.allowsOtherFileSystem else { return }
+    for (source, before) in pairs
+    where before.files > 0 && !source.hasFileSystem(of: before) && !isEmpty(source.path, run.calls) {
+      if try sharesFiles(source, with: manifest, in: run) { continue }
+      throw BatchError(
+        .invalid,
+        "the source is on another file system than when the snapshot before was made, and has none of its files",
+        path: source.path, remedy: .mountOrAllowOtherFileSystem)
     }
+  }
+
+  /// Whether a source has a file of the snapshot before: with the same path, inode, size and time of modification.
+  private static func sharesFiles(
+    _ source: SnapshotSource, with manifest: ManifestFile, in run: RunContext
+  ) throws(BatchError) -> Bool {
+    do throws(BatchError) {
+      let reader = try SnapshotReader(manifest, in: SourceContext(run))
+      var isInside = false
+      while let item = try reader.next() {
+        try run.cancellation.check()
+        guard case .entry(let entry, _) = item else {
+          if isInside { return false }
+          if case .source(let next) = item { isInside = next.path == source.path }
+          continue
+        }
+        guard isInside, entry.kind == .file else { continue }
+        let path = PathBytes([UInt8(ascii: "/")] + entry.path.bytes)
+        guard let status = try? run.calls.status(of: path, followingLinks: path == source.path) else {
+          continue
+        }
+        if status.kind == .regular, status.identity.inode == entry.inode, status.modified == entry.modified,
+          UInt64(clamping: status.size) == entry.size
+        {
+          return true
+        }
+      }
+    } catch {
+      try run.cancellation.check()
+    }
+    return false
+  }
+
+  private static func compareKinds(
+    _ pairs: [(now: SnapshotSource, before: SnapshotSource)], _ manifest: ManifestFile, in run: RunContext
+  ) throws(BatchError) {
     // A source with one file may have been that file. The rows are read only if that matters.
     let single = pairs.filter { $0.before.files == 1 }.map(\.now.path)
     let kinds = single.isEmpty ? [:] : try self.kinds(of: single, manifest, in: run)

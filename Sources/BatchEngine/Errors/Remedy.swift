@@ -56,6 +56,14 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case giveFileOrName
   /// To mount a source, or to say that it may be empty.
   case mountOrAllowEmpty
+  /// To remove old snapshots from a full disk, at once or before each backup.
+  case pruneSet
+  /// To remove more snapshots from a full disk than the rules of the run allow.
+  case pruneSetFurther
+  /// To remove archives without a manifest.
+  case pruneUnlisted
+  /// To mount the file system of a source, or to say that it may be on another one.
+  case mountOrAllowOtherFileSystem
   /// To restore a file whose bytes have changed, or to accept them.
   case restoreOrAcceptRot
   /// To mount the disk of the target, or to say that a new set begins there.

@@ -112,6 +112,9 @@ int clinux_unlock_byte(int fd, int64_t byte);
 int clinux_try_read_lease(int fd);
 /// Writes the id of a file system (statfs(2)); 0 or the error number.
 int clinux_file_system_id(const char *path, uint64_t *id);
+/// Writes the 16 bytes of the UUID of a file's file system: of XFS, and of Btrfs regardless of the subvolume.
+/// \return 1, or 0 for other file systems.
+int clinux_file_system_uuid(int fd, unsigned char *uuid);
 
 /// Starts `/bin/sh -c command` in a separate process group, with no signal blocked or ignored. Only the three
 /// standard streams are open, and standard output goes to standard error.

@@ -70,6 +70,7 @@ struct ReportCommand: Command {
       if let first = series.firstWithFailures { session.warn(ofFailuresSince: first.id, of: first.origin) }
     }
     for error in set.damaged { session.fail(error) }
+    session.warn(ofUnlisted: set.unlisted, in: directory)
     for row in set.rows {
       for fault in row.faults {
         let name = SnapshotName(set: set.name, stamp: fault, isEncrypted: row.isEncrypted)

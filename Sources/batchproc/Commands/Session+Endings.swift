@@ -6,8 +6,12 @@ import var Glibc.SIGPIPE
 extension Session {
   /// The ending of a run that was stopped; nil when it was not.
   ///
-  /// - Parameter done: text for the results, if these are not only files.
-  func endingOfStopped(_ summary: RunSummary, done: String? = nil) -> Ending? {
+  /// - Parameters:
+  ///   - done: text for the results, if these are not only files.
+  ///   - advised: adds advice to the reason.
+  func endingOfStopped(
+    _ summary: RunSummary, done: String? = nil, advised: (BatchError) -> BatchError = { $0 }
+  ) -> Ending? {
     guard let reason = summary.stopped else { return nil }
     if let ending = endingBySignal {
       if !common.quiet, !common.json {
@@ -15,7 +19,7 @@ extension Session {
       }
       return ending
     }
-    return ending(after: reason)
+    return ending(after: advised(reason))
   }
 
   /// `interrupted: 62 files done, 21 skipped; run again to continue`. The three counts add up to what the progress showed.

@@ -42,6 +42,13 @@ extension Remedy {
       "give --encrypt-to, --encrypt-to-file or --passphrase-file, or --plain if this is meant"
     case .allowPlain: "give --plain if this is meant"
     case .mountOrAllowEmpty: "mount it, or give --allow-empty if this is meant"
+    case .pruneSet:
+      "remove old snapshots with 'prune', or free some space, and run again; with --prune-first a backup removes first what its rules do not keep"
+    case .pruneSetFurther:
+      "remove more snapshots with 'prune' and fewer --keep options, or free some space, and run again"
+    case .pruneUnlisted: "'prune --unlisted' removes it"
+    case .mountOrAllowOtherFileSystem:
+      "mount it, or give --allow-other-file-system this once if this is meant"
     }
   }
 }

@@ -66,6 +66,8 @@ struct SetFacts: Sendable {
   /// The existing archives, and their total bytes.
   let archives: Int
   let archiveBytes: UInt64
+  /// Archives without a manifest that no snapshot needs.
+  var unlisted: [SnapshotName] = []
   /// In seconds since 1970; nil when there was no drill.
   var lastDrill: Int64?
   var suspects = 0
@@ -105,6 +107,7 @@ extension SetFacts {
       damaged.append(error)
     }
     archives = content.archives.count
+    unlisted = content.unlisted
     archiveBytes = content.archives.values.reduce(0) { $0 + min($1, .max - $0) }
     lastDrill = set.lastDrill
     // Damage in an archive that was removed since does not matter any more.

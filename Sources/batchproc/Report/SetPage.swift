@@ -83,6 +83,14 @@ struct SetPage: Sendable {
       page.element("h3", "History")
       appendHistory(of: set, to: &page)
     }
+    if !set.unlisted.isEmpty {
+      page.element("h3", "Archives without a manifest")
+      page.table(
+        "No snapshot needs them; 'prune --unlisted' removes them.", [("Archive", false)], of: set.unlisted
+      ) {
+        page, archive in page.cell(name: archive.archive)
+      }
+    }
     guard !set.damaged.isEmpty else { return }
     page.element("h3", "Manifests that are not valid")
     page.table(

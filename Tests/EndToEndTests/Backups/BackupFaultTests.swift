@@ -221,4 +221,86 @@ import Testing
       """)
     #expect(run.text == "0\n0\n0\n0\n2\n0\n0\n0\n", "\(run.text)\(run.errorText)")
   }
+
+  @Test(
+    "on a full disk the message names prune, and --prune-first makes room but leaves the newest snapshot without failures",
+    .enabled(if: Host.canMount))
+  func pruneFirst() throws {
+    let run = try t.shell(
+      """
+      cat >go <<'END'
+      \(Steps.functions)
+      mkdir disk data
+      mount -t tmpfs -o size=17M t disk
+      night() { head -c $1 /dev/urandom >data/f; shift; $BP backup -q --to disk --full "$@" data; }
+      ends "first night" night 5M --keep-last 2
+      ends "second night" night 5M --keep-last 2
+      ends "third night" night 8M --keep-last 2 2>err
+      grep -c "remove old snapshots with 'prune'.*--prune-first" err | says advice
+      ls disk | wc -l | says "files after the failure"
+      ends "with --prune-first" night 8M --keep-last 2 --prune-first
+      ls disk | wc -l | says "files of two snapshots"
+      ends "the newest snapshot stays" night 12M --keep-last 1 --prune-first 2>err
+      grep -c 'fewer --keep options' err | says "further advice"
+      ls disk | wc -l | says "files of one snapshot"
+      ends restore $BP restore -q -C out disk
+      ends "without a rule" $BP backup -q --to disk --prune-first data 2>/dev/null
+      rm data/f
+      ends "a source without files" $BP backup -q --to disk --keep-last 1 --prune-first data 2>/dev/null
+      ls disk | wc -l | says "files after that"
+      END
+      unshare -m --propagation private bash go
+      """)
+    run.expectSteps([
+      "first night": "0", "second night": "0", "third night": "5", "advice": "1",
+      "files after the failure": "4", "with --prune-first": "0", "files of two snapshots": "4",
+      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "2", "restore": "0",
+      "without a rule": "64", "a source without files": "1", "files after that": "2",
+    ])
+  }
+
+  @Test(
+    "an archive whose manifest is lost is named, and removed only by prune --unlisted",
+    .enabled(if: Host.canPreload))
+  func unlisted() throws {
+    try t.preloadClock()
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      export LD_PRELOAD=$PWD/preload.so
+      rm src/big
+      for n in 1 2 3 4; do
+        date >>src/z/one
+        $BP backup -q --to set src
+      done
+      manifest() { ls set/*.manifest | sed -n "$1p"; }
+      lost=$(basename $(manifest 4) .manifest)
+      rm $(manifest 4) $(manifest 1)
+      for command in snapshots verify report 'prune -n --keep-last 9' 'prune --keep-last 9'; do
+        ends "$command" $BP $command set 2>err >/dev/null
+        grep -c "$lost.tar.zst: has no manifest" err | says named
+        grep -c "has no manifest" err | says "of all"
+      done
+      $BP report set 2>/dev/null | grep -c "$lost.tar.zst" | says "on the page"
+      $BP verify -q set 2>&1 | grep -c 'prune --unlisted' | says "with -q"
+      $BP prune -n --unlisted set 2>/dev/null | grep -v ' keep ' | sed "s/${lost#backup-}/ID/" | tr -s ' ' | says plan
+      ls set/*.zst | wc -l | says "archives after the plan"
+      ends prune $BP prune -q --unlisted set
+      ls set/*.zst | wc -l | says archives
+      ls set/*.manifest | wc -l | says snapshots
+      ends verify $BP verify -q set
+      cp set/backup-*.tar.zst .
+      echo damage >>$(manifest 1)
+      cp $(ls *.tar.zst | tail -n 1) set/$lost.tar.zst
+      ends "beside a damaged manifest" $BP prune -q --unlisted set 2>/dev/null
+      ls set/*.zst | wc -l | says "archives that stay"
+      """)
+    run.expectSteps([
+      "snapshots": "0", "named": "1", "of all": "1", "verify": "0", "named": "1", "of all": "1",
+      "report": "0", "named": "1", "of all": "1", "prune -n --keep-last 9": "0", "named": "0", "of all": "0",
+      "prune --keep-last 9": "0", "named": "0", "of all": "0", "on the page": "1", "with -q": "1",
+      "plan": "ID no manifest remove", "archives after the plan": "4", "prune": "0", "archives": "3",
+      "snapshots": "2", "verify": "0", "beside a damaged manifest": "1", "archives that stay": "4",
+    ])
+  }
 }

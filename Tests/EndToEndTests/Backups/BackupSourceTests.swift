@@ -97,6 +97,82 @@ import Testing
     ])
   }
 
+  @Test("a source on a different file system than before is refused", .enabled(if: Host.canMount))
+  func otherFileSystem() throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      mkdir src src/d
+      echo 1 >src/1
+      echo 2 >src/d/2
+      ends "first backup" $BP backup -q --to set src
+      cp -a src keep
+      mounted() { unshare -m sh -c 'mount -t tmpfs none src && cp -a keep/. src/ && exec "$@"' sh "$@"; }
+      ends "without the option" mounted $BP backup -q --to set src
+      ends "--allow-empty" mounted $BP backup -q --to set --allow-empty src
+      ends "--allow-other-file-system" mounted $BP backup -q --to set --allow-other-file-system src
+      ends "empty" unshare -m sh -c 'mount -t tmpfs none src && exec "$@"' sh \
+        $BP backup -q --to set --allow-other-file-system src
+      """)
+    run.expectSteps([
+      "first backup": "0", "without the option": "1", "--allow-empty": "1", "--allow-other-file-system": "0",
+      "empty": "1",
+    ])
+    #expect(
+      run.errorText.contains("another file system than when the snapshot before was made, and has none"))
+    #expect(run.errorText.contains("give --allow-other-file-system this once"), "\(run.errorText)")
+  }
+
+  @Test(
+    "a file system is the same with another device number and in another snapshot: by its UUID, or by files that stayed",
+    arguments: [Host.SharingFileSystem.btrfs, .xfs], [true, false])
+  func sameFileSystem(_ kind: Host.SharingFileSystem, hasUUID: Bool) throws {
+    guard kind.canBeMounted else { return }
+    let moving =
+      switch kind {
+      case .btrfs: "btrfs -q subvolume snapshot disk/tree disk/later; mount --bind disk/later src"
+      case .xfs: "mount -o loop,nouuid copy further; mount --bind further/tree src"
+      }
+    let run = try t.shell(
+      """
+      cat >edit.py <<'END'
+      import glob, hashlib, json, re
+      name = glob.glob('set/*.manifest')[0]
+      rows, end = re.sub(',"file_system_uuid":"[0-9a-f]{32}"', '', open(name).read()).rstrip().rsplit(chr(10), 1)
+      end = json.loads(end)
+      end['footer'] = rows.index('{"type":"total"')
+      end['manifest_sha256'] = hashlib.sha256((rows + chr(10)).encode()).hexdigest()
+      open(name, 'w').write(rows + chr(10) + json.dumps(end, separators=(',', ':')) + chr(10))
+      END
+      cat >go <<'END'
+      \(Steps.functions)
+      truncate -s 400M image
+      \(kind.make) image
+      mkdir disk further src
+      mount -o loop image disk
+      \(kind == .btrfs ? "btrfs -q subvolume create" : "mkdir") disk/tree
+      mkdir disk/tree/d
+      echo 1 >disk/tree/1
+      echo 2 >disk/tree/d/2
+      mount --bind disk/tree src
+      ends "first backup" $BP backup -q --to set src
+      \(hasUUID ? "rm -r src/1 src/d" : "python3 edit.py")
+      echo 3 >src/3
+      umount src
+      sync -f disk
+      cp --sparse=always image copy
+      \(moving)
+      ends "next backup" $BP backup -q --to set src
+      $BP snapshots set | grep -c ' +1 ' | says increments
+      umount src
+      echo 4 >src/4
+      ends "nothing mounted" $BP backup -q --to set src
+      END
+      unshare -m --propagation private bash go
+      """)
+    run.expectSteps(["first backup": "0", "next backup": "0", "increments": "1", "nothing mounted": "1"])
+  }
+
   struct Mount: Sendable, CustomTestStringConvertible {
     var before = "mount -o loop image src/m; echo data >src/m/d"
     let now: String

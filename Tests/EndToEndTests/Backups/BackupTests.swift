@@ -177,21 +177,6 @@ import Testing
     try expectRestored("--at $(ls set | head -n 1 | tr -dc '0-9TZ' | head -c 16)")
   }
 
-  @Test("a source on a different file system than before is refused", .enabled(if: Host.canMount))
-  func otherFileSystem() throws {
-    #expect(try backup().status == 0)
-    let run = try t.shell(
-      """
-      \(Steps.functions)
-      cp -a src keep
-      mounted() { unshare -m sh -c 'mount -t tmpfs none src && cp -a keep/. src/ && exec "$@"' sh "$@"; }
-      ends "without the option" mounted $BP backup -q --to set src
-      ends "--allow-empty" mounted $BP backup -q --to set --allow-empty src
-      """)
-    run.expectSteps(["without the option": "1", "--allow-empty": "0"])
-    #expect(run.errorText.contains("another file system"), "\(run.errorText)")
-  }
-
   @Test(
     "a second run of the set ends with 11; backups can run beside readers, and prune cannot",
     .enabled(if: Host.hasPython))

@@ -231,4 +231,69 @@ import Testing
       run.errorText.contains("cannot remove all of the temporary folder: Device or resource busy"),
       "\(run.errorText)")
   }
+
+  @Test(
+    "times that the file system of TMPDIR cannot store are no damage, and are named once",
+    .enabled(if: Host.canMountImages), arguments: [256, 128])
+  func timesOutOfRange(inode: Int) throws {
+    let run = try drilled(
+      """
+      cat >go <<'END'
+      \(Steps.functions)
+      truncate -s 16M image
+      mkfs.ext4 -qF -I \(inode) image >/dev/null 2>&1
+      mount -o loop image tmp
+      for n in 1 2 3 4; do echo $n >src/f$n; done
+      touch -d 9999-01-01 src/f1
+      touch -d 1601-01-01 src/f2
+      ln -s f1 src/link
+      touch -h -d 9999-01-01 src/link
+      $BP backup -q --to set src
+      ends drill $BP drill --all set 2>err
+      counts "lines about limits" 'cannot store some times' <err
+      counts summary '4 files, 8 B.*; 1 link or FIFO too' <err
+      counts "suspect archives" suspect <set/.backup.drill
+      ends restore $BP restore -q -C tmp set 2>err
+      counts "files whose time is not stored" 'the file system cannot store its time' <err
+      END
+      unshare -m --propagation private bash go
+      """)
+    run.expectSteps([
+      "drill": "0", "lines about limits": "1", "summary": "1", "suspect archives": "0", "restore": "3",
+      "files whose time is not stored": "3",
+    ])
+  }
+
+  @Test("a drill of all compares links and FIFOs too", .enabled(if: Host.hasPython))
+  func links() throws {
+    let run = try drilled(
+      """
+      \(Steps.functions)
+      echo 1 >src/f
+      ln -s target src/link
+      ln -s other src/second
+      mkfifo src/fifo
+      $BP backup -q --to set src
+      ends drill $BP drill -q --all set
+      $BP drill --all set 2>&1 | counts "what was drilled" '1 file, .*; 3 links and FIFOs too'
+      # The manifest has another target than the archive, and a FIFO that the archive does not have.
+      python3 - <<'END'
+      import glob, hashlib, json
+      name = glob.glob('set/*.manifest')[0]
+      rows, end = open(name).read().rstrip().rsplit(chr(10), 1)
+      rows = rows.replace('"target":"target"', '"target":"garbled"').replace('src/fifo"', 'src/fife"')
+      end = json.loads(end)
+      end['footer'] = rows.index('{"type":"total"')
+      end['manifest_sha256'] = hashlib.sha256((rows + chr(10)).encode()).hexdigest()
+      open(name, 'w').write(rows + chr(10) + json.dumps(end, separators=(',', ':')) + chr(10))
+      END
+      ends "drill of other links" $BP drill -q --all set >found 2>/dev/null
+      sed 's,^.*/src/,,; s/ (.*//' found | sort | says "found"
+      ends "drill of files" $BP drill -q --sample 99% set
+      """)
+    run.expectSteps([
+      "drill": "0", "what was drilled": "1", "drill of other links": "4",
+      "found": "fife: DAMAGED link: METADATA", "drill of files": "0",
+    ])
+  }
 }

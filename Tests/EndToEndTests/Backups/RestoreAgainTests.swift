@@ -88,6 +88,89 @@ import Testing
   }
 
   @Test(
+    "--dry-run prints only what would change, and counts what a restore counts", arguments: ["", "--force"])
+  func rehearsed(_ option: String) throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      # both NAME: compares the counts of a dry run, whose rows it prints, with those of the run.
+      both() {
+        $BP restore -n \(option) set -C out 2>dry | sed "s,out$PWD/,," | sort | says "$1"
+        $BP restore \(option) set -C out 2>real
+        for f in dry real; do tail -n 1 $f | sed 's/.*Z: //; s/ in [0-9.]* m*s.*//; s/; [0-9.]* [kMG]*B.s$//' >$f.sum; done
+        ends "counts of $1" diff dry.sum real.sum
+      }
+      $BP restore -q set -C out
+      both "an unchanged tree"
+      o=out$PWD/src
+      rm $o/a/f3 $o/soft $o/fifo
+      both "some files"
+      [ -z "\(option)" ] || echo x >$o/a/f5
+      both "a changed file"
+      """)
+    run.expectSteps([
+      "an unchanged tree": "", "counts of an unchanged tree": "0",
+      "some files": "src/a/f3 src/fifo src/soft", "counts of some files": "0",
+      "a changed file": option.isEmpty ? "" : "src/a/f5: replaced", "counts of a changed file": "0",
+    ])
+  }
+
+  @Test(
+    "--force leaves files that are up to date, and replaces those with other content, metadata or attributes")
+  func forced() throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      $BP restore -q set -C out
+      o=out$PWD/src
+      inodes() { (cd $o; find . ! -type d -printf '%P %i\\n' | sort); }
+      inodes >before
+      ends "again" $BP restore -q --force set -C out
+      ends "the same files" diff before <(inodes)
+      chmod 600 $o/a/f4
+      touch $o/a/f5
+      echo 66 >$o/a/f6
+      setfattr -n user.a -v b $o/a/f7 || exit
+      ln -sf other $o/soft
+      ends "with changes" $BP restore -q --force set -C out
+      diff before <(inodes) | sed -n 's/^> //p' | cut -d' ' -f1 | says "replaced files"
+      ends "modes" test "$(stat -c %a%Y $o/a/f4 $o/a/f5)" = "$(stat -c %a%Y src/a/f4 src/a/f5)"
+      """)
+    run.expectSteps([
+      "again": "0", "the same files": "0", "with changes": "0",
+      "replaced files": "a/f4 a/f5 a/f6 a/f7 soft", "modes": "0",
+    ])
+  }
+
+  @Test("names of one file are joined again when the first of them was missing")
+  func joined() throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      ln src/hard src/a/third
+      $BP backup -q --to set src
+      $BP restore -q set -C out
+      o=out$PWD/src
+      rm $o/hard
+      $BP restore -n set -C out 2>/dev/null | sed "s,$o/,," | sort | says "dry run"
+      ends "the first is missing" $BP restore -q set -C out
+      ends "second" test $o/hard -ef $o/a/f1
+      ends "third" test $o/hard -ef $o/a/third
+      rm $o/hard
+      rm $o/a/f1
+      echo other >$o/a/f1
+      ends "another one has other content" $BP restore -q set -C out 2>err
+      grep -c 'src/a/f1: exists already' err | says "named"
+      grep -c . err | says "messages"
+      """)
+    run.expectSteps([
+      "dry run": "a/f1: replaced a/third: replaced hard", "the first is missing": "0", "second": "0",
+      "third": "0",
+      "another one has other content": "3", "named": "1", "messages": "1",
+    ])
+  }
+
+  @Test(
     "a listed time selects its snapshot for a restore, in each zone", .enabled(if: Host.canPreload),
     arguments: ["Europe/Berlin", "America/New_York", "Asia/Kathmandu", "UTC"])
   func listed(_ zone: String) throws {

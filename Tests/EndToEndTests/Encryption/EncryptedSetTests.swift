@@ -340,4 +340,41 @@ struct EncryptedSetTests {
       "full again": "1", "as many snapshots as days": "0", "files with plain names or contents": "",
     ])
   }
+
+  @Test(
+    "after a change of keys, one key shows and verifies what it opens, and the rest is named and not damaged")
+  func changedKeys() throws {
+    let run = try run(
+      """
+      back_up
+      "$BP" backup -q --to set --encrypt-to "$(cat recipient2)" src
+      "$BP" keygen -o key3 >recipient3
+      for key in key key2; do
+        ends "snapshots -i $key" "$BP" snapshots -i $key set >list 2>err
+        grep -c verified list | says rows
+        grep -c encrypted list | says "of them encrypted"
+        grep -c 'none of the given identities' err | says "named as needing another key"
+        ends "verify -i $key" "$BP" verify -i $key set 2>err
+        grep -c 'needs another key: only the digests' err | says "named by verify"
+        grep -cE 'damaged|problem' err | says "called damage"
+        ends "prune -n -i $key" "$BP" prune -n --keep-last 1 -i $key set >/dev/null 2>err
+        grep -c 'needs another key' err | says "named by prune"
+      done
+      ends "snapshots with both" "$BP" snapshots -i key -i key2 set >/dev/null
+      ends "verify with both" "$BP" verify -q -i key -i key2 set
+      ends "snapshots with the wrong key" "$BP" snapshots -i key3 set >/dev/null 2>&1
+      flip $(ls set/*.tar.zst.age | head -n 1)
+      ends "verify of a damaged archive for another key" "$BP" verify -i key2 set 2>/dev/null
+      """)
+    run.expectSteps([
+      "snapshots -i key": "3", "rows": "2", "of them encrypted": "1", "named as needing another key": "1",
+      "verify -i key": "3", "named by verify": "1", "called damage": "0", "prune -n -i key": "0",
+      "named by prune": "1",
+      "snapshots -i key2": "3", "rows": "2", "of them encrypted": "1", "named as needing another key": "1",
+      "verify -i key2": "3", "named by verify": "1", "called damage": "0", "prune -n -i key2": "0",
+      "named by prune": "1",
+      "snapshots with both": "0", "verify with both": "0", "snapshots with the wrong key": "1",
+      "verify of a damaged archive for another key": "4",
+    ])
+  }
 }

@@ -143,7 +143,7 @@ package final class ExtractCollector: BatchCollector {
     case .failed(let error):
       noteUnmade(order.place)
       try fail(error)
-    case .kept where options.acceptsEqual && options.replacing == .never:
+    case .kept where options.acceptsEqual && options.replacing != .older:
       context.counters.addSkipped(.upToDate)
       try report(ExtractionReport(order, .upToDate))
     case .kept:

@@ -62,6 +62,14 @@ package struct Extraction: Sendable {
           path: path))
     }
     if losses.contains(.owner) { withoutOwner += 1 }
+    if losses.contains(.timeLimit) {
+      misdescribed += 1
+      warnings.append(
+        BatchError(
+          .unwritable,
+          "the file system cannot store its time: it has the nearest one, or that of the restore", path: path)
+      )
+    }
     let texts: [(EntryMetadata.Losses, String)] = [
       (.owner, "owners could not be restored"), (.mode, "modes could not be restored"),
       (.attributes, "extended attributes could not be restored"), (.time, "times could not be restored"),

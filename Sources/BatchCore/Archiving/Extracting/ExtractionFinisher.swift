@@ -73,7 +73,9 @@ struct ExtractionFinisher {
       guard !order.isOnWay else { return }
       let describes =
         folder.hasMade(order.place) || (options.replacing != .never && !order.place.bytes.isEmpty)
-      try report(order, .made(describes ? writer.metadata(of: order).foreseenLosses : []))
+      let isEqual = options.acceptsEqual && options.replacing == .never
+      try report(
+        order, describes ? .made(writer.metadata(of: order).foreseenLosses) : isEqual ? .kept : .made([]))
     }
   }
 
@@ -176,16 +178,20 @@ struct ExtractionFinisher {
     }
     let source = try open(first.parent)
     let parent = try writer.parent(of: order.place)
-    guard try writer.mayTake(order, in: parent) else { return .kept }
+    let standing = try writer.standing(of: order, in: parent)
+    guard standing != .kept else { return .kept }
     guard let status = try source.look(at: first.name), status.kind != .directory else {
       throw Self.noFirstName
     }
     // While the link has a temporary name, other runs would treat an unlocked inode as left by a dead run.
-    let lock = options.replacing == .never ? nil : Self.lock(first.name, in: source)
+    let lock = standing == .free ? nil : Self.lock(first.name, in: source)
     defer { withExtendedLifetime(lock) {} }
-    let failed = writer.replacing(order.place.name, in: parent, by: right) {
-      calls.link(first.name, in: source.raw, as: $0, in: parent.raw)
+    let link = { [calls] (name: PathBytes) in calls.link(first.name, in: source.raw, as: name, in: parent.raw)
     }
+    let failed =
+      standing == .replaced
+      ? parent.replace(order.place.name, by: right, link)
+      : writer.replacing(order.place.name, in: parent, by: right, link)
     guard failed == 0 else { throw MemberWriter.failure(failed) }
     return .made([])
   }

@@ -107,7 +107,8 @@ struct MadeFile: Sendable {
   /// Whether a status can be that of this file, and not of one that another process put in its place.
   func isPossibly(_ status: FileStatus) -> Bool {
     status.kind == .regular && status.linkCount == 1 && UInt64(clamping: status.size) == size
-      && (status.modified == modified || losses.contains(.time) || losses.contains(.timeRange))
+      && (status.modified == modified || losses.contains(.time)
+        || !losses.isDisjoint(with: [.timeRange, .timeLimit]))
   }
 }
 

@@ -32,6 +32,26 @@ extension MemberWriter {
     }
   }
 
+  /// Whether an existing file has the owner, mode, time and attributes that the member would have.
+  func hasMetadata(_ status: FileStatus, of order: ExtractionOrder, in parent: OpenFolder) -> Bool {
+    // A further name has the metadata of its file.
+    if order.entry.kind == .hardLink { return true }
+    guard metadata(of: order).isThat(of: status) else { return false }
+    guard order.entry.kind == .file, options.restoresAttributes else { return true }
+    guard let file = try? parent.openFile(order.place.name) else { return false }
+    return Set(AttributeReader.attributes(of: file.raw)) == Set(order.entry.attributes)
+  }
+
+  /// Whether a further name of a file is taken by a separate file with the same content; false if no digest is known.
+  func isCopyOfFirst(
+    _ status: FileStatus, _ order: ExtractionOrder, in parent: OpenFolder
+  ) throws(BatchError) -> Bool {
+    guard order.entry.kind == .hardLink, order.entry.size == 0, status.kind == .regular,
+      let digest = order.digest
+    else { return false }
+    return try content(of: order.place.name, in: parent) == digest
+  }
+
   /// The SHA-256 of a file; nil for one that cannot be read.
   private func content(of name: PathBytes, in parent: OpenFolder) throws(BatchError) -> Digest? {
     guard let file = try? parent.openFile(name) else { return nil }

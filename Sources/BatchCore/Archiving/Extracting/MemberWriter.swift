@@ -62,11 +62,16 @@ final class MemberWriter {
     guard status.kind != .directory else { throw Self.failure(EISDIR) }
     switch options.replacing {
     case .never:
-      guard options.acceptsEqual, try isEqual(status, to: order, in: folder) else {
-        throw Self.failure(EEXIST)
-      }
+      guard options.acceptsEqual else { throw Self.failure(EEXIST) }
+      if try isEqual(status, to: order, in: folder) { return .kept }
+      // A file whose content is that of its first name becomes a name of it again.
+      guard try isCopyOfFirst(status, order, in: folder) else { throw Self.failure(EEXIST) }
+      return .replaced
+    case .always:
+      guard options.acceptsEqual, hasMetadata(status, of: order, in: folder),
+        try isEqual(status, to: order, in: folder)
+      else { return .replaced }
       return .kept
-    case .always: return .replaced
     case .older:
       let new = order.entry.modified
       let old = status.modified

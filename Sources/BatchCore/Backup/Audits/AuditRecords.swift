@@ -43,19 +43,16 @@ package struct AuditRecords {
     hasAllKinds = tree.hasAllKinds
   }
 
-  /// - Parameter areRestored: whether the files to compare were restored by a drill. It restores neither owners nor setuid and
-  ///   setgid bits, which not every user may set.
-  init(_ entries: [SnapshotEntry], areRestored: Bool) {
-    origin = .records([])
+  /// - Parameter paths: those of a snapshot.
+  init(_ paths: [RecordedPath]) {
+    origin = .records(paths[...])
     hasAllKinds = true
-    let records = entries.map { entry in
-      var record = record(of: entry)
-      guard areRestored else { return record }
-      record.mode = entry.mode & 0o1777
-      (record.owner, record.group) = (nil, nil)
-      return record
-    }
-    origin = .records(records[...])
+  }
+
+  /// The records of some rows.
+  static func paths(of entries: [SnapshotEntry]) -> [RecordedPath] {
+    var groups = LinkGroups()
+    return entries.map { record(of: $0, &groups) }
   }
 
   /// Whether the format makes names begin with a dot; known after a row was read.
@@ -70,7 +67,7 @@ package struct AuditRecords {
     case .snapshot(let reader):
       while let item = try reader.next() {
         guard case .entry(let entry, _) = item else { continue }
-        return .item((record(of: entry), []))
+        return .item((Self.record(of: entry, &groups), []))
       }
       return nil
     case .manifest(let manifest):
@@ -89,7 +86,7 @@ package struct AuditRecords {
   }
 
   /// Converts a row. Its first name is the earliest name of its file, which need not be the one with the content in the archive.
-  private mutating func record(of entry: SnapshotEntry) -> RecordedPath {
+  private static func record(of entry: SnapshotEntry, _ groups: inout LinkGroups) -> RecordedPath {
     var record = RecordedPath(entry)
     record.firstName = LinkGroups.mayBelong(entry) ? groups.first(of: entry) : nil
     return record

@@ -41,11 +41,9 @@ package struct AuditSource: BatchSource {
     for root in plan.roots { places.add(root, isDirectory: true) }
   }
 
-  /// Compares only these rows of a snapshot; other paths in the folder are ignored.
-  ///
-  /// - Parameter isRestored: whether the folder contains what a drill restored, and not the files that were backed up.
-  init(_ entries: [SnapshotEntry], live: LiveTree, isRestored: Bool) {
-    records = AuditRecords(entries, areRestored: isRestored)
+  /// Compares only these paths of a snapshot; others in the folder are ignored.
+  init(_ paths: [RecordedPath], live: LiveTree) {
+    records = AuditRecords(paths)
     target = .live(live)
     plan = AuditPlan()
     findsNew = false

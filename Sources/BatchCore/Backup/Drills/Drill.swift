@@ -8,7 +8,9 @@ import BatchOutputs
 /// follow, which have their own cycle: a sample of empty files would prove nothing.
 package final class Drill {
   /// Files that are restored together.
-  private static let portionSize = 2000
+  ///
+  /// The index of an archive is searched for each portion, so that larger ones take less time. A file takes about 1 KB of memory.
+  private static let portionSize = 20_000
   /// The bytes of a batch, unless one file alone has more.
   private static let portionBytes: UInt64 = 1 << 28
 
@@ -24,8 +26,22 @@ package final class Drill {
   private var remaining: Amount
   /// Large files that were drilled in their own cycle.
   private var large: Set<PathBytes> = []
+  /// How many links and FIFOs are still to be drilled.
+  private var remainingOthers: Int
+  private var cursors: [Cycle: Cursor] = [:]
   /// Whether all files are drilled and none has differed so far.
   private var provesAll: Bool
+
+  /// What is drilled in an order of its own.
+  fileprivate enum Cycle { case files, large, others }
+
+  /// The place in the manifest after the last portion of a cycle.
+  private struct Cursor {
+    let reader: SnapshotReader
+    var source: PathBytes = ""
+    /// The last file of the previous drill, until a later one is reached.
+    var place: DrillState.Place?
+  }
 
   /// A number of files and their bytes.
   package struct Amount: Sendable, Hashable {
@@ -63,7 +79,9 @@ package final class Drill {
     statePath = set.drillPath(isEncrypted: snapshot.name.isEncrypted)
     state = try statePath.map { (path) throws(BatchError) in try DrillState(path) } ?? DrillState()
     try SnapshotReader.check(set.manifest(of: snapshot.name), in: SourceContext(run))
-    total = try Self.amount(of: snapshot, set, run)
+    let found = try Self.amount(of: snapshot, set, run)
+    total = found.files
+    remainingOthers = share == 1 ? found.others : 0
     let bytes = (Double(total.bytes) * share).rounded(.up)
     remaining = Amount(
       files: min(total.files, Int((Double(total.files) * share).rounded(.up))),
@@ -71,51 +89,48 @@ package final class Drill {
     provesAll = remaining.files == total.files
   }
 
-  package var isComplete: Bool { remaining.files == 0 && remaining.bytes == 0 }
+  package var isComplete: Bool { remaining.files == 0 && remaining.bytes == 0 && remainingOthers == 0 }
 
   /// Some files with their rows.
   package struct Portion: Sendable {
-    package let entries: [SnapshotEntry]
+    package fileprivate(set) var entries: [SnapshotEntry] = []
     package fileprivate(set) var amount = Amount()
-    fileprivate var isOfLarge = false
+    fileprivate let cycle: Cycle
     fileprivate var last: DrillState.Place?
+
+    /// Whether it has links and FIFOs, and no files.
+    package var isOfOthers: Bool { cycle == .others }
   }
 
-  /// The next files; nil when the share is reached.
+  /// The next files; after all files of a snapshot its links and FIFOs; nil when the share is reached.
   package func next() throws(BatchError) -> Portion? {
     if remaining.files > 0 {
-      if let portion = try select(isOfLarge: false) {
+      if let portion = try select(.files) {
         large.formUnion(portion.entries.filter(isLarge).map(\.path))
         remaining.remove(portion.amount)
         return portion
       }
     }
     if remaining.bytes > 0 {
-      if let portion = try select(isOfLarge: true) {
+      if let portion = try select(.large) {
         large.formUnion(portion.entries.map(\.path))
         remaining.remove(portion.amount)
         return portion
       }
     }
     remaining = Amount()
-    return nil
+    guard remainingOthers > 0, let portion = try read(.others) else { return nil }
+    remainingOthers -= min(remainingOthers, portion.entries.count)
+    return portion
   }
 
   package func reader(of portion: Portion, options: ExtractionOptions) throws(BatchError)
     -> sending RestoreReader
   {
-    let names = Set(portion.entries.map(\.path))
     // The restored files are compared afterwards, and differences are reported.
-    return try RestoreReader.prepare(
-      snapshot, of: set, options: options, comparesDigests: false, in: SourceContext(run)
-    ) {
-      names.contains($0.path)
-    }
-  }
-
-  /// - Parameter isRestored: whether the folder contains the restored files, and not those that were backed up.
-  package func audit(of portion: Portion, live: LiveTree, isRestored: Bool) -> sending AuditSource {
-    AuditSource(portion.entries, live: live, isRestored: isRestored)
+    try RestoreReader.prepare(
+      portion.entries, of: snapshot, in: set, options: options, comparesDigests: false, in: SourceContext(run)
+    )
   }
 
   /// Remembers that a portion was drilled.
@@ -132,13 +147,17 @@ package final class Drill {
       state = try DrillState(statePath)
       (state.last, state.lastLarge) = places
     }
-    if portion.isOfLarge { state.lastLarge = portion.last } else { state.last = portion.last }
+    switch portion.cycle {
+    case .files: state.last = portion.last
+    case .large: state.lastLarge = portion.last
+    case .others: break
+    }
     for entry in portion.entries where !undrilled.contains(entry.path) {
       state.note(entry.path, in: entry.archive, isDamaged: damaged.contains(entry.path))
     }
     provesAll = provesAll && damaged.isEmpty && undrilled.isEmpty
     // The snapshot contains all files of its archive.
-    if provesAll, remaining.files == 0 { state.forget(snapshot.name.stamp) }
+    if provesAll, remaining.files == 0, remainingOthers == 0 { state.forget(snapshot.name.stamp) }
     guard let statePath else { return }
     try state.write(to: statePath, isPrivate: snapshot.name.isEncrypted, isSynced: isSynced, in: run)
   }
@@ -146,46 +165,59 @@ package final class Drill {
   private func isLarge(_ entry: SnapshotEntry) -> Bool { entry.size > 0 && entry.size >= total.mean }
 
   /// The files after those that were drilled last, or the first ones.
-  private func select(isOfLarge: Bool) throws(BatchError) -> Portion? {
-    if let portion = try select(after: isOfLarge ? state.lastLarge : state.last, isOfLarge: isOfLarge) {
-      return portion
-    }
-    return try select(after: nil, isOfLarge: isOfLarge)
+  private func select(_ cycle: Cycle) throws(BatchError) -> Portion? {
+    if let portion = try read(cycle) { return portion }
+    cursors[cycle] = Cursor(reader: try rows())
+    return try read(cycle)
+  }
+
+  private func rows() throws(BatchError) -> SnapshotReader {
+    try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
   }
 
   /// - Returns: nil when no file follows.
-  private func select(after place: DrillState.Place?, isOfLarge: Bool) throws(BatchError) -> Portion? {
-    let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
-    let most = isOfLarge ? Self.portionSize : min(remaining.files, Self.portionSize)
-    let bytes = isOfLarge ? min(remaining.bytes, Self.portionBytes) : Self.portionBytes
-    var source: PathBytes = ""
-    var entries = [SnapshotEntry]()
-    var amount = Amount()
-    var last: DrillState.Place?
-    while entries.count < most, amount.bytes < bytes, let item = try reader.next() {
+  private func read(_ cycle: Cycle) throws(BatchError) -> Portion? {
+    let former = cycle == .files ? state.last : cycle == .large ? state.lastLarge : nil
+    var cursor = if let known = cursors[cycle] { known } else { Cursor(reader: try rows(), place: former) }
+    defer { cursors[cycle] = cursor }
+    let most = cycle == .files ? min(remaining.files, Self.portionSize) : Self.portionSize
+    let bytes = cycle == .large ? min(remaining.bytes, Self.portionBytes) : Self.portionBytes
+    var portion = Portion(cycle: cycle)
+    while portion.entries.count < most, portion.amount.bytes < bytes, let item = try cursor.reader.next() {
       switch item {
-      case .source(let next): source = next.path
+      case .source(let next): cursor.source = next.path
       case .entry(let entry, _):
-        guard entry.kind == .file, place?.isBefore(source, entry.path) ?? true else { continue }
-        if isOfLarge {
-          guard isLarge(entry), !large.contains(entry.path) else { continue }
-        }
-        entries.append(entry)
-        amount.add(entry)
-        last = DrillState.Place(source: source, path: entry.path)
+        guard isOf(cycle, entry), cursor.place?.isBefore(cursor.source, entry.path) ?? true else { continue }
+        cursor.place = nil
+        portion.entries.append(entry)
+        if cycle != .others { portion.amount.add(entry) }
+        portion.last = DrillState.Place(source: cursor.source, path: entry.path)
       }
     }
-    return entries.isEmpty ? nil : Portion(entries: entries, amount: amount, isOfLarge: isOfLarge, last: last)
+    return portion.entries.isEmpty ? nil : portion
+  }
+
+  private func isOf(_ cycle: Cycle, _ entry: SnapshotEntry) -> Bool {
+    switch cycle {
+    case .files: entry.kind == .file
+    case .large: entry.kind == .file && isLarge(entry) && !large.contains(entry.path)
+    case .others: Self.isOther(entry)
+    }
   }
 
   private static func amount(
     of snapshot: Snapshot, _ set: BackupSet, _ run: RunContext
-  ) throws(BatchError) -> Amount {
+  ) throws(BatchError) -> (files: Amount, others: Int) {
     let reader = try SnapshotReader(set.manifest(of: snapshot.name), in: SourceContext(run))
-    var amount = Amount()
+    var found = (files: Amount(), others: 0)
     while let item = try reader.next() {
-      if case .entry(let entry, _) = item, entry.kind == .file { amount.add(entry) }
+      guard case .entry(let entry, _) = item else { continue }
+      if entry.kind == .file { found.files.add(entry) } else if isOther(entry) { found.others += 1 }
     }
-    return amount
+    return found
+  }
+
+  private static func isOther(_ entry: SnapshotEntry) -> Bool {
+    entry.kind == .symbolicLink || entry.kind == .fifo
   }
 }

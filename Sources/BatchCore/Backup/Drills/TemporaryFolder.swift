@@ -57,6 +57,24 @@ package final class TemporaryFolder {
       .unwritable)
   }
 
+  /// The time that its file system stores for a given one; nil if that time cannot be set.
+  func stored(_ time: FileStatus.Time) -> FileStatus.Time? {
+    guard home.calls.setTimes(of: lock.raw, accessed: nil, modified: time) == 0 else { return nil }
+    return (try? home.calls.status(of: lock))?.modified
+  }
+
+  /// Whether its file system stores modes.
+  var storesModes: Bool {
+    defer { _ = home.calls.setMode(of: lock.raw, to: 0o700) }
+    return [0o1711, 0o700].allSatisfy { (mode: UInt32) in
+      guard home.calls.setMode(of: lock.raw, to: mode) == 0, let status = try? home.calls.status(of: lock)
+      else {
+        return false
+      }
+      return status.mode & 0o7777 == mode
+    }
+  }
+
   private func removeAll() -> Int32? {
     TreeRemoval(calls: home.calls).remove(PathBytes(path.lastComponent), in: home.raw)
   }

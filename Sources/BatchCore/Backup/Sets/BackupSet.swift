@@ -86,6 +86,10 @@ package struct BackupSet: Sendable {
     package internal(set) var damaged: [BatchError] = []
     /// The sizes of archives in bytes, by their snapshots.
     package internal(set) var archives: [SnapshotName: UInt64] = [:]
+    /// Archives without a manifest that no snapshot needs, in the order of their names; empty while a manifest is not valid.
+    ///
+    /// The manifest was lost, or a copy is not complete.
+    package internal(set) var unlisted: [SnapshotName] = []
 
     /// Whether the manifest or companion of an encrypted snapshot is damaged; then its number is unknown.
     var hasDamagedEncrypted: Bool {
@@ -131,7 +135,22 @@ package struct BackupSet: Sendable {
       }
     }
     content.snapshots.sort { $0.header.sequence < $1.header.sequence }
+    content.unlisted = unlisted(in: content, in: run)
     return content
+  }
+
+  private func unlisted(in content: Content, in run: RunContext) -> [SnapshotName] {
+    guard content.damaged.isEmpty else { return [] }
+    let others = content.snapshots.reduce(into: Set(content.archives.keys)) { others, snapshot in
+      others.subtract(snapshot.archives)
+      others.remove(snapshot.name)
+    }
+    guard !others.isEmpty else { return [] }
+    // A backup that runs now gives its archive the final name before the manifest.
+    let pending = (try? SetLock(lockPath, isWritable: false, calls: run.calls))?.pending ?? []
+    return others.filter { !pending.contains($0.archive) }.sorted {
+      ($0.stamp, $0.archive) < ($1.stamp, $1.archive)
+    }
   }
 
   private func plain(_ name: SnapshotName, in run: RunContext) throws(BatchError) -> Snapshot {

@@ -81,6 +81,8 @@ package struct SnapshotSource: Sendable, Hashable {
   package var path: PathBytes
   /// The identity of its file system, in hexadecimal.
   package var fileSystem: String
+  /// The UUID of its file system, in hexadecimal; nil if the kernel gives none, and in manifests of earlier versions.
+  package var fileSystemUUID: String?
   /// How many of its rows are not folders.
   package var files: UInt64 = 0
   /// Mount points below it that had content, with the paths of their rows.
@@ -96,6 +98,15 @@ extension SnapshotSource {
   /// Its place below the folder in which the paths of the rows begin.
   package var place: RelativePath? { try? RelativePath(MemberNaming.name(of: path)) }
 
+  /// Whether two records of a source have the same file system. Numbers of devices are not compared: a start of the machine may
+  /// change them.
+  func hasFileSystem(of other: SnapshotSource) -> Bool {
+    guard let uuid = fileSystemUUID, let otherUUID = other.fileSystemUUID else {
+      return fileSystem == other.fileSystem
+    }
+    return uuid == otherUUID
+  }
+
   mutating func add(mount path: PathBytes) {
     let size = mounts.reduce(path.bytes.count) { $0 + $1.bytes.count + 2 }
     if size <= Self.mostOfMounts { mounts.append(path) }
@@ -105,6 +116,7 @@ extension SnapshotSource {
     JSONLine.append(type, to: &lines) { line in
       line.add(path: path)
       line.add("file_system", fileSystem)
+      if let fileSystemUUID { line.add("file_system_uuid", fileSystemUUID) }
       line.add("files", files)
       if !mounts.isEmpty {
         line.add(path: PathBytes(mounts.map(\.bytes).joined(separator: Self.mountSeparator)), as: "mounts")
@@ -118,6 +130,7 @@ extension SnapshotSource {
     }
     self.path = path
     self.fileSystem = fileSystem
+    fileSystemUUID = line.text("file_system_uuid")
     files = try line.number("files")
     mounts = try line.path("mounts")?.bytes.split(separator: Self.mountSeparator).map { PathBytes($0) } ?? []
   }

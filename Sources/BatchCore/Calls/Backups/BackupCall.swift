@@ -51,7 +51,7 @@ package struct BackupCall: Call {
     report: @escaping @Sendable ([ArchivedMember]) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
     let (paths, walk) = try Self.sources(input)
-    let backup = try BackupRun.prepare(paths, to: set, options: options, in: run, report: report)
+    let backup = try BackupRun.prepare(paths, to: set, options: options, walk: walk, in: run, report: report)
     announce(backup)
     let source: BackupSource
     do throws(BatchError) {

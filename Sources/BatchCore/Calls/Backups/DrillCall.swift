@@ -43,10 +43,14 @@ package struct DrillCall: Call {
     package fileprivate(set) var files = 0
     package fileprivate(set) var bytes: Int64 = 0
     package fileprivate(set) var damaged = 0
+    /// Links and FIFOs that were restored in addition to the files.
+    package fileprivate(set) var others = 0
     /// Files that could not be restored for lack of space, or not be read.
     package fileprivate(set) var undrilled = 0
     package fileprivate(set) var rotten = 0
     fileprivate var isStopped = false
+    /// Whether it was reported that the temporary folder cannot store all times or modes.
+    fileprivate var hasNamedLimits = false
     /// Whether the temporary folder was full, or could not be emptied.
     fileprivate var isWithoutRoom = false
     /// Why the temporary folder could not be emptied.
@@ -103,13 +107,23 @@ package struct DrillCall: Call {
     // If there was no space, the run ends.
     if !result.isWithoutRoom {
       let unknown = undrilled
+      let metadata = RestoredMetadata(folder)
       let audit = Audit(portion, of: drill, with: folder.path, in: run)
+      for index in audit.paths.indices { metadata.adjust(&audit.paths[index]) }
       damaged = try audit.restored { (findings) throws(BatchError) in
         try report(.restored(findings.filter { !unknown.contains($0.path) }))
       }.subtracting(unknown)
       undrilled.formUnion(audit.unread)
+      if let limit = metadata.limit, !result.hasNamedLimits {
+        result.hasNamedLimits = true
+        run.report(Problem(.special, limit), severity: .warning)
+      }
     }
-    result.files += portion.entries.count
+    if portion.isOfOthers {
+      result.others += portion.entries.count
+    } else {
+      result.files += portion.entries.count
+    }
     result.bytes += min(Int64(clamping: portion.amount.bytes), .max - result.bytes)
     result.damaged += damaged.count
     result.undrilled += undrilled.count
@@ -182,8 +196,12 @@ package struct DrillCall: Call {
     /// Files about which there is no finding, since they cannot be read.
     private(set) var unread: [PathBytes] = []
 
+    /// The facts with which the files are compared.
+    var paths: [RecordedPath]
+
     init(_ portion: Drill.Portion, of drill: Drill, with folder: PathBytes, in run: RunContext) {
       (self.portion, self.drill, self.folder, self.run) = (portion, drill, folder, run)
+      paths = AuditRecords.paths(of: portion.entries)
     }
 
     /// - Returns: the restored files that differ.
@@ -191,7 +209,7 @@ package struct DrillCall: Call {
       _ report: @escaping @Sendable ([AuditJob.Finding]) throws(BatchError) -> Void
     ) throws(BatchError) -> Set<PathBytes> {
       let context = RunContext(sharing: run, stride: .automatic, observer: run.observer)
-      return try compare(sources: [], isRestored: true, in: context) { (findings) throws(BatchError) in
+      return try compare(sources: [], in: context) { (findings) throws(BatchError) in
         try report(findings)
         return findings.filter { $0.difference != nil }
       }
@@ -204,7 +222,7 @@ package struct DrillCall: Call {
     ) throws(BatchError) -> Set<PathBytes> {
       let sources = drill.snapshot.footer.sources.compactMap(\.place)
       let context = RunContext(sharing: run, stride: .automatic, observer: nil)
-      return try compare(sources: sources, isRestored: false, in: context) { (findings) throws(BatchError) in
+      return try compare(sources: sources, in: context) { (findings) throws(BatchError) in
         let rotten = findings.filter { $0.difference?.kind == .rot }
         try report(rotten)
         return rotten
@@ -212,13 +230,13 @@ package struct DrillCall: Call {
     }
 
     private func compare(
-      sources: [RelativePath], isRestored: Bool, in context: RunContext,
+      sources: [RelativePath], in context: RunContext,
       _ choose: @escaping @Sendable ([AuditJob.Finding]) throws(BatchError) -> [AuditJob.Finding]
     ) throws(BatchError) -> Set<PathBytes> {
       let live = try LiveTree(folder, options: WalkOptions(), sources: sources, in: SourceContext(context))
       let found = Mutex<Set<PathBytes>>([])
       let seen = Mutex<Set<PathBytes>>([])
-      let call = AuditCall(.files(drill.audit(of: portion, live: live, isRestored: isRestored), live))
+      let call = AuditCall(.files(AuditSource(paths, live: live), live))
       let outcome = try call.perform(.items([]), in: context, watchedBy: Unwatched()) {
         (findings) throws(BatchError) in
         seen.withLock { $0.formUnion(findings.map(\.path)) }

@@ -16,6 +16,8 @@ package struct PruneCall: Call {
   package var grouping = Series.Grouping.hostAndSources
   /// A snapshot of the only series to which the rules apply; nil for all series.
   package var own: SnapshotName?
+  /// Whether archives without a manifest that no snapshot needs are removed too; then no rule is needed.
+  package var removesUnlisted = false
   package var isSynced = true
 
   /// - Parameter open: opens the set; called once.
@@ -32,7 +34,7 @@ package struct PruneCall: Call {
     _ input: CallInput, in run: RunContext, report: @escaping @Sendable (Never) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Prune> {
     let set = try open(run)
-    guard !retention.isEmpty else {
+    guard removesUnlisted || !retention.isEmpty else {
       throw BatchError(.invalid, "no rule keeps any snapshot: nothing is removed", path: set.directory)
     }
     let lock: (lock: SetLock, patience: SetLock.Patience)?
@@ -45,7 +47,8 @@ package struct PruneCall: Call {
       let content = try set.prunable(in: run)
       let prune = Prune(
         retention, of: set, content, by: grouping, of: own,
-        suspects: try set.foundDamage().suspects, known: set.knownStamps(of: content.snapshots))
+        suspects: try set.foundDamage().suspects, known: set.knownStamps(of: content.snapshots),
+        removesUnlisted: removesUnlisted)
       if let lock { try prune.remove(lock.lock, lock.patience, isSynced: isSynced, in: run) }
       return prune
     }

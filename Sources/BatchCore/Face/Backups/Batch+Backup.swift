@@ -19,9 +19,12 @@ extension Batch {
     public var readsAllFiles = false
     /// Stores the new bytes where rot is found; otherwise the snapshot keeps the content of the one before, and the file fails.
     public var acceptsRot = false
-    /// Accepts a source that is empty, or on another file system, although it had files in the snapshot before. By default this
-    /// ends the call: probably a disk is not mounted.
+    /// Accepts a source that is empty although it had files in the snapshot before. By default this ends the call: probably a disk
+    /// is not mounted.
     public var allowsEmptySources = false
+    /// Accepts a source that is on another file system than in the snapshot before and has none of its files. By default this ends
+    /// the call.
+    public var allowsOtherFileSystems = false
     /// Begins a set in the folder. By default a folder is refused that is not the one of earlier backups, since probably a disk is
     /// not mounted there.
     public var beginsSet = false
@@ -141,6 +144,7 @@ extension Batch.BackupOptions {
       options.readsEverything = readsAllFiles
       options.acceptsRot = acceptsRot
       options.allowsEmpty = allowsEmptySources
+      options.allowsOtherFileSystem = allowsOtherFileSystems
       options.isSynced = isSynced
       options.patience = SetLock.Patience(limit: longestWait / .seconds(1))
       options.initializes = beginsSet

@@ -26,4 +26,17 @@ extension PathBytes {
     guard failed == 0 else { throw .syscall("look at the file system of", errno: failed, path: self) }
     return identity
   }
+
+  /// The UUID of the file system of a regular file or folder, in hexadecimal; nil if it cannot be asked. Links are followed.
+  ///
+  /// Only file systems are asked whose ``fileSystemID()`` also depends on something else: that of XFS on the number of the
+  /// device, that of Btrfs on the subvolume.
+  package func fileSystemUUID() -> String? {
+    guard let kind = try? status(followingLinks: true).kind, kind == .directory || kind == .regular,
+      let file = try? LinuxCalls().openFile(self, followingLast: true)
+    else { return nil }
+    var bytes = [UInt8](repeating: 0, count: 16)
+    return clinux_file_system_uuid(file.raw, &bytes) == 1
+      ? bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() : nil
+  }
 }

@@ -25,7 +25,7 @@ extension CommandSpec {
       """
       A source that is a symbolic link is followed, and has the name of the link in the snapshot; links below a source \
       are stored as links. A source that is missing, that is empty while the snapshot before had files of it, that is \
-      not a directory any more, or that is on another file system, ends the run before anything is written. So does a \
+      not a directory any more, or that is on another file system with other files, ends the run before anything is written. So does a \
       mount point below a source that had files and is empty now. So does a target that does not have the set to which \
       this machine backed up before: probably the disk is not mounted. So does a target whose parent is missing, or \
       that is below a mount point of /etc/fstab or systemd at which nothing is mounted. --init begins a set there. A \
@@ -81,11 +81,23 @@ extension CommandSpec {
         .allowEmpty, "allow-empty",
         help: "Accept sources and mount points that are empty, or not what they were before."
       ),
+      OptionSpec(
+        .allowOtherFileSystem, "allow-other-file-system",
+        help: """
+          Accept sources that are on another file system than before and have none of the files of the snapshot \
+          before.
+          """),
       .lockWait,
       OptionSpec(
         .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",
         help: "Read this many bytes a second at most."),
     ] + Group.retention.options + [
+      OptionSpec(
+        .pruneFirst, "prune-first",
+        help: """
+          Remove what the rules will not keep before anything is archived, for a disk with little room. The newest \
+          snapshot, the newest one without failures and the newest verified one stay until the new one exists.
+          """),
       OptionSpec(
         .before, "before", kind: .single(.glob), value: "command",
         help: "Run this with /bin/sh first; if it fails, no backup is made (1)."),
@@ -294,6 +306,11 @@ extension CommandSpec {
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
     own: [.setName(help: "The set. Needed when the directory has several.")] + Group.retention.options + [
+      OptionSpec(
+        .unlisted, "unlisted",
+        help: """
+          Also remove archives without a manifest that no snapshot needs. Without a --keep option all snapshots stay.
+          """),
       .lockWait,
       OptionSpec(
         .dryRun, "dry-run", short: "n",

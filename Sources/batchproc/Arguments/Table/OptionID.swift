@@ -26,8 +26,10 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case archiveFile, longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner,
     numericOwner, attributes, escaped
   // Backups
-  case target, setName, fullEvery, full, checksum, acceptRot, allowEmpty, initialize, lockWait
-  case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin, groupBy
+  case target, setName, fullEvery, full, checksum, acceptRot, allowEmpty, allowOtherFileSystem, initialize,
+    lockWait
+  case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin, groupBy, pruneFirst,
+    unlisted
   case at, host, source, sample, all, timeBudget, againstLive
   case find, listFiles, compareSnapshots, maxAge, complete, share
   case before, after, onFailure, hookTimeout, metrics, notify, rate

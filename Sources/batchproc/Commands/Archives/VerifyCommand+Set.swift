@@ -12,6 +12,8 @@ extension VerifyCommand {
     var problems = 0
     /// Needed archives of which no digest is known.
     var unverified = 0
+    /// Encrypted snapshots of which the keys open no file, so that only digests of the encrypted files were compared.
+    var locked: Set<SnapshotName> = []
     var bytes: Int64 = 0
   }
 
@@ -37,17 +39,20 @@ extension VerifyCommand {
         others: [
           (tally.damaged, "damaged"), ByteCount.tally(tally.problems, "problem"),
           (tally.unverified, tally.unverified == 1 ? "archive not verified" : "archives not verified"),
+          (tally.locked.count, tally.locked.count == 1 ? "needs another key" : "need another key"),
         ],
         tallies: [
           (tally.archives, "archives"), (tally.damaged, "damaged"), (tally.unverified, "unverified_archives"),
+          (tally.locked.count, "other_keys"),
         ]))
     if tally.damaged + tally.problems > 0 { return .exit(.differences) }
-    return .exit(tally.unverified > 0 ? .someFailed : .success)
+    return .exit(tally.unverified + tally.locked.count > 0 ? .someFailed : .success)
   }
 
   private func verify(_ set: BackupSet, _ tally: inout SetTally) throws(BatchError) {
     let content = try set.content(in: session.context)
     for error in content.damaged { fail(error, &tally) }
+    session.warn(ofUnlisted: content.unlisted, in: set.directory)
     var record: DamageRecord?
     do throws(BatchError) {
       record = try DamageRecord(of: set)
@@ -60,7 +65,14 @@ extension VerifyCommand {
       let part = share?.beginning(at: snapshot.name.stamp.utf8)
       guard part?.takes(0) != false else { continue }
       do throws(BatchError) {
-        try set.check(keys == nil ? snapshot : set.opened(snapshot, in: session.context), in: session.context)
+        try set.check(snapshot, in: session.context)
+        guard keys != nil || !snapshot.name.isEncrypted else { continue }
+        do throws(BatchError) {
+          _ = try set.opened(snapshot, in: session.context)
+        } catch {
+          try skip(snapshot.name, set.path(snapshot.name.manifest), error, &tally)
+          continue
+        }
         if let error = try set.rowsOutside(of: snapshot, in: session.context) { fail(error, &tally) }
       } catch {
         try session.cancellation.check()
@@ -77,7 +89,14 @@ extension VerifyCommand {
         if name.isEncrypted, keys == nil {
           try verify(name, in: set, isNeeded: needed.contains(name), record, &tally)
         } else {
-          try verify(name, of: snapshots[name], in: set, record, &tally)
+          do throws(BatchError) {
+            try verify(name, of: snapshots[name], in: set, record, &tally)
+          } catch {
+            // A damaged header looks like a file for another recipient.
+            guard name.isEncrypted, error.code == .unsupported else { throw error }
+            try verify(name, in: set, isNeeded: needed.contains(name), record, &tally)
+            try skip(name, set.path(name.archive), error, &tally)
+          }
         }
       } catch {
         try session.cancellation.check()
@@ -94,6 +113,21 @@ extension VerifyCommand {
           error.code, "the damage that was found is not recorded for the next backup: \(error.message)",
           path: error.path, errno: error.errno), severity: .warning)
     }
+  }
+
+  /// Reports once for each snapshot that its files need another key.
+  ///
+  /// - Throws: the error, unless no key opens the file.
+  private func skip(
+    _ name: SnapshotName, _ path: PathBytes, _ error: BatchError, _ tally: inout SetTally
+  ) throws(BatchError) {
+    guard error.code == .unsupported else { throw error }
+    guard tally.locked.insert(name).inserted else { return }
+    session.fail(
+      BatchError(
+        .unsupported,
+        "needs another key: only the digests of the encrypted files of this snapshot are compared",
+        path: path, remedy: .giveIdentity))
   }
 
   private static func sorted(_ names: some Collection<SnapshotName>) -> [SnapshotName] {

@@ -42,6 +42,7 @@ extension BackupCommand {
       failure = error
       if !session.cancellation.isCancelled { session.reporter.fatal(error) }
     }
+    let removed = backup.removedBefore.count + (prune?.removed.count ?? 0)
     let isUncopied = !copy(backup.set, of: content.header.name, removes: mayRemove)
     report.content = content
     let counts = session.context.counters.snapshot
@@ -56,15 +57,12 @@ extension BackupCommand {
         (counts.failed, "failed"), (content.rotten, "rotten"),
         (content.repeated, "archived again: changed shortly before the last backup"),
         (verified ?? 0, "verified"),
-        (
-          prune?.removed.count ?? 0,
-          prune?.removed.count == 1 ? "old snapshot removed" : "old snapshots removed"
-        ),
+        (removed, removed == 1 ? "old snapshot removed" : "old snapshots removed"),
       ],
       tallies: [
         (Int(clamping: content.footer.files), "snapshot_files"),
         (Int(clamping: content.footer.bytes), "snapshot_bytes"),
-      ] + (verified.map { [($0, "verified")] } ?? []) + (prune.map { [($0.removed.count, "removed")] } ?? []))
+      ] + (verified.map { [($0, "verified")] } ?? []) + (prune == nil ? [] : [(removed, "removed")]))
     session.reporter.summary(
       RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: outcome.summary.elapsed),
       text: text)
@@ -77,6 +75,14 @@ extension BackupCommand {
       session.diagnostics.print(text.line(seconds: report.stopwatch.seconds))
     }
     return .exit(status)
+  }
+
+  /// The error, with advice for the set if its disk is full.
+  func advised(_ error: BatchError) -> BatchError {
+    guard error.isOutOfSpace else { return error }
+    return BatchError(
+      error.code, error.message, path: error.path, errno: error.errno,
+      remedy: options.retentionBefore.isEmpty ? .pruneSet : .pruneSetFurther)
   }
 
   /// Copies the set elsewhere, if requested.

@@ -33,6 +33,13 @@ struct BackupCommand: Command {
     options.readsEverything = parsed.flag(.checksum)
     options.acceptsRot = parsed.flag(.acceptRot)
     options.allowsEmpty = parsed.flag(.allowEmpty)
+    options.allowsOtherFileSystem = parsed.flag(.allowOtherFileSystem)
+    if parsed.flag(.pruneFirst) {
+      guard !choices.retention.isEmpty else {
+        throw UsageError("--prune-first needs a --keep option.", in: parsed.command)
+      }
+      options.retentionBefore = choices.retention
+    }
     options.isSynced = common.fsync
     options.patience = choices.patience
     options.grouping = choices.grouping
@@ -80,7 +87,7 @@ struct BackupCommand: Command {
       try hooks.runBefore(session)
       ending = session.ending(replacing: try backUp(&report))
     } catch {
-      ending = session.ending(after: error)
+      ending = session.ending(after: advised(error))
     }
     report.counts = session.context.counters.snapshot
     session.stall.claimEnd()
@@ -145,8 +152,8 @@ struct BackupCommand: Command {
       tally.add(members)
       try session.tell(members)
     }
-    if let ending = session.endingOfStopped(outcome.summary) { return ending }
-    if let failure = outcome.failure { return session.ending(after: failure) }
+    if let ending = session.endingOfStopped(outcome.summary, advised: advised) { return ending }
+    if let failure = outcome.failure { return session.ending(after: advised(failure)) }
     guard let result = outcome.result, !outcome.verdict.contains(.nothing) else {
       session.reporter.fatal(BatchError(.unreadable, "no file could be read: no snapshot was made"))
       return .exit(.fatal)

@@ -69,6 +69,7 @@ struct DrillCommand: Command {
         verb: "drilled \(snapshot.name.stamp):", files: result.files, bytes: result.bytes,
         total: result.files == total.files ? nil : total,
         others: [
+          (result.others, result.others == 1 ? "link or FIFO too" : "links and FIFOs too"),
           (result.damaged, "damaged"), (result.undrilled, "could not be drilled"),
           (result.rotten, "rotten live files"),
         ],

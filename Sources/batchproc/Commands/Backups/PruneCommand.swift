@@ -5,11 +5,13 @@ struct PruneCommand: Command {
   private let choices: BackupChoices
   /// Where this machine stores its state of encrypted sets.
   private let state: PathBytes?
+  private let removesUnlisted: Bool
   let session: Session
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     choices = try BackupChoices(parsed, directory: parsed.operands.first ?? ".")
-    guard !choices.retention.isEmpty else {
+    removesUnlisted = parsed.flag(.unlisted)
+    guard removesUnlisted || !choices.retention.isEmpty else {
       throw UsageError("No rule keeps any snapshot; please give a --keep option.", in: parsed.command)
     }
     state = StateFile.path("manifests", environment: environment)
@@ -20,8 +22,17 @@ struct PruneCommand: Command {
     let context = session.context
     let set = try choices.set(session, state: state)
     let prune = try choices.prune(
-      set, common.dryRun ? .dryRun : .taken(choices.patience), isSynced: common.fsync, in: context)
+      set, common.dryRun ? .dryRun : .taken(choices.patience), removesUnlisted: removesUnlisted,
+      isSynced: common.fsync, in: context)
     session.warn(ofFuture: prune.future)
+    if set.keys != nil {
+      for decision in prune.decisions where !decision.snapshot.isOpened {
+        session.warn(
+          BatchError(
+            .unsupported, "needs another key: its companion is not compared with it",
+            path: set.path(decision.snapshot.name.manifest)))
+      }
+    }
     if common.dryRun || common.verbose || common.json { try show(prune) }
     if let events = session.events {
       try events.writeSummary { line in
@@ -64,7 +75,13 @@ struct PruneCommand: Command {
       }
       rows.append(UInt8(ascii: "\n"))
     }
-    guard let events = session.events else { return }
+    guard let events = session.events else {
+      try session.output.write(
+        prune.unlisted.flatMap { archive in
+          Array("\(archive.stamp)  \("no manifest".padding(to: 16))  remove\n".utf8)
+        })
+      return
+    }
     for archive in prune.archives {
       try events.write("archive") { line in
         line.add(path: archive.archive)
@@ -77,13 +94,17 @@ struct PruneCommand: Command {
 extension BackupChoices {
   /// Removes the snapshots that no rule keeps.
   ///
-  /// - Parameter own: a snapshot of the only series to which the rules apply; nil for all series.
+  /// - Parameters:
+  ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
+  ///   - removesUnlisted: whether archives without a manifest that no snapshot needs are removed too.
   func prune(
-    _ set: BackupSet, of own: SnapshotName? = nil, _ locking: PruneCall.Locking, isSynced: Bool,
-    in run: RunContext
+    _ set: BackupSet, of own: SnapshotName? = nil, _ locking: PruneCall.Locking,
+    removesUnlisted: Bool = false,
+    isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     var call = PruneCall(retention, locking) { _ in set }
     (call.grouping, call.own, call.isSynced) = (grouping, own, isSynced)
+    call.removesUnlisted = removesUnlisted
     let outcome = try call.perform(.items([]), in: run, watchedBy: Unwatched()) { _ in }
     if let error = outcome.summary.stopped ?? outcome.failure { throw error }
     guard let prune = outcome.result else { throw BatchError(.cancelled, "stopped") }
@@ -106,6 +127,17 @@ extension Session {
         .special,
         "the snapshots of \(origin) have failures since \(snapshot): a run with failures removes no old snapshot",
         remedy: "use --exclude for files that can never be read, or --on unreadable=warn"))
+  }
+
+  /// Names archives without a manifest, even with `--quiet`: probably a snapshot was lost.
+  func warn(ofUnlisted archives: [SnapshotName], in directory: PathBytes) {
+    for archive in archives {
+      fail(
+        BatchError(
+          .missing, "has no manifest, and no snapshot needs it",
+          path: directory.appending(archive.archive.bytes),
+          remedy: .pruneUnlisted), severity: .warning)
+    }
   }
 
   /// Names snapshots that are kept since their times are in the future.
@@ -137,6 +169,8 @@ extension Prune.Reason {
     case .newestComplete: "newest without failures"
     case .newestKnown: "newest known"
     case .future: "in the future"
+    case .untilNext: "newest before the next"
+    case .noRule: "no rule"
     case .otherSeries: "another series"
     case .rule(let rule): rule.rawValue
     }

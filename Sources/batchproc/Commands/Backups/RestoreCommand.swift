@@ -49,7 +49,9 @@ struct RestoreCommand: Command {
       if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { session.warn(remark) }
     }
     let selection = MemberSelection(strip: strip)
-    let rows = common.dryRun ? PreviewRows(directory: target, selection: selection, session: session) : nil
+    let rows =
+      common.dryRun
+      ? PreviewRows(directory: target, selection: selection, session: session, onlyChanges: true) : nil
     let call = ExtractCall(.snapshot(members), into: target, extraction)
     let outcome = try session.run(call, .items([])) { [session, tally, made] (report) throws(BatchError) in
       try session.report(report, tally: tally, made: made, preview: rows)

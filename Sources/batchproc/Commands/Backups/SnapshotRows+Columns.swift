@@ -58,14 +58,17 @@ extension FoundDamage.Extent {
 extension SnapshotRows {
   /// The facts of the manifest if it can be read, otherwise those known without a key.
   func opened(
-    _ snapshot: Snapshot, of set: BackupSet, _ hasFaults: inout Bool
+    _ snapshot: Snapshot, of set: BackupSet, _ verdict: inout CallVerdict
   ) throws(BatchError) -> Snapshot {
     guard set.keys != nil else { return snapshot }
     do throws(BatchError) {
       return try set.opened(snapshot, in: session.context)
     } catch {
-      guard error.code == .malformed else { throw error }
-      hasFaults = true
+      switch error.code {
+      case .malformed: verdict.insert(.differences)
+      case .unsupported: verdict.insert(.someFailed)
+      default: throw error
+      }
       session.fail(error)
       return snapshot
     }

@@ -42,11 +42,11 @@ struct SnapshotRows {
 
   func list(_ sources: [SetSource]) throws(BatchError) -> Ending {
     var tally = (seen: 0, failed: 0)
-    var hasFaults = false
+    var verdict = CallVerdict()
     for source in sources {
       let content = try source.content()
-      try list(content, of: source.set, &tally, &hasFaults)
-      if let maxAge, try !isYoung(content, source.set, maxAge) { hasFaults = true }
+      try list(content, of: source.set, &tally, &verdict)
+      if let maxAge, try !isYoung(content, source.set, maxAge) { verdict.insert(.differences) }
     }
     if let events = session.events {
       try events.writeSummary { line in
@@ -56,21 +56,23 @@ struct SnapshotRows {
       }
     }
     try session.output.finish()
-    return .exit(hasFaults ? .differences : .success)
+    return .exit(ExitStatus(verdict))
   }
 
   private func list(
     _ content: BackupSet.Content, of set: BackupSet, _ tally: inout (seen: Int, failed: Int),
-    _ hasFaults: inout Bool
+    _ verdict: inout CallVerdict
   ) throws(BatchError) {
     var chosen: [Snapshot] = []
     for snapshot in try choices.snapshots(of: content, in: set, session) {
-      chosen.append(try opened(snapshot, of: set, &hasFaults))
+      chosen.append(try opened(snapshot, of: set, &verdict))
     }
+    // A key that opens none of them is probably the wrong one.
+    if verdict.contains(.someFailed), !chosen.contains(where: \.isOpened) { verdict.insert(.nothing) }
     for error in content.damaged { session.fail(error) }
     tally.seen += chosen.count + content.damaged.count
     tally.failed += content.damaged.count
-    hasFaults = hasFaults || !content.damaged.isEmpty
+    if !content.damaged.isEmpty { verdict.insert(.differences) }
     var damage: FoundDamage?
     do throws(BatchError) {
       damage = try set.foundDamage()
@@ -83,7 +85,7 @@ struct SnapshotRows {
     for snapshot in chosen {
       let faults = content.faults(of: snapshot)
       if !faults.isEmpty { tally.failed += 1 }
-      hasFaults = hasFaults || !faults.isEmpty
+      if !faults.isEmpty { verdict.insert(.differences) }
       let extent = try damage.flatMap { (damage) throws(BatchError) in
         try set.extent(of: damage, in: snapshot, session.context)
       }
@@ -95,6 +97,7 @@ struct SnapshotRows {
     }
     let series = chosen.series(by: .hostAndSources)
     session.warn(ofFailures: series)
+    session.warn(ofUnlisted: content.unlisted, in: set.directory)
     guard session.events == nil else { return }
     if StandardStreams.isTerminal(.output) {
       for snapshots in series {

@@ -40,6 +40,7 @@ struct DeferredSteps: Sendable {
     let endsInPlace: Bool
     let place: Place
     let linkPlace: Place?
+    let digest: Digest?
     let wait: MemberClaims.Wait
     let isOnWay: Bool
   }
@@ -107,6 +108,7 @@ struct DeferredSteps: Sendable {
     var order = ExtractionOrder(entry: entry, place: place, wait: stored.wait)
     order.isOnWay = stored.isOnWay
     order.linkPlace = stored.linkPlace.map { path(of: $0) }
+    order.digest = stored.digest
     return DeferredStep(stored.kind, order)
   }
 
@@ -125,7 +127,7 @@ struct DeferredSteps: Sendable {
       kind: step.kind, entry: entry, endsInPlace: endsInPlace,
       place: step.isFolder
         ? Place(folder: folders.insert(place[...]), name: []) : self.place(of: order.place),
-      linkPlace: order.linkPlace.map { self.place(of: $0) }, wait: order.wait,
+      linkPlace: order.linkPlace.map { self.place(of: $0) }, digest: order.digest, wait: order.wait,
       isOnWay: order.isOnWay)
   }
 

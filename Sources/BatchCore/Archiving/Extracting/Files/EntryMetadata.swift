@@ -16,8 +16,10 @@ struct EntryMetadata {
     static let privileges = Losses(rawValue: 16)
     /// The archive has an impossible owner number.
     static let ownerNumber = Losses(rawValue: 32)
-    /// The time in the archive is not valid, or the file system cannot store it.
+    /// The time in the archive is not valid.
     static let timeRange = Losses(rawValue: 64)
+    /// The file system cannot store the time.
+    static let timeLimit = Losses(rawValue: 128)
   }
 
   /// The access control lists that a file or folder may have before its metadata is set.
@@ -92,6 +94,14 @@ struct EntryMetadata {
       losses.insert(.privileges)
     }
     return losses
+  }
+
+  /// Whether a file has this owner, mode and time. Attributes are not compared.
+  func isThat(of status: FileStatus) -> Bool {
+    var losses = Losses()
+    if let (user, group) = owner(&losses), status.owner != user || status.group != group { return false }
+    if entry.kind != .symbolicLink, status.mode & 0o7777 != mode(&losses) { return false }
+    return losses.isEmpty && entry.hasTime && status.modified == entry.modified
   }
 
   private func isHarmless(_ attribute: ExtendedAttribute) -> Bool {
@@ -169,12 +179,12 @@ struct EntryMetadata {
     }
     let isOrdinary = Int32(exactly: entry.modified.seconds) != nil
     guard set() == 0 else {
-      losses.insert(isOrdinary ? .time : .timeRange)
+      losses.insert(isOrdinary ? .time : .timeLimit)
       return
     }
     guard !isOrdinary else { return }
     if (try? calls.status(of: file))?.modified.seconds != entry.modified.seconds {
-      losses.insert(.timeRange)
+      losses.insert(.timeLimit)
     }
   }
 
