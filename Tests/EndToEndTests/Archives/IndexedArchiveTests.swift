@@ -308,18 +308,21 @@ struct IndexedArchiveTests {
       for j in 1 2 7 32; do
         ends "verify $j" $BP verify -q -j $j x.tar
         ends "extract $j" $BP extract -q -j $j -C out$j x.tar
-        diff -r --no-dereference src out$j/src | ends "differences $j" cmp - /dev/null
       done
       for command in list verify "extract -C piped"; do cat x.tar | ends "${command%% *} -" $BP $command -q - >/dev/null; done
-      place=$(grep -obUaF -m 1 "$(printf 'src/noise')" x.tar | head -n 1 | cut -d : -f 1)
-      python3 -c "f = open('x.tar', 'r+b'); f.seek($place // 512 * 512 + 530); f.write(b'!!!!')"
+      python3 - <<'END'
+      data = open('x.tar', 'rb').read()
+      place = next(i for i in range(0, len(data), 512) if data[i:i + 10] == b'src/noise' + bytes(1))
+      changed = data[:place + 530] + b'!!!!' + data[place + 534:]
+      open('x.tar', 'wb').write(changed)
+      END
       ends "verify of damage" $BP verify x.tar >&2
       """)
-    let each = ["1", "2", "7", "32"].flatMap {
-      [("verify \($0)", "0"), ("extract \($0)", "0"), ("differences \($0)", "0")]
-    }
+    let jobs = ["1", "2", "7", "32"]
+    let each = jobs.flatMap { [("verify \($0)", "0"), ("extract \($0)", "0")] }
     let rest = [("list -", "0"), ("verify -", "0"), ("extract -", "0"), ("verify of damage", "4")]
     #expect(run.text == (each + rest).map { "\($0): \($1)\n" }.joined(), "\(run.errorText)")
     #expect(run.errorText.contains("src/noise: DAMAGED"), "\(run.errorText)")
+    for job in jobs { #expect(try t.differences("src", "out\(job)/src") == "") }
   }
 }

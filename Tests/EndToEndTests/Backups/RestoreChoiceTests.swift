@@ -218,7 +218,7 @@ import Testing
       touch -d @1000000 top/s
       $BP backup -q --no-fsync --to b top/s
       at=${PWD#/}/top/s
-      $BP restore b -C o $at/priv/f 2>&1 | grep -o ': .*B' | says summary
+      $BP restore b -C o $at/priv/f 2>&1 | grep -o ': [0-9]* file, [0-9]* B' | says summary
       (cd o/$at; find . -printf '(%m %U:%G %Ts %y %P)\\n') | says restored
       (cd o/$at; getfacl -cn priv) | grep user:77 | says "access list on the way"
       (cd o/$at; getfattr --only-values -n user.n priv) | says "attribute on the way"

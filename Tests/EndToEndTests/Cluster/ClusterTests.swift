@@ -352,7 +352,7 @@ struct ClusterTests {
       err=
       last=
       for word; do
-        case $word in --output=*) out=${word#*=} ;; --error=*) err=${word#*=} ;; --array=0-*) last=${word#*-*-} ;; esac
+        case $word in --output=*) out=${word#*=} ;; --error=*) err=${word#*=} ;; --array=0-*) last=${word##*-} ;; esac
       done
       for n in $(seq 0 ${last:-0}); do
         SLURM_ARRAY_TASK_ID=$n setpriv --reuid=65534 --clear-groups sh job$$ >>"$out" 2>>"${err:-$out}"
@@ -361,7 +361,7 @@ struct ClusterTests {
       END
       chmod +x bin/*
       chown -R 65534 .
-      PATH=$PWD/bin:$PATH $BP submit --slurm --shards 3 --dir p --run -- \#(command) t | sed "s,$PWD/,," | says answer
+      PATH=$PWD/bin:$PATH $BP submit --slurm --shards 3 --dir p --run -- \#(command) t 2>&1 | sed "s,$PWD/,," | says answer
       find . -name result -o -name m -o -name a.tar | says results
       grep -c 't/4: cannot open' p.logs/merge.log | says problems
       """#)

@@ -204,7 +204,7 @@ import Testing
       """)
     for (command, titles) in [
       ("test", ["Differences", "Skipped"]), ("check", ["Differences", "Failures"]),
-      ("decompress", ["Failures", "Warnings", "Skipped"]),
+      ("decompress", ["Failures", "Skipped"]),
     ] {
       var first: [[String]]?
       for concurrency in [1, 2, 7, 32] {
