@@ -49,7 +49,7 @@ private func content(
       check = GzipBlockTable.join(check, partCheck, count: size)
       content += room.dropLast()
     } else {
-      let options = DecoderOptions(maximumOutput: largest, memory: 64 << 20)
+      let options = DecoderOptions(maximumOutput: largest, windowLog: 26, memoryLimit: 64 << 20)
       guard let decoder = try? format.makeDecoder(of: part, options, by: RunContext().reading) else {
         return nil
       }

@@ -40,8 +40,8 @@ private func decoder(of format: CompressionFormat) -> (bounded: StreamDecoder, f
   let right = RunContext().reading
   guard
     let bounded = try? format.makeDecoder(
-      DecoderOptions(maximumOutput: largest, memory: 64 << 20), by: right),
-    let free = try? format.makeDecoder(DecoderOptions(memory: 64 << 20), by: right)
+      DecoderOptions(maximumOutput: largest, windowLog: 26, memoryLimit: 64 << 20), by: right),
+    let free = try? format.makeDecoder(DecoderOptions(windowLog: 26, memoryLimit: 64 << 20), by: right)
   else { return nil }
   decoders[format] = (bounded, free)
   return (bounded, free)

@@ -74,7 +74,7 @@ package struct DecompressCall: Call {
     let (tree, total) = try input.sources(options, in: run)
     let source = DecompressSource(
       tree, operands: input.operands, naming: options.naming, planned: input.hasRival)
-    let decoding = DecoderOptions(maximumOutput: mostOutput, memory: run.options.memory)
+    let decoding = DecoderOptions(run.options, maximumOutput: mostOutput)
     let job = DecompressJob(options, decoding: decoding, asked: source.asked, output: stream, report: report)
     return Prepared(job, over: source, total: total) { $0 }
   }
@@ -102,7 +102,7 @@ package struct CatCall: Call {
     _ input: CallInput, in run: RunContext, report: @escaping @Sendable (Never) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<DecompressToStreamJob.Sizes> {
     let (tree, total) = try input.tree(in: run) { $0.skipsTemporaries = true }
-    let decoding = DecoderOptions(maximumOutput: mostOutput, memory: run.options.memory)
+    let decoding = DecoderOptions(run.options, maximumOutput: mostOutput)
     let job = DecompressToStreamJob(decoding, width: width, output: stream)
     var prepared = Prepared(job, over: tree, total: total) { $0 }
     prepared.complete = { [stream] (_) throws(BatchError) in try stream.finish() }

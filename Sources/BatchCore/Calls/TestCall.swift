@@ -21,7 +21,7 @@ package struct TestCall: Call {
   ) throws(BatchError) -> Prepared<TestCounts> {
     let (tree, total) = try input.tree(in: run) { $0.skipsTemporaries = true }
     let counts = Mutex(TestCounts())
-    let job = TestJob(DecoderOptions(memory: run.options.memory)) { (findings) throws(BatchError) in
+    let job = TestJob(DecoderOptions(run.options)) { (findings) throws(BatchError) in
       try report(findings)
       counts.withLock { counts in for finding in findings { counts.add(finding) } }
     }

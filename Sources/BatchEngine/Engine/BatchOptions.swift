@@ -16,6 +16,8 @@ public struct BatchOptions: Sendable {
   public var descriptors = 144
   /// Bytes that the buffers of the run may take.
   public var memory = 256 << 20
+  /// The value of ``memory`` if the user gave it; 0 if it depends on the machine. What may be read must not depend on that.
+  package var givenMemory = 0
   /// Bytes that the run may read in a second; nil for no limit.
   public var bytesPerSecond: Int64?
   /// A file with more bytes of holes fails and is not read. Holes are not read from the device, but hashing or compressing

@@ -74,6 +74,7 @@ package struct RunLimits: Sendable {
     if let mostHoles { options.mostHoles = UInt64(clamping: mostHoles) }
     if let memory {
       options.memory = Int(clamping: memory)
+      options.givenMemory = options.memory
     } else if let memory = capacity.memory {
       options.memory = Int(clamping: memory / Self.largestShareOfMemory)
     }

@@ -33,7 +33,7 @@ package final class ArchiveFile: Sendable {
     self.path = path
     self.size = size
     self.foreignFormats = foreignFormats
-    decoding = DecoderOptions(memory: context.options.memory)
+    decoding = DecoderOptions(context.options)
     cancellation = context.cancellation
     probe = context.laneProbe
     calls = context.calls

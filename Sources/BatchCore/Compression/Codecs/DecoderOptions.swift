@@ -25,13 +25,16 @@ package struct DecoderOptions: Sendable, Hashable {
     self.memoryLimit = memoryLimit
   }
 
-  /// - Parameter memory: the memory for buffers of the run, in bytes. A zstd window may have all of it up to the stock tool's
-  ///   limit, and half of it above that: a window and its content are in memory.
-  package init(maximumOutput: UInt64? = nil, memory: Int) {
-    let limit = min(Self.largestMemory, UInt64(max(1, memory)))
-    func log(_ bytes: Int) -> Int { UInt64.bitWidth - 1 - UInt64(max(1, bytes)).leadingZeroBitCount }
-    let window = max(min(log(memory), Self.usualWindowLog), min(log(memory / 2), Self.largestWindowLog))
+  /// The options of a run. A zstd window may have all of the memory for buffers up to the stock tool's limit, and above it half of
+  /// the memory that was given on purpose: a window and its content are in memory.
+  package init(_ options: BatchOptions, maximumOutput: UInt64? = nil) {
+    let memory = UInt64(max(1, options.memory))
+    func log(_ bytes: UInt64) -> Int { UInt64.bitWidth - 1 - max(1, bytes).leadingZeroBitCount }
+    let window = max(
+      min(log(memory), Self.usualWindowLog),
+      min(log(UInt64(max(0, options.givenMemory)) / 2), Self.largestWindowLog))
     self.init(
-      maximumOutput: maximumOutput, windowLog: max(Self.smallestWindowLog, window), memoryLimit: limit)
+      maximumOutput: maximumOutput, windowLog: max(Self.smallestWindowLog, window),
+      memoryLimit: min(Self.largestMemory, memory))
   }
 }
