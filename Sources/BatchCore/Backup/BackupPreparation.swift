@@ -257,7 +257,9 @@ package struct BackupPreparation: Sendable {
     if set.keys != nil { return (try set.opened(last, in: run), set.manifest(of: last.name)) }
     throw BatchError(
       .missing,
-      "is encrypted and this machine has no matching copy, so this snapshot is full",
+      "is encrypted and this machine has no matching copy"
+        + (options.copies.map { " in \($0)" } ?? ", since it has no folder for it")
+        + ", so this snapshot is full",
       path: set.path(last.name.manifest))
   }
 

@@ -105,7 +105,7 @@ package struct RestoreReader: BatchReader {
     var groups = LinkGroups()
     var links = [Link]()
     var linked: Set<RelativePath> = []
-    var outside = 0
+    var (outside, chosen) = (0, 0)
     var way = FoldersOnWay()
     try rows.forEach(in: context) { (entry) throws(BatchError) in
       guard let place = try? RelativePath(entry.path) else {
@@ -124,6 +124,7 @@ package struct RestoreReader: BatchReader {
           names[folder.archive, default: MemberNames()].insert(folderOnWay: folder.place.bytes)
         }
       }
+      chosen += 1
       guard let shown = place.dropping(strip) else { return }
       let digest = comparesDigests ? entry.digest : nil
       do throws(BatchError) {
@@ -149,6 +150,12 @@ package struct RestoreReader: BatchReader {
     }
     self.links = links
     self.outside = outside > 0 ? SnapshotReader.leadsOutside(outside, set.path(snapshot.name.manifest)) : nil
+    stripped =
+      chosen > 0 && names.isEmpty && links.isEmpty
+      ? BatchError(
+        .invalid,
+        "nothing is restored: no chosen path has more than the \(strip) leading names that are dropped",
+        path: set.path(snapshot.name.manifest)) : nil
     doubtfulLinks = groups.doubtful
     unmatched = matches.unmatched
     parts =
@@ -165,11 +172,14 @@ package struct RestoreReader: BatchReader {
   /// The error of rows that lead outside of the target, which are not restored.
   private let outside: BatchError?
 
+  /// The error of dropping all names of each chosen path.
+  private let stripped: BatchError?
+
   /// How many files may be further names of others; manifests of version 0.2.0 do not always store that.
   package let doubtfulLinks: Int
 
   package func read(in context: Context) throws(BatchError) {
-    if let outside { try context.yield(.failed(outside)) }
+    for error in [outside, stripped].compactMap({ $0 }) { try context.yield(.failed(error)) }
     for part in parts { try read(part, in: context) }
     for link in links { try context.yield(link.step) }
   }

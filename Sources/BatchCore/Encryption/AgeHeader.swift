@@ -23,8 +23,8 @@ struct AgeHeader {
   }
 
   static let version = Array("age-encryption.org/v1".utf8)
-  /// A header that large would need more than twenty thousand recipients.
-  static let largest = 4 << 20
+  /// In bytes. The largest number of recipients needs less.
+  static let largest = 1 << 20
   static let codeSize = 32
   static let lineLength = 64
   static let newline = UInt8(ascii: "\n")
@@ -55,6 +55,11 @@ extension AgeHeader {
     var bytes = Self.version + [Self.newline]
     for stanza in stanzas { stanza.append(to: &bytes) }
     bytes += "---".utf8
+    guard stanzas.count <= AgeHeaderReader.mostStanzas, bytes.count < Self.largest - 64 else {
+      throw BatchError(
+        .invalid,
+        "a file of age has \(AgeHeaderReader.mostStanzas) recipients at most, and \(stanzas.count) are given")
+    }
     let code = try Primitives.authenticate(bytes, key: Self.key(fileKey))
     self.init(
       stanzas: stanzas, code: code, authenticated: bytes,
@@ -64,9 +69,8 @@ extension AgeHeader {
 
 /// Reads a header from the growing beginning of a file. Each byte is examined once, however often more bytes arrive.
 struct AgeHeaderReader {
-  /// More than anything writes: `--encrypt-to-file` takes 1 MiB of recipients. An identity is tried with each stanza, which takes some
-  /// hundred microseconds.
-  static let mostStanzas = 20_000
+  /// An identity is tried with each stanza, which takes some hundred microseconds.
+  static let mostStanzas = 10_000
   /// Types of stanzas in use have one or two.
   static let mostArguments = 64
 

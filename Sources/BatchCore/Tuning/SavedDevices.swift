@@ -10,9 +10,11 @@ package struct SavedDevices: Sendable, Hashable {
 
   package private(set) var numbers: [String: Int] = [:]
 
-  /// The path of the file: below `XDG_STATE_HOME`, or `.local/state` in the home directory; nil if neither is known.
-  package static func path(environment: (String) -> PathBytes?) -> PathBytes? {
-    StateFile.path("devices", environment: environment)
+  /// The path of the file; nil if no directory for it is known.
+  package static func path(
+    isRoot: Bool = StandardStreams.isRoot, environment: (String) -> PathBytes?
+  ) -> PathBytes? {
+    StateFile.path("devices", isRoot: isRoot, environment: environment)
   }
 
   package init() {}

@@ -23,6 +23,7 @@ struct ReportCommand: Command {
 
   func run() throws(BatchError) -> Ending {
     let context = session.context
+    if let error = SetHint.remote(directory, to: .report) { throw error }
     let file = try output.map { (path) throws(BatchError) in
       try OutputFile(
         path, isReplacing: replacesOutput || ReportPage.isOne(path), isSynced: common.fsync, in: context)

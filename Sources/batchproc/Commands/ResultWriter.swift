@@ -46,10 +46,7 @@ extension Session {
     _ items: [Item], as type: String, event: (inout JSONLine, Item) -> Void,
     text: (Item, inout [UInt8]) -> Void
   ) throws(BatchError) {
-    if let events {
-      for item in items { try events.write(type) { event(&$0, item) } }
-      return
-    }
+    if let events { return try events.write(type, items, event) }
     var bytes = [UInt8]()
     for item in items {
       text(item, &bytes)

@@ -16,6 +16,26 @@ enum SetHint {
     return .advice("compare a snapshot: 'batchproc audit \(name) /'")
   }
 
+  /// For a remote that was given to a command that reads local directories only; nil for anything else.
+  static func remote(_ path: PathBytes, to command: CommandID) -> BatchError? {
+    guard BackupTarget.isRemote(path), (try? path.status()) == nil else { return nil }
+    let name = TerminalText.string(path.bytes)
+    let advice =
+      switch command {
+      case .verify:
+        "to read all of the remote: 'batchproc drill --all \(name)'; to compare its files with those of a directory: 'batchproc copy --checksum DIRECTORY \(name)'"
+      case .prune:
+        "to remove copies there: 'batchproc copy --copy-keep-last N DIRECTORY \(name)', with the directory from which they were copied"
+      case .report: "to list the remote: 'batchproc snapshots \(name)'; a report is about a local directory"
+      default:
+        "a copy is made from a local directory; to get files back: 'batchproc restore --from \(name) -C DIR'"
+      }
+    return BatchError(
+      .invalid, "is a remote, which only snapshots, restore, drill and (as the target) copy can use",
+      path: path,
+      remedy: .advice(advice))
+  }
+
   /// For the manifest of a snapshot that was given instead of its archive.
   static func manifest(_ path: PathBytes) -> BatchError? {
     guard let name = SnapshotName.of(path), !name.isEncrypted,

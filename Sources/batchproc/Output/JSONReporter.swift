@@ -75,6 +75,15 @@ final class JSONReporter: Reporter {
     }
   }
 
+  /// Writes a result for each item, all at once.
+  func write<Item>(
+    _ type: String, _ items: [Item], _ fill: (inout JSONLine, Item) -> Void
+  ) throws(BatchError) {
+    try write { state in
+      for item in items { state.append(type) { fill(&$0, item) } }
+    }
+  }
+
   func write(_ type: String, _ fill: (inout JSONLine) -> Void) throws(BatchError) {
     try write { $0.append(type, fill) }
   }

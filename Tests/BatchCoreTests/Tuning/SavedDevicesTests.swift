@@ -35,22 +35,34 @@ import Testing
     #expect(SavedDevices(readingAt: nil).numbers.isEmpty)
   }
 
-  @Test func itsPlaceFollowsTheEnvironment() throws {
-    #expect(SavedDevices.path { $0 == "XDG_STATE_HOME" ? "/s" : nil } == "/s/batchproc/devices")
-    #expect(SavedDevices.path { $0 == "HOME" ? "/home/u" : nil } == "/home/u/.local/state/batchproc/devices")
-    #expect(SavedDevices.path { $0 == "HOME" ? "/h" : "relative" } == "/h/.local/state/batchproc/devices")
+  @Test("its place follows the environment; that of root is the same for a service and in a shell")
+  func place() throws {
+    func path(isRoot: Bool, _ environment: [String: PathBytes]) -> PathBytes? {
+      SavedDevices.path(isRoot: isRoot) { environment[$0] }
+    }
+    for isRoot in [true, false] {
+      #expect(path(isRoot: isRoot, ["XDG_STATE_HOME": "/s", "HOME": "/h"]) == "/s/batchproc/devices")
+    }
+    #expect(path(isRoot: false, ["HOME": "/home/u"]) == "/home/u/.local/state/batchproc/devices")
+    #expect(
+      path(isRoot: false, ["HOME": "/h", "XDG_STATE_HOME": "relative"]) == "/h/.local/state/batchproc/devices"
+    )
+    #expect(path(isRoot: true, ["HOME": "/root"]) == "/var/lib/batchproc/devices")
+    #expect(path(isRoot: true, [:]) == "/var/lib/batchproc/devices")
     // A service may not have the variable; the home of the user is then taken from the user database.
-    let path = try #require(SavedDevices.path { _ in nil })
-    #expect(path.isAbsolute && path.bytes.suffix(31).elementsEqual("/.local/state/batchproc/devices".utf8))
+    let found = try #require(path(isRoot: false, [:]))
+    #expect(found.isAbsolute && found.bytes.suffix(31).elementsEqual("/.local/state/batchproc/devices".utf8))
   }
 
   @Test("a directory of another user is not used", .enabled(if: geteuid() == 0)) func foreign() throws {
     let t = try TreeFixture()
     try t.folder("home")
     _ = t.path("home").withCString { chown($0, 65534, 65534) }
-    #expect(SavedDevices.path { $0 == "HOME" ? t.path("home") : nil } == SavedDevices.path { _ in nil })
     #expect(
-      SavedDevices.path { $0 == "XDG_STATE_HOME" ? t.path("home") : "/h" }
-        == "/h/.local/state/batchproc/devices")
+      SavedDevices.path(isRoot: false) { $0 == "HOME" ? t.path("home") : nil }
+        == SavedDevices.path(isRoot: false) { _ in nil })
+    #expect(
+      SavedDevices.path(isRoot: true) { $0 == "XDG_STATE_HOME" ? t.path("home") : "/h" }
+        == "/var/lib/batchproc/devices")
   }
 }

@@ -88,4 +88,20 @@ import Testing
     try t.remove("col/x y/one")
     #expect(!(try run(["check", "col/x y/SUMS"]).errorText.contains("use -C")))
   }
+
+  @Test(
+    "a remote that was given to a command for local directories is answered with what does the work",
+    arguments: [
+      ("verify off:path", "'batchproc drill --all off:path'"),
+      ("report off:path", "'batchproc snapshots off:path'"),
+      ("prune --keep-last 2 off:path", "'batchproc copy --copy-keep-last N DIRECTORY off:path'"),
+      ("copy off:path here", "'batchproc restore --from off:path -C DIR'"),
+    ])
+  func remote(_ command: String, _ advice: String) throws {
+    let run = try run(command.split(separator: " ").map { PathBytes(String($0)) })
+    #expect(run.status == 1, "\(run.errorText)")
+    #expect(
+      run.errorText.contains("off:path: is a remote, which only snapshots, restore, drill and")
+        && run.errorText.contains(advice), "\(run.errorText)")
+  }
 }

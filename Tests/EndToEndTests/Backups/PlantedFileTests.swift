@@ -107,4 +107,27 @@ import Testing
     #expect(
       run.errorText.split(separator: "\n").count { $0.contains("a row leads outside of the folder") } == 2)
   }
+
+  @Test("a digest in a manifest that is none is not ignored", .enabled(if: Host.hasPython))
+  func wrongDigest() throws {
+    let run = try t.shell(
+      #"""
+      cat >digest.py <<'EOF'
+      import glob, hashlib, json, re
+      f = sorted(glob.glob("whole/*.manifest"))[-1]
+      rows, end = open(f).read().rstrip().rsplit("\n", 1)
+      rows = re.sub('"sha256":"[0-9a-f]{64}"', '"sha256":"no digest"', rows, count=1)
+      end = json.loads(end)
+      end["footer"] = rows.index('{"type":"total"')
+      end["manifest_sha256"] = hashlib.sha256((rows + "\n").encode()).hexdigest()
+      open(f, "w").write(rows + "\n" + json.dumps(end, separators=(",", ":")) + "\n")
+      EOF
+      python3 digest.py
+      "$BP" restore -q -C out whole; echo $?
+      "$BP" verify -q whole; echo $?
+      "$BP" drill -q whole; echo $?
+      """#)
+    #expect(run.text == "5\n4\n4\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains(#"a row that is not valid: "sha256" is missing or not possible"#))
+  }
 }

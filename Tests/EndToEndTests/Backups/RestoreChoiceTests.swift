@@ -332,4 +332,17 @@ import Testing
       "index in verify -v": "1",
     ])
   }
+
+  @Test("dropping all names of each path is an error, with the reason")
+  func strippedAll() throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      ends "all names of all paths" $BP restore bk -C out --strip-components 20 2>err
+      counts reason 'no chosen path has more than the 20 leading names' <err
+      ends "a dry run" $BP restore -q -n bk -C out --strip-components 20 2>/dev/null
+      ends "a glob" $BP restore -q bk -C out --strip-components 20 '*.md' 2>/dev/null
+      """)
+    run.expectSteps(["all names of all paths": "1", "reason": "1", "a dry run": "1", "a glob": "1"])
+  }
 }

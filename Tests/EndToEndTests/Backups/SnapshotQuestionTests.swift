@@ -247,4 +247,25 @@ import Testing
       "named as missing": "1", "share 0": "64", "share of the day": "4",
     ])
   }
+
+  @Test(
+    "rows are written together, not one by one", .enabled(if: Host.canTrace),
+    arguments: [
+      "snapshots --list latest many", "snapshots --list latest --json many", "snapshots --find f1 many",
+      "snapshots --digests many", "restore -n -C none many", "restore -n --json -C none many",
+      "audit $(ls many/*.manifest) empty", "audit --json $(ls many/*.manifest) empty",
+    ])
+  func rowsTogether(command: String) throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      mkdir tree empty
+      for n in $(seq 1000 3000); do : >tree/f$n; done
+      $BP backup -q --no-verify --to many tree
+      strace -f -qq --seccomp-bpf -e trace=write -o log $BP \(command) >rows 2>/dev/null
+      ends "there are many rows" test $(wc -l <rows) -gt 900
+      ends "there are few writes" test $(grep -c write log) -lt 60
+      """)
+    run.expectSteps(["there are many rows": "0", "there are few writes": "0"])
+  }
 }

@@ -7,12 +7,14 @@ package struct MemberListReader: BatchReader {
     case member(ListedMember)
     /// Consecutive members of an index.
     case members(IndexSlice)
+    /// Rows of a manifest.
+    case rows([ListedMember])
   }
 
   package typealias Row = Never
 
-  /// Members of one step, if they come from an index: a step costs more than a row.
-  fileprivate static let sliceLength = 256
+  /// Members of one step, if they come from an index or a manifest: a step costs more than a row.
+  static let sliceLength = 256
 
   private let archive: OpenArchive
   private let planner: ExtractionPlanner
@@ -204,6 +206,7 @@ extension MemberListReader.Item: MeasuredItem {
     case .members(let slice):
       ItemMeasure(weight: 0, count: slice.numbers.count, retained: Int64(slice.memory) * 2 + 512)
     case .member: ItemMeasure(weight: 0, retained: 512)
+    case .rows(let rows): ItemMeasure(weight: 0, count: rows.count, retained: Int64(rows.count) * 512)
     }
   }
 }
@@ -231,6 +234,7 @@ package struct MemberListJob: RowJob {
       switch item {
       case .member(let member): append(member, context, &rows)
       case .members(let slice): slice.forEach { append($0, context, &rows) }
+      case .rows(let members): for member in members { append(member, context, &rows) }
       }
     }
   }

@@ -20,12 +20,17 @@ package struct SnapshotListReader: BatchReader {
   }
 
   package func read(in context: Context) throws(BatchError) {
+    var rows = [ListedMember]()
     while let item = try reader.next() {
       guard case .entry(let entry, _) = item,
         planner.chooses(entry.path, isDirectory: entry.kind == .directory)
       else { continue }
-      try context.yield(.item(.member(ListedMember(entry))))
+      rows.append(ListedMember(entry))
+      guard rows.count == MemberListReader.sliceLength else { continue }
+      try context.yield(.item(.rows(rows)))
+      rows.removeAll(keepingCapacity: true)
     }
+    if !rows.isEmpty { try context.yield(.item(.rows(rows))) }
     end.note { $0.unmatched = planner.unmatched }
   }
 }

@@ -56,7 +56,7 @@ package struct BackupTarget: Sendable {
           remedy: .continueSet)
       }
     } else if !isNew {
-      try Self.check(directory, isKnown: !known.isEmpty)
+      try Self.check(directory, knownFrom: known.isEmpty ? nil : state)
       if present.isEmpty, let missing = mounts.missing(above: place) {
         throw BatchError(
           .missing,
@@ -68,14 +68,16 @@ package struct BackupTarget: Sendable {
   }
 
   /// - Throws: `missing` when there is no sign that the directory is the right one.
-  private static func check(_ directory: PathBytes, isKnown: Bool) throws(BatchError) {
+  ///
+  /// - Parameter state: the record of earlier backups that has the directory; nil if it has not.
+  private static func check(_ directory: PathBytes, knownFrom state: PathBytes?) throws(BatchError) {
     let isThere = kind(of: directory) != nil
-    if isKnown {
+    if let state {
       throw BatchError(
         .missing,
-        isThere
+        (isThere
           ? "is not the directory of earlier backups: it contains none of their sets"
-          : "is missing, and earlier backups used it",
+          : "is missing, and earlier backups used it") + " (recorded in \(state))",
         path: directory, remedy: .mountOrInitialize)
     }
     let above = directory.parent

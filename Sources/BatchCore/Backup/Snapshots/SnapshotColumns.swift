@@ -188,8 +188,10 @@ private struct SnapshotColumnReader: SnapshotColumnVisitor {
     value = time
   }
 
-  mutating func digest(_ key: String, _ value: inout Digest?) {
-    value = line.digest(key)
+  mutating func digest(_ key: String, _ value: inout Digest?) throws(BatchError) {
+    guard line.has(key) else { return }
+    guard let digest = line.digest(key) else { throw SnapshotLine.malformed(key) }
+    value = digest
   }
 
   mutating func stamp(_ key: String, _ value: inout String) throws(BatchError) {

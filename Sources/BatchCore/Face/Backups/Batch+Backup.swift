@@ -33,7 +33,7 @@ extension Batch {
     /// How long to wait for another run that writes to the set; 0 refuses at once.
     public var longestWait = Duration.zero
     /// The folder in which this machine records the folders and sets of its backups, so that it can recognize them; nil for that of
-    /// the command: `batchproc` in `$XDG_STATE_HOME`, or in `.local/state` of the user.
+    /// the command: `batchproc` in `$XDG_STATE_HOME`; otherwise for root `/var/lib/batchproc`, and in `.local/state` of other users.
     public var stateDirectory: PathBytes?
     /// Syncs the snapshot to the disk before it gets its name.
     public var isSynced = true

@@ -2,13 +2,20 @@ import Glibc
 
 /// Files in which the program stores what it measured on this machine.
 package enum StateFile {
-  /// The path of a state file: below `XDG_STATE_HOME`, or `.local/state` in the user's home directory.
+  /// The place for root: that of the units of systemd (`StateDirectory=`), so that a run by hand and a unit have the same records.
+  private static let ofRoot: PathBytes = "/var/lib/batchproc"
+
+  /// The path of a state file: below `XDG_STATE_HOME`; otherwise for root in `/var/lib/batchproc`, and for other users below
+  /// `.local/state` in their home directory.
   ///
   /// A directory of another user is skipped: `sudo -E` keeps the variables of the calling user.
   ///
   /// - Returns: nil if no directory is usable.
-  package static func path(_ name: String, environment: (String) -> PathBytes?) -> PathBytes? {
+  package static func path(
+    _ name: String, isRoot: Bool = StandardStreams.isRoot, environment: (String) -> PathBytes?
+  ) -> PathBytes? {
     if let given = usable(environment("XDG_STATE_HOME")) { return given.appending("batchproc/\(name)".utf8) }
+    if isRoot { return ofRoot.appending(name.utf8) }
     // The user database may be on another machine, so it is asked last.
     let home = usable(environment("HOME")) ?? usable(homeOfUser)
     return home?.appending(".local/state/batchproc/\(name)".utf8)

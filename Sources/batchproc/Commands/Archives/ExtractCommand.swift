@@ -35,6 +35,7 @@ struct ExtractCommand: Command {
       [session, tally, made] (report) throws(BatchError) in
       try session.report(report, tally: tally, made: made, preview: rows)
     }
+    try rows?.finish()
     let refusal = tally.refusal(of: choices.directory)
     if outcome.summary.stopped != nil { tally.passOn() }
     return session.ending(outcome, writesOutput: common.dryRun, done: common.dryRun ? nil : made.text) {

@@ -55,6 +55,7 @@ struct VerifyCommand: Command {
   }
 
   func run() throws(BatchError) -> Ending {
+    if let error = SetHint.remote(path, to: .verify) { throw error }
     if let error = SetHint.file(path, in: session.context) {
       guard directory == nil, SetHint.isSet(path, in: session.context) else { throw error }
       return try verifySets()

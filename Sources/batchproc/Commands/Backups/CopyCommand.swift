@@ -21,6 +21,7 @@ struct CopyCommand: Command {
   }
 
   func run() throws(BatchError) -> Ending {
+    if let error = SetHint.remote(choices.directory, to: .copy) { throw error }
     let set = try choices.set(session, state: state)
     let lock = try set.lockForReading(choices.patience, in: session.context)
     defer { withExtendedLifetime(lock) {} }

@@ -20,6 +20,7 @@ struct PruneCommand: Command {
 
   func run() throws(BatchError) -> Ending {
     let context = session.context
+    if let error = SetHint.remote(choices.directory, to: .prune) { throw error }
     let set = try choices.set(session, state: state)
     let prune = try choices.prune(
       set, common.dryRun ? .dryRun : .taken(choices.patience), removesUnlisted: removesUnlisted,

@@ -56,6 +56,7 @@ struct RestoreCommand: Command {
     let outcome = try session.run(call, .items([])) { [session, tally, made] (report) throws(BatchError) in
       try session.report(report, tally: tally, made: made, preview: rows)
     }
+    try rows?.finish()
     return finish(outcome, snapshot)
   }
 

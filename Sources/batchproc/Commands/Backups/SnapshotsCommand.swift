@@ -39,9 +39,14 @@ struct SnapshotsCommand: Command {
       throw UsageError("--complete needs --max-age.", in: parsed.command)
     }
     state = StateFile.path("manifests", environment: environment)
-    question = try Self.question(parsed, choices)
-    // Each manifest is a separate chunk.
-    session = try Session(common, environment: environment, setApart: { $0.stride = .fixed(1) })
+    let question = try Self.question(parsed, choices)
+    self.question = question
+    session = try Session(
+      common, environment: environment,
+      setApart: { options in
+        // Each manifest is a separate chunk.
+        if case .find = question { options.stride = .fixed(1) }
+      })
   }
 
   private static func question(
