@@ -1,3 +1,11 @@
+import BatchEngine
+
+/// What libarchive does not pass on from a 7z header, or changes.
+struct SevenZipFacts {
+  /// The names that libarchive may convert to normal form C, by the number of their member.
+  fileprivate(set) var names: [Int: PathBytes] = [:]
+}
+
 /// The numbers of packed streams, folders, contents and files that a 7z header claims (7zFormat.txt of the LZMA SDK).
 ///
 /// libarchive allocates a table with that many rows before it reads the first one, and a property before it reads its bytes.
@@ -12,18 +20,21 @@ struct SevenZipCounts {
   }
 
   private var rest: ArraySlice<UInt8>
+  private var facts = SevenZipFacts()
   /// For each folder, whether its content has a CRC-32.
   private var checkedFolders: [Bool] = []
 
-  /// Whether an uncompressed header has at least one byte for each row that it claims.
-  static func areHeld(by header: ArraySlice<UInt8>) -> Bool {
+  /// Reads an uncompressed header.
+  ///
+  /// - Returns: nil if it has not at least one byte for each row that it claims.
+  static func facts(of header: ArraySlice<UInt8>) -> SevenZipFacts? {
     var counts = SevenZipCounts(rest: header)
     do throws(Failure) {
       try counts.readHeader()
-      return true
     } catch {
-      return error == .unknown
+      if error == .excessive { return nil }
     }
+    return counts.facts
   }
 
   // Identifiers of properties.
@@ -40,6 +51,10 @@ struct SevenZipCounts {
   private static let folders: UInt8 = 11
   private static let folderSizes: UInt8 = 12
   private static let contentCounts: UInt8 = 13
+  private static let names: UInt8 = 17
+
+  /// Normal form C changes no character below this one.
+  private static let firstComposed: UInt16 = 0x300
 
   private mutating func readHeader() throws(Failure) {
     switch try byte() {
@@ -52,9 +67,36 @@ struct SevenZipCounts {
       if take(Self.mainStreams) { try readStreams() }
       if take(Self.files) {
         _ = try count()
-        while try byte() != Self.end { try skip(number()) }
+        while case let property = try byte(), property != Self.end {
+          let size = try number()
+          guard size <= UInt64(rest.count) else { throw .excessive }
+          if property == Self.names { noteNames(rest.prefix(Int(size)).dropFirst()) }
+          try skip(size)
+        }
       }
     default: throw .unknown
+    }
+  }
+
+  /// - Parameter content: names in UTF-16, each with a final zero.
+  private mutating func noteNames(_ content: ArraySlice<UInt8>) {
+    var units = [UInt16]()
+    var number = 0
+    var place = content.startIndex
+    while place + 1 < content.endIndex {
+      let unit = UInt16(content[place]) | UInt16(content[place + 1]) << 8
+      place += 2
+      guard unit == 0 else {
+        units.append(unit)
+        continue
+      }
+      if units.contains(where: { $0 >= Self.firstComposed }),
+        let text = String(validating: units, as: UTF16.self)
+      {
+        facts.names[number] = PathBytes(ArchiveEntry.withoutSlashes(Array(text.utf8)[...]))
+      }
+      number += 1
+      units.removeAll(keepingCapacity: true)
     }
   }
 

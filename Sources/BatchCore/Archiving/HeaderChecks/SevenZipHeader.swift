@@ -23,6 +23,7 @@ struct SevenZipHeader {
 
   /// What follows the archive in the file.
   let trailingByteCount: UInt64
+  private(set) var facts = SevenZipFacts()
 
   /// - Returns: nil for a file that begins differently, such as a self-extracting archive.
   /// - Throws: `malformed` when a checksum is wrong; one of ``fatal``.
@@ -44,28 +45,31 @@ struct SevenZipHeader {
     }
     let header = try file.bytes(at: UInt64(Self.startSize) + offset, count: Int(length))[...]
     // Checked before the checksums, which libarchive does not compare: it reads a damaged header.
-    guard SevenZipCounts.areHeld(by: header) else { throw Self.excessive }
+    guard let facts = SevenZipCounts.facts(of: header) else { throw Self.excessive }
     guard isStartRight else { throw Self.wrongStart }
     guard Self.check(of: header) == start.little(at: 28) else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
     }
-    try Self.checkCompressed(header, in: file, behind: offset)
+    self.facts = try Self.factsOfCompressed(header, in: file, behind: offset) ?? facts
   }
 
   /// A compressed header states its offset, its coder, and the CRC-32 of the decoded bytes.
-  private static func checkCompressed(
+  ///
+  /// - Returns: nil for another header.
+  private static func factsOfCompressed(
     _ header: ArraySlice<UInt8>, in file: ArchiveFile, behind end: UInt64
-  ) throws(BatchError) {
+  ) throws(BatchError) -> SevenZipFacts? {
     guard let stream = LZMAHeader(header), stream.offset <= end, stream.packedSize <= end - stream.offset,
       stream.packedSize <= largest, stream.size <= largest
-    else { return }
+    else { return nil }
     let packed = try file.bytes(
       at: UInt64(startSize) + stream.offset, count: Int(stream.packedSize))
     let plain = stream.decode(packed)
-    guard SevenZipCounts.areHeld(by: plain?[...] ?? []) else { throw excessive }
+    guard let facts = SevenZipCounts.facts(of: plain?[...] ?? []) else { throw excessive }
     guard let plain, check(of: plain[...]) == stream.check else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
     }
+    return facts
   }
 
   private static func check(of bytes: ArraySlice<UInt8>) -> UInt32 {

@@ -76,7 +76,7 @@ struct ZipEntry {
   /// Whether it has a kind and permissions of Unix.
   var hasMode: Bool { system == 3 && attributes >> 16 != 0 }
   /// Whether backslashes in its name separate folders.
-  var hasFoldersInBackslashes: Bool { ZipBackslashes.separate(onSystem: system) }
+  var hasFoldersInBackslashes: Bool { ZipName.separate(onSystem: system) }
   var isSymbolicLink: Bool { hasMode && FileStatus.Kind(mode: attributes >> 16) == .symbolicLink }
   /// Whether a number is too large for its field and is in the extra field.
   var isLarge: Bool {
@@ -118,6 +118,7 @@ struct ZipLocalHeader {
   }
 
   var nameSize: Int { fields.nameSize }
+  var extraSize: Int { fields.extraSize }
   /// The size with name and extra field.
   var byteCount: UInt64 { UInt64(Self.fixedSize + fields.nameSize + fields.extraSize) }
 

@@ -11,7 +11,7 @@ extension ArchiveEntry {
       throw BatchError(.malformed, "a member whose name cannot be read")
     }
     guard !name.isEmpty else { throw BatchError(.malformed, "damaged: a member has no name") }
-    let path = PathBytes(Self.withoutSlashes(name))
+    let path = PathBytes(Self.withoutSlashes(name[...]))
     let hardLink = bytes(archive_entry_hardlink(entry))
     guard let kind = Self.kind(of: entry, isHardLink: hardLink != nil) else {
       throw BatchError(.special, "is of a kind that cannot be extracted", path: path)
@@ -45,8 +45,8 @@ extension ArchiveEntry {
     return mode & ~0o070 | mask << 3
   }
 
-  private static func withoutSlashes(_ name: [UInt8]) -> ArraySlice<UInt8> {
-    var name = name[...]
+  static func withoutSlashes(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var name = name
     while name.count > 1, name.last == UInt8(ascii: "/") { name.removeLast() }
     return name
   }

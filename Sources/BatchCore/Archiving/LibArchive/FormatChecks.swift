@@ -125,23 +125,21 @@ struct ZipChecks: FormatChecks {
   mutating func check(
     _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
   ) throws(BatchError) {
-    let (hasMode, name) = try compare(member, place)
-    member.hasMode = hasMode
-    if let name { member.path = try ZipBackslashes.restored(member.path, from: name) }
+    guard let facts = try compare(member, place) else { return member.hasMode = false }
+    member.hasMode = facts.hasMode
+    member.path = try facts.name.path(member.path)
+    if let target = facts.linkTarget { member.linkTarget = target }
   }
 
   /// The directory names it too.
   mutating func passOver(_ place: ReadPlace) throws(BatchError) { _ = try compare(nil, place) }
 
   /// - Parameter member: nil for one of a kind that cannot be extracted.
-  /// - Returns: whether the archive has a mode for it; and its stored name, if libarchive should not have changed that.
   private mutating func compare(
     _ member: ArchiveEntry?, _ place: ReadPlace
-  ) throws(BatchError) -> (hasMode: Bool, name: [UInt8]?) {
-    guard place.feed.content.file != nil else {
-      return (false, try stream.add(place.feed, upTo: place.position))
-    }
-    return try directory?.check(member) ?? (false, nil)
+  ) throws(BatchError) -> ZipMembers.Facts? {
+    guard place.feed.content.file == nil else { return try directory?.check(member) }
+    return try stream.add(place.feed, upTo: place.position).map { ZipMembers.Facts(hasMode: false, name: $0) }
   }
 
   mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError] {
@@ -162,6 +160,7 @@ struct SevenZipChecks: FormatChecks {
 
   private var header: SevenZipHeader?
   private var damage: BatchError?
+  private var number = 0
 
   /// For a stream, of which nothing is read ahead.
   init() {}
@@ -184,8 +183,13 @@ struct SevenZipChecks: FormatChecks {
   mutating func check(
     _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
   ) {
+    // libarchive converts names to normal form C. Texts are compared by canonical equivalence.
+    if let name = header?.facts.names[number], name.text == member.path.text { member.path = name }
+    number += 1
     member.setModeFact()
   }
+
+  mutating func passOver(_ place: ReadPlace) { number += 1 }
 }
 
 /// For formats that are read on request.

@@ -26,9 +26,9 @@ struct StreamedZip {
 
   /// Adds the last member.
   ///
-  /// - Returns: its stored name, if that has backslashes that libarchive should not have changed.
+  /// - Returns: its stored name; nil if the header is not in memory.
   /// - Throws: `malformed` when bytes before it were skipped.
-  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) -> [UInt8]? {
+  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) -> ZipName? {
     count += 1
     let header = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
       try Self.header(in: headers)
@@ -39,10 +39,9 @@ struct StreamedZip {
     }
     sum &+= header.number
     hasDescriptor = header.hasDescriptor
-    guard ZipBackslashes.areChanged(in: header.name) else { return nil }
-    guard ZipBackslashes.separate(byExtra: header.extra[...]) else { return header.name }
-    changedSum &+= header.number
-    return nil
+    let separates = ZipName.separate(byExtra: header.extra)
+    if separates, ZipName.areChanged(in: header.name) { changedSum &+= header.number }
+    return ZipName(header.name, extra: header.extra, separates: separates)
   }
 
   /// Reads the directory to the end of the stream.
@@ -64,7 +63,7 @@ struct StreamedZip {
       let entryName = try rest.take(entry.nameSize, name)
       let number = entry.fields.number(named: entryName)
       entrySum &+= number
-      let isChanged = entry.hasFoldersInBackslashes && ZipBackslashes.areChanged(in: entryName)
+      let isChanged = entry.hasFoldersInBackslashes && ZipName.areChanged(in: entryName)
       if isChanged { entryChangedSum &+= number }
       _ = try rest.take(Int(entry.byteCount) - ZipEntry.fixedSize - entry.nameSize, name)
       entries += 1
