@@ -20,7 +20,8 @@ extension ArchiveEntry {
     let nanoseconds = Int64(archive_entry_mtime_nsec(entry))
     let attributes = Self.attributes(of: entry)
     self.init(
-      path: path, kind: kind, size: UInt64(max(0, archive_entry_size(entry))),
+      path: path, kind: kind,
+      size: kind == .file || kind == .hardLink ? UInt64(max(0, archive_entry_size(entry))) : 0,
       mode: Self.mode(of: entry, attributes),
       owner: UInt32(exactly: archive_entry_uid(entry)) ?? .max,
       group: UInt32(exactly: archive_entry_gid(entry)) ?? .max,
