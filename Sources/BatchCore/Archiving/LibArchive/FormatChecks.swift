@@ -62,6 +62,10 @@ struct TarChecks: FormatChecks {
   ) throws(BatchError) {
     headerCheck = nil
     var (records, headerCheck) = (records, headerCheck)
+  private static let continuation = BatchError(
+    .malformed, "damaged: it continues a file of another volume of the archive",
+    remedy: "extract all volumes together with `tar -M`")
+
     defer { (self.records, self.headerCheck) = (records, headerCheck) }
     _ = try place.feed.withKeptBytes(upTo: place.position) { (bytes) throws(BatchError) in
       if isNeeded { headerCheck = HeaderChecksum(of: bytes) }
@@ -74,6 +78,7 @@ struct TarChecks: FormatChecks {
   }
 }
 
+      guard try !headers.continuesOtherVolume else { throw Self.continuation }
 /// Checks the headers of cpio, and finds out which names of a file have no content.
 struct CpioChecks: FormatChecks {
   /// How many names of a file have been read, none of them with content; by its first name.
