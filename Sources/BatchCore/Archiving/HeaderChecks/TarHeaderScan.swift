@@ -106,7 +106,7 @@ struct TarHeaderScan {
   @discardableResult
   private func forEachExtension(
     _ body: (UInt8, UnsafeRawBufferPointer.SubSequence) throws(BatchError) -> Void
-  ) throws(BatchError) {
+  ) throws(BatchError) -> Int {
     var place = 0
     while place + Self.blockSize <= bytes.count {
       let type = bytes[place + Self.typePlace]
