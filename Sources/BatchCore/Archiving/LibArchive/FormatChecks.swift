@@ -62,6 +62,10 @@ struct TarChecks: FormatChecks {
   private var records = PaxRecords()
   private(set) var headerCheck: HeaderChecksum?
 
+  private static let continuation = BatchError(
+    .malformed, "damaged: it continues a file of another volume of the archive",
+    remedy: "extract all volumes together with `tar -M`")
+
   /// - Parameter isNeeded: whether ``headerCheck`` is needed.
   init(headerChecks isNeeded: Bool) { self.isNeeded = isNeeded }
 
@@ -70,14 +74,11 @@ struct TarChecks: FormatChecks {
   ) throws(BatchError) {
     headerCheck = nil
     var (records, headerCheck) = (records, headerCheck)
-  private static let continuation = BatchError(
-    .malformed, "damaged: it continues a file of another volume of the archive",
-    remedy: "extract all volumes together with `tar -M`")
-
     defer { (self.records, self.headerCheck) = (records, headerCheck) }
     _ = try place.feed.withKeptBytes(upTo: place.position) { (bytes) throws(BatchError) in
       if isNeeded { headerCheck = HeaderChecksum(of: bytes) }
       let headers = TarHeaderScan(bytes)
+      guard try !headers.continuesOtherVolume else { throw Self.continuation }
       guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
       try headers.check()
       try records.apply(headers, to: &member)
@@ -86,7 +87,6 @@ struct TarChecks: FormatChecks {
   }
 }
 
-      guard try !headers.continuesOtherVolume else { throw Self.continuation }
 /// Checks the headers of cpio, and finds out which names of a file have no content.
 struct CpioChecks: FormatChecks {
   /// How many names of a file have been read, none of them with content; by its first name.
@@ -155,7 +155,7 @@ struct ZipChecks: FormatChecks {
     _ member: ArchiveEntry?, _ place: ReadPlace
   ) throws(BatchError) -> ZipMembers.Facts? {
     guard place.feed.content.file == nil else { return try directory?.check(member) }
-    return try stream.add(place.feed, upTo: place.position).map { ZipMembers.Facts(hasMode: false, name: $0) }
+    return try stream.add(place.feed, upTo: place.position)
   }
 
   mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError] {
@@ -177,6 +177,8 @@ struct SevenZipChecks: FormatChecks {
   private var header: SevenZipHeader?
   private var damage: BatchError?
   private var number = 0
+  /// The coders of the last member.
+  private var coders: [SevenZipCoder] = []
 
   /// For a stream, of which nothing is read ahead.
   init() {}
@@ -185,6 +187,9 @@ struct SevenZipChecks: FormatChecks {
   init(_ file: ArchiveFile, name: PathBytes) throws(BatchError) {
     do throws(BatchError) {
       header = try SevenZipHeader(file)
+      if let part = header?.facts.unreadablePart {
+        throw BatchError(.unsupported, "unsupported: \(part) in the header of a 7z archive", path: name)
+      }
     } catch {
       guard error.code == .malformed, !SevenZipHeader.fatal.contains(error) else { throw error.at(name) }
       damage = BatchError(error.code, error.message)
@@ -201,11 +206,29 @@ struct SevenZipChecks: FormatChecks {
   ) {
     // libarchive converts names to normal form C. Texts are compared by canonical equivalence.
     if let name = header?.facts.names[number], name.text == member.path.text { member.path = name }
-    number += 1
+    advance()
     member.setModeFact()
   }
 
-  mutating func passOver(_ place: ReadPlace) { number += 1 }
+  mutating func passOver(_ place: ReadPlace) { advance() }
+
+  private mutating func advance() {
+    let isEmpty = header?.facts.emptyFiles.contains(number) == true
+    coders = header?.facts.folders.next(hasContent: !isEmpty) ?? []
+    number += 1
+  }
+
+  /// libarchive fails with the same text on coders that it decodes in part.
+  func judged(_ error: BatchError) -> BatchError {
+    let isUnsupported = error.code == .unsupported && !coders.isEmpty && !coders.contains { $0.isCipher }
+    let isUndecoded =
+      error.code == .malformed && error.message.hasSuffix("Damaged 7-Zip archive")
+      && SevenZipCoder.areDecodedInPart(coders)
+    guard isUnsupported || isUndecoded else { return error }
+    return BatchError(
+      .unsupported, "unsupported: 7z with " + coders.reversed().map(\.name).joined(separator: " over "),
+      path: error.path)
+  }
 }
 
 /// For formats that are read on request.
