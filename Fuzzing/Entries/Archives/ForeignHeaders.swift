@@ -11,7 +11,7 @@ func fuzzForeignHeaders(_ start: UnsafePointer<UInt8>, _ count: Int) {
     _ = try? header.check()
     _ = try? header.checkEnd()
   }
-  _ = SevenZipCounts.areHeld(by: Array(bytes)[...])
+  _ = SevenZipCounts.facts(of: Array(bytes)[...])
   guard file.hold(bytes) else { return }
   let run = RunContext()
   guard let archive = try? ArchiveFile(PathBytes(file.path), in: SourceContext(run)) else { return }

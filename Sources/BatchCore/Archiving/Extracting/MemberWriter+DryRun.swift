@@ -32,7 +32,7 @@ extension MemberWriter {
       end = offset + UInt64(bytes.count)
     }
     try content?.check(size: order.entry.size)
-    try checkSize(order, end: end)
+    try order.entry.checkSize(end: end)
   }
 
   /// Whether a member would get its name; false if the existing file is as new.

@@ -192,7 +192,7 @@ final class MemberWriter {
       end = offset + UInt64(bytes.count)
     }
     try content?.check(size: order.entry.size)
-    try checkSize(order, end: end)
+    try order.entry.checkSize(end: end)
     // A sparse file may end in a hole.
     if end < order.entry.size { try file.setSize(order.entry.size) }
     return metadata.apply(to: file.raw, having: file.given, lists: .ofFile(in: file.folder))
@@ -279,23 +279,13 @@ final class MemberWriter {
 
   func end(_ file: consuming GrowingFile, _ order: ExtractionOrder) throws(BatchError) -> StagedFile {
     var growing = file
-    try checkSize(order, end: growing.end)
+    try order.entry.checkSize(end: growing.end)
     try growing.content?.check(size: order.entry.size)
     let path = growing.path
     guard let file = growing.take() else { return rehearsed(order) }
     if growing.end < order.entry.size { try file.setSize(order.entry.size) }
     let losses = metadata(of: order).apply(to: file.raw, lists: .ofFile(in: file.folder))
     return try stage(file, in: path, losses)
-  }
-
-  /// - Throws: `malformed` if the content does not end at the expected offset.
-  func checkSize(_ order: ExtractionOrder, end: UInt64) throws(BatchError) {
-    guard end <= order.entry.size else {
-      throw BatchError(.malformed, "damaged: there is more content than its size says")
-    }
-    guard end == order.entry.size || order.entry.dataMap != nil else {
-      throw BatchError(.malformed, "damaged: there is less content than its size says")
-    }
   }
 
   /// Gives a staged file its final name.

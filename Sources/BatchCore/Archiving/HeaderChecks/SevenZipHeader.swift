@@ -1,5 +1,4 @@
 import BatchEngine
-import CLZMA
 
 /// The headers of a 7z archive in a file. Compares the checksums that libarchive reads but does not compare (7zFormat.txt of
 /// the LZMA SDK): those of the start header, of the end header, and of a decompressed header.
@@ -23,6 +22,7 @@ struct SevenZipHeader {
 
   /// What follows the archive in the file.
   let trailingByteCount: UInt64
+  var facts = SevenZipFacts()
 
   /// - Returns: nil for a file that begins differently, such as a self-extracting archive.
   /// - Throws: `malformed` when a checksum is wrong; one of ``fatal``.
@@ -44,28 +44,31 @@ struct SevenZipHeader {
     }
     let header = try file.bytes(at: UInt64(Self.startSize) + offset, count: Int(length))[...]
     // Checked before the checksums, which libarchive does not compare: it reads a damaged header.
-    guard SevenZipCounts.areHeld(by: header) else { throw Self.excessive }
+    guard let facts = SevenZipCounts.facts(of: header) else { throw Self.excessive }
     guard isStartRight else { throw Self.wrongStart }
     guard Self.check(of: header) == start.little(at: 28) else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
     }
-    try Self.checkCompressed(header, in: file, behind: offset)
+    self.facts = try Self.factsOfCompressed(header, in: file, behind: offset) ?? facts
   }
 
   /// A compressed header states its offset, its coder, and the CRC-32 of the decoded bytes.
-  private static func checkCompressed(
+  ///
+  /// - Returns: nil for another header.
+  private static func factsOfCompressed(
     _ header: ArraySlice<UInt8>, in file: ArchiveFile, behind end: UInt64
-  ) throws(BatchError) {
+  ) throws(BatchError) -> SevenZipFacts? {
     guard let stream = LZMAHeader(header), stream.offset <= end, stream.packedSize <= end - stream.offset,
       stream.packedSize <= largest, stream.size <= largest
-    else { return }
+    else { return nil }
     let packed = try file.bytes(
       at: UInt64(startSize) + stream.offset, count: Int(stream.packedSize))
     let plain = stream.decode(packed)
-    guard SevenZipCounts.areHeld(by: plain?[...] ?? []) else { throw excessive }
+    guard let facts = SevenZipCounts.facts(of: plain?[...] ?? []) else { throw excessive }
     guard let plain, check(of: plain[...]) == stream.check else {
       throw BatchError(.malformed, "damaged: the check of its header is wrong", path: file.path)
     }
+    return facts
   }
 
   private static func check(of bytes: ArraySlice<UInt8>) -> UInt32 {
@@ -107,30 +110,7 @@ private struct LZMAHeader {
 
   /// The decoded header; nil if it cannot be decoded.
   func decode(_ packed: [UInt8]) -> [UInt8]? {
-    var stream = lzma_stream()
-    guard lzma_alone_decoder(&stream, UInt64.max) == LZMA_OK else { return nil }
-    defer { lzma_end(&stream) }
-    // The header of a .lzma file has the same properties, followed by the size. A dictionary larger than the content is
-    // useless, and a damaged or hostile header may claim one of 4 GiB.
-    let dictionary = min(properties.dropFirst().little(at: 0) as UInt32, UInt32(clamping: max(size, 4096)))
-    let input =
-      Array(properties.prefix(1)) + withUnsafeBytes(of: dictionary.littleEndian) { Array($0) }
-      + withUnsafeBytes(of: size.littleEndian) { Array($0) } + packed
-    return input.withUnsafeBufferPointer { input -> [UInt8]? in
-      guard let capacity = Int(exactly: size) else { return nil }
-      var isWhole = false
-      let plain = [UInt8](unsafeUninitializedCapacity: capacity) { output, count in
-        stream.next_in = input.baseAddress
-        stream.avail_in = input.count
-        stream.next_out = output.baseAddress
-        stream.avail_out = capacity
-        var result = LZMA_OK
-        while result == LZMA_OK { result = lzma_code(&stream, LZMA_FINISH) }
-        count = capacity - stream.avail_out
-        isWhole = result == LZMA_STREAM_END && count == capacity
-      }
-      return isWhole ? plain : nil
-    }
+    LZMAStream(properties: properties, size: size).decode(packed[...])
   }
 
   private static func take(_ rest: inout ArraySlice<UInt8>, _ bytes: [UInt8]) -> Bool {

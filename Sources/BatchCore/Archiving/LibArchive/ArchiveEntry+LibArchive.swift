@@ -11,7 +11,7 @@ extension ArchiveEntry {
       throw BatchError(.malformed, "a member whose name cannot be read")
     }
     guard !name.isEmpty else { throw BatchError(.malformed, "damaged: a member has no name") }
-    let path = PathBytes(Self.withoutSlashes(name))
+    let path = PathBytes(Self.withoutSlashes(name[...]))
     let hardLink = bytes(archive_entry_hardlink(entry))
     guard let kind = Self.kind(of: entry, isHardLink: hardLink != nil) else {
       throw BatchError(.special, "is of a kind that cannot be extracted", path: path)
@@ -20,7 +20,8 @@ extension ArchiveEntry {
     let nanoseconds = Int64(archive_entry_mtime_nsec(entry))
     let attributes = Self.attributes(of: entry)
     self.init(
-      path: path, kind: kind, size: UInt64(max(0, archive_entry_size(entry))),
+      path: path, kind: kind,
+      size: kind == .file || kind == .hardLink ? UInt64(max(0, archive_entry_size(entry))) : 0,
       mode: Self.mode(of: entry, attributes),
       owner: UInt32(exactly: archive_entry_uid(entry)) ?? .max,
       group: UInt32(exactly: archive_entry_gid(entry)) ?? .max,
@@ -45,8 +46,8 @@ extension ArchiveEntry {
     return mode & ~0o070 | mask << 3
   }
 
-  private static func withoutSlashes(_ name: [UInt8]) -> ArraySlice<UInt8> {
-    var name = name[...]
+  static func withoutSlashes(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var name = name
     while name.count > 1, name.last == UInt8(ascii: "/") { name.removeLast() }
     return name
   }

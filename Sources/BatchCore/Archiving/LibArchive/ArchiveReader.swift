@@ -194,6 +194,7 @@ final class ArchiveReader: MemberReader {
   func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
     guard !isEncrypted else { throw Self.encrypted }
     if let ending { throw ending }
+    if checks?.hasNoContent == true { return nil }
     for _ in 0..<Self.mostIdleSteps {
       var start: UnsafeRawPointer?
       var count = 0
@@ -305,6 +306,9 @@ final class ArchiveReader: MemberReader {
         isEncrypted = archive_entry_is_encrypted(entry) != 0
         // The target of a link is stored as content.
         if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
+        if member.kind == .symbolicLink, member.linkTarget?.isEmpty == true {
+          throw BatchError(.malformed, "damaged: a symbolic link without a target")
+        }
       } catch {
         throw error.at(member.path)
       }
@@ -333,7 +337,8 @@ final class ArchiveReader: MemberReader {
 
   /// The error of a call. Ends the reading if no further call is allowed.
   private func failure(after result: Int32, ofContent isContent: Bool = false) -> BatchError {
-    let error = failure()
+    var error = failure()
+    if isContent, let checks { error = checks.judged(error) }
     let goesOn = [ARCHIVE_FORMAT_TAR, ARCHIVE_FORMAT_CPIO, ARCHIVE_FORMAT_ZIP, ARCHIVE_FORMAT_7ZIP].contains(
       base)
     if result <= ARCHIVE_FATAL || (isContent && !goesOn) {

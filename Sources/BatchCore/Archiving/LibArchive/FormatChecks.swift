@@ -28,6 +28,12 @@ protocol FormatChecks {
 
   /// The checksum of the headers of the last member; nil if it is not needed, or the format has none.
   var headerCheck: HeaderChecksum? { get }
+
+  /// Whether the last member has no content that libarchive must decode.
+  var hasNoContent: Bool { get }
+
+  /// What an error of libarchive about the content of the last member means.
+  func judged(_ error: BatchError) -> BatchError
 }
 
 /// Where a reader is.
@@ -46,6 +52,8 @@ extension FormatChecks {
     []
   }
   var headerCheck: HeaderChecksum? { nil }
+  var hasNoContent: Bool { false }
+  func judged(_ error: BatchError) -> BatchError { error }
 }
 
 /// Reads the fields of tar headers that libarchive does not check, or does not pass on unchanged.
@@ -53,6 +61,10 @@ struct TarChecks: FormatChecks {
   private let isNeeded: Bool
   private var records = PaxRecords()
   private(set) var headerCheck: HeaderChecksum?
+
+  private static let continuation = BatchError(
+    .malformed, "damaged: it continues a file of another volume of the archive",
+    remedy: "extract all volumes together with `tar -M`")
 
   /// - Parameter isNeeded: whether ``headerCheck`` is needed.
   init(headerChecks isNeeded: Bool) { self.isNeeded = isNeeded }
@@ -66,6 +78,7 @@ struct TarChecks: FormatChecks {
     _ = try place.feed.withKeptBytes(upTo: place.position) { (bytes) throws(BatchError) in
       if isNeeded { headerCheck = HeaderChecksum(of: bytes) }
       let headers = TarHeaderScan(bytes)
+      guard try !headers.continuesOtherVolume else { throw Self.continuation }
       guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
       try headers.check()
       try records.apply(headers, to: &member)
@@ -109,6 +122,7 @@ struct ZipChecks: FormatChecks {
 
   /// The directory of a zip in a file; nil if it has no valid one.
   private var directory: ZipMembers?
+  private(set) var hasNoContent = false
   private var stream = StreamedZip()
 
   mutating func begin(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> BatchError? {
@@ -125,23 +139,23 @@ struct ZipChecks: FormatChecks {
   mutating func check(
     _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
   ) throws(BatchError) {
-    let (hasMode, name) = try compare(member, place)
-    member.hasMode = hasMode
-    if let name { member.path = try ZipBackslashes.restored(member.path, from: name) }
+    hasNoContent = false
+    guard let facts = try compare(member, place) else { return member.hasMode = false }
+    hasNoContent = facts.isEmptyLZMA
+    member.hasMode = facts.hasMode
+    member.path = try facts.name.path(member.path)
+    if let target = facts.linkTarget { member.linkTarget = target }
   }
 
   /// The directory names it too.
   mutating func passOver(_ place: ReadPlace) throws(BatchError) { _ = try compare(nil, place) }
 
   /// - Parameter member: nil for one of a kind that cannot be extracted.
-  /// - Returns: whether the archive has a mode for it; and its stored name, if libarchive should not have changed that.
   private mutating func compare(
     _ member: ArchiveEntry?, _ place: ReadPlace
-  ) throws(BatchError) -> (hasMode: Bool, name: [UInt8]?) {
-    guard place.feed.content.file != nil else {
-      return (false, try stream.add(place.feed, upTo: place.position))
-    }
-    return try directory?.check(member) ?? (false, nil)
+  ) throws(BatchError) -> ZipMembers.Facts? {
+    guard place.feed.content.file == nil else { return try directory?.check(member) }
+    return try stream.add(place.feed, upTo: place.position)
   }
 
   mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError] {
@@ -162,6 +176,9 @@ struct SevenZipChecks: FormatChecks {
 
   private var header: SevenZipHeader?
   private var damage: BatchError?
+  private var number = 0
+  /// The coders of the last member.
+  private var coders: [SevenZipCoder] = []
 
   /// For a stream, of which nothing is read ahead.
   init() {}
@@ -170,6 +187,9 @@ struct SevenZipChecks: FormatChecks {
   init(_ file: ArchiveFile, name: PathBytes) throws(BatchError) {
     do throws(BatchError) {
       header = try SevenZipHeader(file)
+      if let part = header?.facts.unreadablePart {
+        throw BatchError(.unsupported, "unsupported: \(part) in the header of a 7z archive", path: name)
+      }
     } catch {
       guard error.code == .malformed, !SevenZipHeader.fatal.contains(error) else { throw error.at(name) }
       damage = BatchError(error.code, error.message)
@@ -184,7 +204,30 @@ struct SevenZipChecks: FormatChecks {
   mutating func check(
     _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
   ) {
+    // libarchive converts names to normal form C. Texts are compared by canonical equivalence.
+    if let name = header?.facts.names[number], name.text == member.path.text { member.path = name }
+    advance()
     member.setModeFact()
+  }
+
+  mutating func passOver(_ place: ReadPlace) { advance() }
+
+  private mutating func advance() {
+    let isEmpty = header?.facts.emptyFiles.contains(number) == true
+    coders = header?.facts.folders.next(hasContent: !isEmpty) ?? []
+    number += 1
+  }
+
+  /// libarchive fails with the same text on coders that it decodes in part.
+  func judged(_ error: BatchError) -> BatchError {
+    let isUnsupported = error.code == .unsupported && !coders.isEmpty && !coders.contains { $0.isCipher }
+    let isUndecoded =
+      error.code == .malformed && error.message.hasSuffix("Damaged 7-Zip archive")
+      && SevenZipCoder.areDecodedInPart(coders)
+    guard isUnsupported || isUndecoded else { return error }
+    return BatchError(
+      .unsupported, "unsupported: 7z with " + coders.reversed().map(\.name).joined(separator: " over "),
+      path: error.path)
   }
 }
 

@@ -20,15 +20,16 @@ struct StreamedZip {
   private struct Header {
     let number: UInt64
     let hasDescriptor: Bool
+    let isEmptyLZMA: Bool
     let name: [UInt8]
     let extra: [UInt8]
   }
 
   /// Adds the last member.
   ///
-  /// - Returns: its stored name, if that has backslashes that libarchive should not have changed.
+  /// - Returns: what its header says; nil if that is not in memory.
   /// - Throws: `malformed` when bytes before it were skipped.
-  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) -> [UInt8]? {
+  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) -> ZipMembers.Facts? {
     count += 1
     let header = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
       try Self.header(in: headers)
@@ -39,10 +40,11 @@ struct StreamedZip {
     }
     sum &+= header.number
     hasDescriptor = header.hasDescriptor
-    guard ZipBackslashes.areChanged(in: header.name) else { return nil }
-    guard ZipBackslashes.separate(byExtra: header.extra[...]) else { return header.name }
-    changedSum &+= header.number
-    return nil
+    let separates = ZipName.separate(byExtra: header.extra)
+    if separates, ZipName.areChanged(in: header.name) { changedSum &+= header.number }
+    return ZipMembers.Facts(
+      hasMode: false, name: ZipName(header.name, extra: header.extra, separates: separates),
+      isEmptyLZMA: header.isEmptyLZMA)
   }
 
   /// Reads the directory to the end of the stream.
@@ -64,7 +66,7 @@ struct StreamedZip {
       let entryName = try rest.take(entry.nameSize, name)
       let number = entry.fields.number(named: entryName)
       entrySum &+= number
-      let isChanged = entry.hasFoldersInBackslashes && ZipBackslashes.areChanged(in: entryName)
+      let isChanged = entry.hasFoldersInBackslashes && ZipName.areChanged(in: entryName)
       if isChanged { entryChangedSum &+= number }
       _ = try rest.take(Int(entry.byteCount) - ZipEntry.fixedSize - entry.nameSize, name)
       entries += 1
@@ -106,7 +108,8 @@ struct StreamedZip {
       let name = Array(headers[nameStart..<nameEnd])
       return Header(
         number: header.fields.number(named: name[...]), hasDescriptor: header.fields.isSizedAtEnd,
-        name: name, extra: Array(headers[nameEnd...].prefix(header.fields.extraSize)))
+        isEmptyLZMA: header.fields.isEmptyLZMA, name: name,
+        extra: Array(headers[nameEnd...].prefix(header.fields.extraSize)))
     }
     throw BatchError(.malformed, "damaged: no valid header where a member begins")
   }

@@ -125,6 +125,7 @@ package struct PrintReader: BatchReader {
       try context.yield(.row(.content(Array(piece))))
       end = offset + UInt64(piece.count)
     }
+    if entry.hasSize { try entry.checkSize(end: end) }
     if end < entry.size { try yieldZeros(entry.size - end, in: context) }
     try context.yield(.row(.end))
   }

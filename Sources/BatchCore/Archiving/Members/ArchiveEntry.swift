@@ -41,6 +41,19 @@ package struct ArchiveEntry: Sendable, Hashable {
   /// The data ranges of a sparse file; nil if it is not sparse.
   package var dataMap: [Range<UInt64>]?
 
+  /// Checks where the content of a file ends. A sparse file has content up to the end of its last data range.
+  ///
+  /// - Throws: `malformed` if there is less or more content than the size says.
+  func checkSize(end: UInt64) throws(BatchError) {
+    guard end <= size else {
+      throw BatchError(.malformed, "damaged: there is more content than its size says")
+    }
+    let needed = dataMap.map { $0.last { !$0.isEmpty }?.upperBound ?? 0 } ?? size
+    guard end >= min(needed, size) else {
+      throw BatchError(.malformed, "damaged: there is less content than its size says")
+    }
+  }
+
   /// Whether the content of the file is stored with this name. Of an empty file with several names, it is the last name.
   var hasOwnContent: Bool { sharesContent ? size > 0 || isKnownEmpty : kind == .file }
 }

@@ -220,11 +220,13 @@ package struct VerifyReader: BatchReader {
   ) throws(BatchError) -> Item.Step {
     var count = 0
     do throws(BatchError) {
-      try reader.readContent { (piece, _) throws(BatchError) in
+      let end = try reader.readContent(into: nil) { (bytes) throws(BatchError) in
         try context.checkCancellation()
-        context.count(bytes: piece.count)
-        count += piece.count
+        context.count(bytes: bytes)
+        count += bytes
       }
+      let hasContent = entry.kind == .file || (entry.kind == .hardLink && entry.size > 0)
+      if hasContent, entry.hasSize { try entry.checkSize(end: end) }
     } catch {
       context.count(bytes: -count)
       throw error
@@ -244,7 +246,7 @@ package struct VerifyReader: BatchReader {
         context.count(bytes: count)
       }
       // Streamed zip stores the size after the content.
-      entry.size = max(entry.size, end)
+      if entry.hasSize { try entry.checkSize(end: end) } else { entry.size = end }
       digest = try content.finish(size: entry.size)
     }
     return RecordedPath(entry, digest, hasOwner: reader.tellsOwner(of: entry))

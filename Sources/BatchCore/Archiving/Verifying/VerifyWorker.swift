@@ -179,10 +179,11 @@ package final class VerifyWorker: BatchWorker {
     let digest = member.digest.map { _ in
       ContentDigest(resources.digests, ahead: resources.ahead, cancellation: archive.file.cancellation)
     }
-    try reader.readContent(into: digest) { (size) throws(BatchError) in
+    let end = try reader.readContent(into: digest) { (size) throws(BatchError) in
       try context.checkCancellation()
       count(size, in: context)
     }
+    try entry.checkSize(end: end)
     let isRight = try digest?.finish(size: entry.size) == member.digest
     return Finding(
       path: member.path,

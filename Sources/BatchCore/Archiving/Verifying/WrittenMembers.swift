@@ -6,25 +6,23 @@ import BatchEngine
 final class WrittenMembers {
   private let reader: ArchiveReader
   private var cursor: IndexCursor
-  private let container: ArchiveFormat.Container
   private let digests: DigestStream
   private let cancellation: Cancellation
   /// Members that are stored in the order in which they were written.
   private var order: ArraySlice<Int>
   /// Members that are stored after these in another order, by name, and whether each was found.
-  private var others: [String: (number: Int, isFound: Bool)] = [:]
+  private var others: [PathBytes: (number: Int, isFound: Bool)] = [:]
 
   /// - Throws: `malformed` when the file is not an archive.
   init(_ archive: ArchiveFile, _ written: WrittenArchive, by right: ReadingRight) throws(BatchError) {
     let index = written.index
     cursor = IndexCursor(index)
-    container = written.format.container
     cancellation = archive.cancellation
     digests = try DigestStream(.sha256)
     reader = try ArchiveReader(
       try FileContent(archive, by: right), name: archive.path, limits: ArchiveLimits(), by: right)
     order = [][...]
-    guard container == .sevenZip else {
+    guard written.format.container == .sevenZip else {
       order = Array(0..<index.count)[...]
       return
     }
@@ -34,7 +32,7 @@ final class WrittenMembers {
       if member.kind == .symbolicLink || member.size > 0 {
         order.append(number)
       } else {
-        others[member.path.description] = (number, false)
+        others[member.path] = (number, false)
       }
     }
   }
@@ -70,15 +68,15 @@ final class WrittenMembers {
 
   private func number(of member: ArchiveReader.Member) -> Int? {
     if let number = order.popFirst() { return number }
-    guard case .entry(let entry) = member, let found = others[entry.path.description] else { return nil }
-    others[entry.path.description] = (found.number, true)
+    guard case .entry(let entry) = member, let found = others[entry.path] else { return nil }
+    others[entry.path] = (found.number, true)
     return found.number
   }
 
   private func compare(
     _ entry: ArchiveEntry, with expected: ArchivedMember, in context: VerifyReader.Context
   ) throws(BatchError) {
-    guard Self.isSame(entry.path, expected.path, in: container) else {
+    guard entry.path == expected.path else {
       throw BatchError(.malformed, "another member is in its place")
     }
     guard entry.kind == expected.kind else { throw BatchError(.malformed, "wrong kind") }
@@ -92,15 +90,5 @@ final class WrittenMembers {
     guard try digest.finish(size: size) == expected.digest else {
       throw BatchError(.malformed, "wrong SHA-256")
     }
-  }
-
-  /// Names of zip and 7z are text, which libarchive returns in normal form C.
-  private static func isSame(
-    _ path: PathBytes, _ expected: PathBytes, in container: ArchiveFormat.Container
-  ) -> Bool {
-    if path == expected { return true }
-    guard container == .zip || container == .sevenZip else { return false }
-    guard let text = path.text, let other = expected.text else { return false }
-    return text == other
   }
 }

@@ -19,13 +19,13 @@ struct SevenZipCountsTests {
     let packedWithSomeChecks: [UInt8] = [6, 0, 2, 9, 5, 5, 10, 0, 0x40, 1, 2, 3, 4, 0]
     let checkedFolder = Self.folder + [10, 1, 1, 2, 3, 4, 0]
     for packed in [packedWithChecks, packedWithSomeChecks, [6, 0, 1, 0]] {
-      #expect(SevenZipCounts.areHeld(by: header(packed: packed)[...]))
-      #expect(SevenZipCounts.areHeld(by: header(packed: packed, unpacked: checkedFolder)[...]))
+      #expect(SevenZipCounts.facts(of: header(packed: packed)[...]) != nil)
+      #expect(SevenZipCounts.facts(of: header(packed: packed, unpacked: checkedFolder)[...]) != nil)
       // A folder with two contents: the second has no stored size, and one of them has a check.
       let contents: [UInt8] = [8, 13, 2, 9, 3, 10, 0, 0x80, 1, 2, 3, 4, 0]
       #expect(
-        SevenZipCounts.areHeld(
-          by: header(packed: packed, unpacked: Self.folder + [0], contents: contents)[...]))
+        SevenZipCounts.facts(
+          of: header(packed: packed, unpacked: Self.folder + [0], contents: contents)[...]) != nil)
     }
   }
 
@@ -42,16 +42,16 @@ struct SevenZipCountsTests {
       header(packed: [6, 0, 1, 0], unpacked: [7, 11, 1, 0, 1, 0x21, 3] + many), [1, 5, 1, 0x11] + many,
       [1, 2, 0x19] + many,
     ] {
-      #expect(!SevenZipCounts.areHeld(by: bytes[...]))
+      #expect(SevenZipCounts.facts(of: bytes[...]) == nil)
     }
   }
 
   @Test("are not judged when the header is cut or has another form; libarchive does that")
   func unknown() {
     let whole = header(packed: [6, 0, 2, 9, 5, 5, 10, 0, 0x40, 1, 2, 3, 4, 0], unpacked: Self.folder + [0])
-    for count in [0, 1, 2, 3, 6, 7, 8, 9] { #expect(SevenZipCounts.areHeld(by: whole[..<count])) }
+    for count in [0, 1, 2, 3, 6, 7, 8, 9] { #expect(SevenZipCounts.facts(of: whole[..<count]) != nil) }
     for bytes in [[0x18], [1, 4, 9], [1, 4, 7, 12], [1, 4, 7, 11, 1, 1]] as [[UInt8]] {
-      #expect(SevenZipCounts.areHeld(by: bytes[...]))
+      #expect(SevenZipCounts.facts(of: bytes[...]) != nil)
     }
   }
 
