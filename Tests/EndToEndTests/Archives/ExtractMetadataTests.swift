@@ -77,9 +77,7 @@ import Testing
     let run = try t.batchproc("extract", "-j", PathBytes(jobs), "-C", "out", "x.tar")
     #expect(run.status == 3, "\(run.errorText)")
     for (name, _) in bad {
-      let text =
-        name == "end" ? "the file system cannot store its time" : "the archive has no possible time for it"
-      #expect(run.errorText.contains("\(name): \(text)"), "\(run.errorText)")
+      #expect(run.errorText.contains("\(name): the archive has no possible time for it"), "\(run.errorText)")
       #expect(t.exists(PathBytes("out/\(name)")))
     }
     #expect(!run.errorText.contains("good: ") && !run.errorText.contains("old: "), "\(run.errorText)")

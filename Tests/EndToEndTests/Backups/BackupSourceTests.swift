@@ -147,7 +147,7 @@ import Testing
       cat >go <<'END'
       \(Steps.functions)
       truncate -s 400M image
-      \(kind.make) image
+      \(kind.make) image >/dev/null
       mkdir disk further src
       mount -o loop image disk
       \(kind == .btrfs ? "btrfs -q subvolume create" : "mkdir") disk/tree

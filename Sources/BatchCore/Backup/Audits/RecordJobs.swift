@@ -39,7 +39,7 @@ struct MemberRecordJob: BatchJob {
   func makeWorker(in context: WorkerContext, sharing: Void) -> FunctionWorker<Item, [RecordRow]> {
     FunctionWorker { (item, context, output) in
       switch item {
-      case .members: break
+      case .members, .rows: break
       case .member(let member):
         guard let entry = member.entry else { return }
         // In zip and 7z, root may only mean that no owner is stored.

@@ -53,8 +53,16 @@ struct RestoreCommand: Command {
       common.dryRun
       ? PreviewRows(directory: target, selection: selection, session: session, onlyChanges: true) : nil
     let call = ExtractCall(.snapshot(members), into: target, extraction)
-    let outcome = try session.run(call, .items([])) { [session, tally, made] (report) throws(BatchError) in
-      try session.report(report, tally: tally, made: made, preview: rows)
+    let outcome: CallOutcome<ExtractCall.Result>
+    do throws(BatchError) {
+      outcome = try session.run(call, .items([])) { [session, tally, made] (report) throws(BatchError) in
+        try session.report(report, tally: tally, made: made, preview: rows)
+      }
+    } catch {
+      // The manifest is damaged.
+      guard error.code == .malformed else { throw error }
+      session.reporter.fatal(error)
+      return .exit(.outputIncomplete)
     }
     try rows?.finish()
     return finish(outcome, snapshot)
