@@ -132,6 +132,27 @@ import Testing
     #expect(run.errorText.contains("warning: x: the rest of its last record has other bytes"))
   }
 
+  @Test("a record that ends with the bytes of the record before it, as Ant leaves them, is whole")
+  func repeatedRecord() throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      for n in 1 2 3 4 5 6 7 8 9; do seq $n >f$n; done
+      tar -cf x.tar f[1-9] f[1-9]
+      python3 - <<'END'
+      data = bytearray(open('x.tar', 'rb').read())
+      end = 2 * 9 * 1024 + 1024
+      assert len(data) == 20480 and not any(data[end - 1024:])
+      data[end:] = data[end - 10240:10240]
+      open('x.tar', 'wb').write(data)
+      data[end + 600] ^= 1
+      open('changed.tar', 'wb').write(data)
+      END
+      for n in x changed; do ends "list $n" $BP list -q $n.tar >/dev/null; done
+      """)
+    run.expectSteps(["list x": "0", "list changed": "5"])
+  }
+
   @Test("gzip data with other bytes after it is not called complete by any command")
   func gzipArchive() throws {
     let run = try t.shell(

@@ -57,7 +57,7 @@ extension ArchiveReader {
       if endsWithZeros { trailing.add(piece) }
       if trailing.isSurelyNoIndex { tail = nil } else { tail?.add(piece) }
     }
-    if trailing.isRestOfRecord {
+    if try trailing.isRestOfRecord || isRepeated(trailing) {
       remarks.append(Self.oldBytesRemark)
       return false
     }
@@ -67,6 +67,17 @@ extension ArchiveReader {
     }
     if let remark { remarks.append(remark) }
     return false
+  }
+}
+
+extension ArchiveReader {
+  /// Whether the rest of the last record is that of the record before, which the writer left in its buffer: its members were read
+  /// before.
+  private func isRepeated(_ trailing: TailBytes) throws(BatchError) -> Bool {
+    guard let rest = trailing.restOfRecord, let file = feed.content.file,
+      position >= TailBytes.recordSize
+    else { return false }
+    return try file.bytes(at: position - TailBytes.recordSize, count: rest.count) == rest
   }
 }
 
@@ -89,7 +100,7 @@ extension MemberReader {
 /// The bytes after the end blocks of an archive: zeros or old bytes that fill the last record of a tar, our index, or other data.
 struct TailBytes {
   /// The size of the records in which tar writes its output, in bytes, unless another one is requested.
-  private static let recordSize: UInt64 = 10_240
+  static let recordSize: UInt64 = 10_240
 
   /// The length of the rest of the last record, whose bytes POSIX does not define; 0 if there is none.
   private let recordRest: Int
@@ -123,9 +134,12 @@ struct TailBytes {
   /// Whether these are not the bytes of an index, regardless of the bytes that follow.
   var isSurelyNoIndex: Bool { first.count == 4 && !beginsAsIndex }
 
+  /// These bytes, if they are other data that ends with the record.
+  var restOfRecord: [UInt8]? { isMore && count == UInt64(recordRest) ? record : nil }
+
   /// Whether these bytes end with the record, and none of its blocks is the header of a member.
   var isRestOfRecord: Bool {
-    guard isMore, count == UInt64(recordRest) else { return false }
+    guard let record = restOfRecord else { return false }
     return record.withUnsafeBytes { bytes in
       stride(from: bytes.count % TarBlock.size, to: bytes.count, by: TarBlock.size).allSatisfy {
         !TarHeaderScan.isHeader(bytes[$0..<($0 + TarBlock.size)])
