@@ -466,6 +466,9 @@ int clinux_confine(void) {
 #endif
       {SYS_exit, 0, 0},      {SYS_exit_group, 0, 0},    {SYS_clock_gettime, 0, 0},  {SYS_getrandom, 0, 0},
       {SYS_getrusage, 0, 0}, {SYS_restart_syscall, 0, 0},
+      // A lock has the number of its thread, and a thread that has just begun prepares itself.
+      {SYS_gettid, 0, 0},    {SYS_getpid, 0, 0},        {SYS_sched_yield, 0, 0},    {SYS_set_robust_list, 0, 0},
+      {SYS_rseq, 0, 0},      {SYS_sigaltstack, 0, 0},   {SYS_rt_sigaction, 0, 0},
       {SYS_prlimit64, 0, ~0u}, // only of this process
       {SYS_mmap, 2, PROT_EXEC}, {SYS_mprotect, 2, PROT_EXEC},
   };

@@ -297,14 +297,15 @@ struct IndexedArchiveTests {
 
   @Test(
     "that were decompressed are whole, also as streams, and damage is found with the digests of their index",
-    arguments: ["tar.xz", "tar.bz2"], [60, 200_000])
-  func decompressed(format: String, size: Int) throws {
+    arguments: ["xz", "bzip2"], [60, 200_000])
+  func decompressed(tool: String, size: Int) throws {
+    let format = tool == "xz" ? "tar.xz" : "tar.bz2"
     let run = try t.shell(
       """
       \(Steps.functions)
       head -c \(size) /dev/urandom >src/noise
       $BP archive -q -o x.\(format) src
-      \(Self.decoder(format)) <x.\(format) >x.tar
+      \(tool) -dc <x.\(format) >x.tar
       for j in 1 2 7 32; do
         ends "verify $j" $BP verify -q -j $j x.tar
         ends "extract $j" $BP extract -q -j $j -C out$j x.tar

@@ -57,7 +57,8 @@ extension ArchiveReader {
       if endsWithZeros { trailing.add(piece) }
       if trailing.isSurelyNoIndex { tail = nil } else { tail?.add(piece) }
     }
-    if try trailing.isRestOfRecord || isRepeated(trailing) {
+    let isOld = trailing.isRestOfRecord ? true : try isRepeated(trailing)
+    if isOld {
       remarks.append(Self.oldBytesRemark)
       return false
     }

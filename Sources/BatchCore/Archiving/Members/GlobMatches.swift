@@ -23,6 +23,8 @@ struct GlobMatches: Sendable {
   private let endPatterns: [IgnorePattern?]
   private var matched: Set<Int> = []
   private var suggestions: [Int: [PathBytes]] = [:]
+  /// Patterns with which a path ends byte for byte.
+  private var named: Set<Int> = []
 
   init(_ globs: [PathBytes]) {
     let slash = UInt8(ascii: "/")
@@ -48,27 +50,33 @@ struct GlobMatches: Sendable {
   mutating func look(at path: [UInt8]) {
     for index in globs.indices where !matched.contains(index) {
       let known = suggestions[index] ?? []
-      guard known.count < Self.mostSuggestions, let found = self.path(path, endingLike: index),
-        !known.contains(found)
-      else { continue }
-      suggestions[index] = known + [found]
+      if let found = self.path(path, endingIn: ends[index]) {
+        // An exact name is meant, and not what it matches as a pattern.
+        suggest(found, after: named.insert(index).inserted ? [] : known, for: index)
+      } else if !named.contains(index), known.count < Self.mostSuggestions,
+        endPatterns[index]?.matches(
+          path: path.span, nameStart: (path.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1, base: 0,
+          isDirectory: false) == true
+      {
+        suggest(PathBytes(path), after: known, for: index)
+      }
     }
   }
 
-  /// The path up to the end that the pattern matches; nil if it matches no end.
-  private func path(_ path: [UInt8], endingLike index: Int) -> PathBytes? {
-    let slash = UInt8(ascii: "/")
-    let end = ends[index]
+  private mutating func suggest(_ path: PathBytes, after known: [PathBytes], for index: Int) {
+    guard known.count < Self.mostSuggestions, !known.contains(path) else { return }
+    suggestions[index] = known + [path]
+  }
+
+  /// The path up to an end that it has, or that one of its folders has.
+  private func path(_ path: [UInt8], endingIn end: [UInt8]) -> PathBytes? {
     guard !end.isEmpty else { return nil }
     for start in path.indices.dropLast(end.count - 1)
     where path[start] == end[0] && path[start..<(start + end.count)].elementsEqual(end) {
       let stop = start + end.count
-      if stop == path.count || path[stop] == slash { return PathBytes(path[..<stop]) }
+      if stop == path.count || path[stop] == end[0] { return PathBytes(path[..<stop]) }
     }
-    let nameStart = (path.lastIndex(of: slash) ?? -1) + 1
-    return endPatterns[index]?.matches(path: path.span, nameStart: nameStart, base: 0, isDirectory: false)
-      == true
-      ? PathBytes(path) : nil
+    return nil
   }
 
   var unmatched: [UnmatchedGlob] {

@@ -187,7 +187,7 @@ struct ForeignOption {
       answer: "not available; the stock tool has it, and reads and writes the same format"),
     ForeignOption(
       "--long", "-M", "--memory", "--memlimit", "--memlimit-decompress", in: .decompress, .cat, .test,
-      answer: "use --max-memory SIZE: a window may have half of it, so 4G allows that of --long=31"),
+      answer: "use --max-memory SIZE: a window may have half of it, so 4G allows the largest one"),
     ForeignOption("-F", in: .compress, answer: "use --format FORMAT"),
     ForeignOption(
       "-N", "--name", "--no-name", in: .compress, .decompress, answer: "outputs are named after their sources"

@@ -65,7 +65,7 @@ struct MemberSelectionTests {
     #expect(
       matches.unmatched.map(\.suggestions) == [
         ["p/docs/1", "p/docs/[ab].c", "p/docs/a.c", "q/docs/2", "q/docs/3"], ["q/src/yes"],
-        ["p/docs/[ab].c", "p/docs/a.c"], [], [],
+        ["p/docs/[ab].c"], [], [],
       ])
   }
 
