@@ -459,6 +459,26 @@ class FirstBackup(Backup):
         return super().next_run()
 
 
+class PruningBackup(Backup):
+    command = ("backup", "-q", "--full", "--prune-first", "--keep-last", "2", "--to", "s", "src")
+    # Snapshots that the command removes before it makes one.
+    old = ()
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        for number in range(3):
+            write(self.path("src/new"), text(number, 500))
+            self.backup(*(["--init"] if number == 0 else []), "--full")
+            time.sleep(1.1)
+        listed = self.listed("s")
+        self.old, self.before = listed[:-1], listed[-1:]
+        write(self.path("src/f0"), text(8, 50))
+        time.sleep(2.1)
+
+    def listed(self, folder):
+        return [id for id in super().listed(folder) if id not in self.old]
+
+
 class EncryptedBackup(Backup):
     constant = ("src", "key")
     identity = ("--identity", "key")
@@ -586,6 +606,7 @@ class Duplicates(Scenario):
 SCENARIOS = {
     "compress": Compress, "compress --force": CompressReplacing, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "archive": Archive,
     "archive --force": ArchiveReplaced, "backup": Backup, "backup --init": FirstBackup, "backup --encrypt-to": EncryptedBackup,
+    "backup --prune-first": PruningBackup,
     "prune": Prune, "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
 }
 

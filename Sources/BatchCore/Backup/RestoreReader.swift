@@ -128,7 +128,7 @@ package struct RestoreReader: BatchReader {
       guard let shown = place.dropping(strip) else { return }
       let digest = comparesDigests ? entry.digest : nil
       do throws(BatchError) {
-        guard LinkGroups.mayBelong(entry) else {
+        guard LinkGroups.mayBelong(entry) || LinkGroups.mayBeNode(entry) else {
           return try names[entry.archive, default: MemberNames()].insert(place.bytes, digest)
         }
         if let first = groups.first(of: entry) {

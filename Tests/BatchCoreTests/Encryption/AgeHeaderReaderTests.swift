@@ -49,4 +49,20 @@ struct AgeHeaderReaderTests {
     }
     #expect(try read(Self.header([Self.stanza(arguments: AgeHeaderReader.mostArguments)])).stanzas.count == 1)
   }
+
+  @Test("a header that would not be read is not written either")
+  func written() throws {
+    let key = try SecretBytes(copying: [UInt8](repeating: 1, count: 16))
+    let stanza = AgeHeader.Stanza(
+      arguments: [Array("X25519".utf8), Array(Self.share.utf8)], body: [UInt8](repeating: 2, count: 32))
+    let most = AgeHeaderReader.mostStanzas
+    let largest = try AgeHeader(Array(repeating: stanza, count: most), fileKey: key)
+    #expect(largest.size < AgeHeader.largest)
+    #expect(try read(largest.bytes, piece: 1 << 20).stanzas.count == most)
+    expectError(.invalid) { try AgeHeader(Array(repeating: stanza, count: most + 1), fileKey: key) }
+    let body = [UInt8](repeating: 2, count: AgeHeader.largest)
+    expectError(.invalid) {
+      try AgeHeader([AgeHeader.Stanza(arguments: stanza.arguments, body: body)], fileKey: key)
+    }
+  }
 }

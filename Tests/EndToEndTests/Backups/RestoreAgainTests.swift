@@ -213,4 +213,35 @@ import Testing
     ])
     #expect(run.errorText.contains("no snapshot is that old; the nearest is 20261123T"), "\(run.errorText)")
   }
+
+  @Test("a link and a FIFO with several names come back as one, also over separate ones")
+  func nodes() throws {
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      ln -P src/soft src/a/soft2
+      ln src/fifo src/a/fifo2
+      ln -s a/f2 src/alone
+      $BP backup -q --to set src
+      o=out$PWD/src
+      ends restore $BP restore -q set -C out
+      same() { ends "$1" test "$(stat -c %i $o/$2)" = "$(stat -c %i $o/$3)"; }
+      same link soft a/soft2
+      same FIFO fifo a/fifo2
+      same "another link to the same target" soft alone
+      ends "the tree" diff -r --no-dereference -x 'fifo*' src $o
+      ends again $BP restore -q set -C out
+      rm $o/a/soft2 $o/fifo $o/a/fifo2
+      cp -P $o/soft $o/a/soft2
+      mkfifo $o/fifo $o/a/fifo2
+      ends "over separate ones" $BP restore -q set -C out
+      same "joined link" soft a/soft2
+      same "joined FIFO" fifo a/fifo2
+      ends "a drill" $BP drill -q --all set
+      """)
+    run.expectSteps([
+      "restore": "0", "link": "0", "FIFO": "0", "another link to the same target": "1", "the tree": "0",
+      "again": "0", "over separate ones": "0", "joined link": "0", "joined FIFO": "0", "a drill": "0",
+    ])
+  }
 }

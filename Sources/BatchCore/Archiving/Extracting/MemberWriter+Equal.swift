@@ -42,14 +42,27 @@ extension MemberWriter {
     return Set(AttributeReader.attributes(of: file.raw)) == Set(order.entry.attributes)
   }
 
-  /// Whether a further name of a file is taken by a separate file with the same content; false if no digest is known.
+  /// Whether a further name of a file is taken by a separate file with the same content, or that of a link or FIFO by another one
+  /// that is the same; false for a file of which no digest is known.
   func isCopyOfFirst(
     _ status: FileStatus, _ order: ExtractionOrder, in parent: OpenFolder
   ) throws(BatchError) -> Bool {
-    guard order.entry.kind == .hardLink, order.entry.size == 0, status.kind == .regular,
-      let digest = order.digest
+    guard order.entry.kind == .hardLink, order.entry.size == 0 else { return false }
+    guard status.kind != .regular else {
+      guard let digest = order.digest else { return false }
+      return try content(of: order.place.name, in: parent) == digest
+    }
+    guard let first = order.linkPlace, let source = try? folder.open(first.parent, creating: false),
+      let other = try? source.look(at: first.name), other.kind == status.kind
     else { return false }
-    return try content(of: order.place.name, in: parent) == digest
+    switch status.kind {
+    case .symbolicLink:
+      return (try? LinkTarget.read(first.name, in: source.raw))
+        == (try? LinkTarget.read(order.place.name, in: parent.raw))
+    case .fifo: return true
+    case .characterDevice, .blockDevice: return other.device == status.device
+    default: return false
+    }
   }
 
   /// The SHA-256 of a file; nil for one that cannot be read.

@@ -11,6 +11,7 @@ struct LinkGroups {
   }
 
   private struct File: Hashable {
+    let kind: ArchiveEntry.Kind
     let number: Number
     // A file that changed during the backup can have two contents under two names.
     let size: UInt64
@@ -39,17 +40,23 @@ struct LinkGroups {
     entry.kind == .file && (entry.linkCount > 1 || entry.firstName != nil)
   }
 
+  /// Whether a row can be one of several names of a link, FIFO or device. The archive has each of them as a member, and the manifest
+  /// has no number for their names, but they have one inode and equal times.
+  static func mayBeNode(_ entry: SnapshotEntry) -> Bool {
+    entry.kind != .file && entry.kind != .directory && entry.linkCount > 1
+  }
+
   /// The earliest name of a row's file; nil if this row is the earliest.
   mutating func first(of entry: SnapshotEntry) -> PathBytes? {
     let number: Number =
       entry.linkGroup.map { .group($0) }
       ?? .inode(entry.inode, modified: entry.modified, changed: entry.statusChanged)
-    let file = File(number: number, size: entry.size, digest: entry.digest)
+    let file = File(kind: entry.kind, number: number, size: entry.size, digest: entry.digest)
     let member = Member(archive: entry.archive, name: entry.firstName ?? entry.path)
     if let first = files[file] ?? members[member] { return first }
     files[file] = entry.path
     members[member] = entry.path
-    if entry.linkGroup == nil,
+    if entry.linkGroup == nil, entry.kind == .file,
       !contents.insert(Content(inode: entry.inode, size: entry.size, digest: entry.digest)).inserted
     {
       doubtful += 1
