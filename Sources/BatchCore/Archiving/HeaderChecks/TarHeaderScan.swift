@@ -32,6 +32,16 @@ struct TarHeaderScan {
   /// Whether there are headers in addition to the one that each member has.
   var isExtended: Bool { bytes.count > Self.blockSize }
 
+  /// Whether it is the rest of a file that begins in another volume (GNU tar, "Tape Files" and `--multi-volume`).
+  var continuesOtherVolume: Bool {
+    get throws(BatchError) {
+      guard bytes.count > Self.typePlace else { return false }
+      guard isExtended else { return bytes[Self.typePlace] == UInt8(ascii: "M") }
+      let own = try forEachExtension { _, _ in }
+      return own + Self.typePlace < bytes.count && bytes[own + Self.typePlace] == UInt8(ascii: "M")
+    }
+  }
+
   /// Whether there is exactly one extended header, which contains only decimal times, as for most members.
   var holdOnlyTimes: Bool {
     guard bytes.count == 3 * Self.blockSize, bytes[Self.typePlace] == UInt8(ascii: "x") else { return false }
@@ -91,22 +101,26 @@ struct TarHeaderScan {
   private static let nameHoldsNUL = BatchError(.malformed, "damaged: a name in its headers holds a NUL")
 
   /// Visits the headers that precede the member's own header.
+  ///
+  /// - Returns: the offset of its own header.
+  @discardableResult
   private func forEachExtension(
     _ body: (UInt8, UnsafeRawBufferPointer.SubSequence) throws(BatchError) -> Void
-  ) throws(BatchError) {
+  ) throws(BatchError) -> Int {
     var place = 0
     while place + Self.blockSize <= bytes.count {
       let type = bytes[place + Self.typePlace]
-      guard "xXgLK".utf8.contains(type) else { return }
+      guard "xXgLK".utf8.contains(type) else { return place }
       let size = Self.octal(bytes[(place + Self.sizePlace.lowerBound)..<(place + Self.sizePlace.upperBound)])
       place += Self.blockSize
-      guard let size, size <= bytes.count - place else { return }
+      guard let size, size <= bytes.count - place else { return bytes.count }
       try body(type, bytes[place..<(place + size)])
       let (next, isHuge) = place.addingReportingOverflow(
         size + (Self.blockSize - size % Self.blockSize) % Self.blockSize)
-      guard !isHuge else { return }
+      guard !isHuge else { return bytes.count }
       place = next
     }
+    return place
   }
 
   /// Visits records of the form `length key=value\n`; libarchive reports any other form as damage.

@@ -54,6 +54,10 @@ struct TarChecks: FormatChecks {
   private var records = PaxRecords()
   private(set) var headerCheck: HeaderChecksum?
 
+  private static let continuation = BatchError(
+    .malformed, "damaged: it continues a file of another volume of the archive",
+    remedy: "extract all volumes together with `tar -M`")
+
   /// - Parameter isNeeded: whether ``headerCheck`` is needed.
   init(headerChecks isNeeded: Bool) { self.isNeeded = isNeeded }
 
@@ -66,6 +70,7 @@ struct TarChecks: FormatChecks {
     _ = try place.feed.withKeptBytes(upTo: place.position) { (bytes) throws(BatchError) in
       if isNeeded { headerCheck = HeaderChecksum(of: bytes) }
       let headers = TarHeaderScan(bytes)
+      guard try !headers.continuesOtherVolume else { throw Self.continuation }
       guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
       try headers.check()
       try records.apply(headers, to: &member)
