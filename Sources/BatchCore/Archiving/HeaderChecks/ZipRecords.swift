@@ -105,7 +105,7 @@ struct ZipEntry {
 /// The header that precedes the content of a zip member.
 struct ZipLocalHeader {
   static let fixedSize = 30
-  private static let signature: UInt32 = 0x0403_4b50
+  static let signature: UInt32 = 0x0403_4b50
 
   let fields: ZipFields
 
@@ -135,91 +135,5 @@ struct ZipLocalHeader {
     return fields.check == other.check
       && (fields.compressedSize == other.compressedSize || fields.compressedSize == .max || entry.isLarge)
       && (fields.size == other.size || fields.size == .max || entry.isLarge)
-  }
-}
-
-/// The record that ends a zip and locates the directory.
-struct ZipEnd {
-  static let fixedSize = 22
-  private static let farthest = 16 << 10
-  static let signature: UInt32 = 0x0605_4b50
-  static let locatorSize = 20
-  static let locatorSignature: UInt32 = 0x0706_4b50
-  static let largeSignature: UInt32 = 0x0606_4b50
-  static let largeSize = 56
-  private static let mostComment = 0xFFFF
-
-  /// The number of entries that it states.
-  let count: UInt64
-  private let isLarge: Bool
-  /// The directory, as offsets in the file.
-  let directory: Range<UInt64>
-  /// The number of bytes before the archive, for example of a self-extracting program.
-  let shift: UInt64
-  /// The offset after the record and its comment.
-  let upperBound: UInt64
-
-  /// - Throws: `malformed` when the record is missing or does not describe a whole archive.
-  init(_ file: ArchiveFile) throws(BatchError) {
-    let size = file.size ?? 0
-    let start = size - min(size, UInt64(Self.fixedSize + Self.mostComment + Self.locatorSize))
-    let tail = try file.bytes(at: start, count: Int(size - start))[...]
-    func find(_ isEnd: (Int, Int) -> Bool) -> Int? {
-      guard tail.count >= Self.fixedSize else { return nil }
-      return (0...(tail.count - Self.fixedSize)).last { place in
-        tail[place] == UInt8(ascii: "P") && tail.little(at: place) == Self.signature
-          && isEnd(place + Self.fixedSize, Int(tail.little(at: place + 20) as UInt16))
-      }
-    }
-    // A record whose comment ends with the file is preferred to one that may be part of a comment.
-    guard let place = find({ $0 + $1 == tail.count }) ?? find({ _, _ in true }) else {
-      throw BatchError(.malformed, "damaged: the directory that ends a zip is missing", path: file.path)
-    }
-    let commentSize = Int(tail.little(at: place + 20) as UInt16)
-    // libarchive searches the record in the last 16 KiB.
-    guard min(tail.count - place, Self.fixedSize + commentSize) <= Self.farthest else {
-      throw BatchError(.unsupported, "unsupported: its comment is too long", path: file.path)
-    }
-    let disks = [tail.little(at: place + 4) as UInt16, tail.little(at: place + 6) as UInt16]
-    guard disks == [0, 0], tail.little(at: place + 8) as UInt16 == tail.little(at: place + 10) as UInt16
-    else {
-      throw Self.unusable(file)
-    }
-    upperBound = min(size, start + UInt64(place + Self.fixedSize + commentSize))
-    var count = UInt64(tail.little(at: place + 10) as UInt16)
-    var length = UInt64(tail.little(at: place + 12) as UInt32)
-    var offset = UInt64(tail.little(at: place + 16) as UInt32)
-    var end = start + UInt64(place)
-    var isLarge = false
-    if place >= Self.locatorSize, tail.little(at: place - Self.locatorSize) == Self.locatorSignature {
-      let locator = start + UInt64(place - Self.locatorSize)
-      let recorded: UInt64 = tail.little(at: place - Self.locatorSize + 8)
-      // The record directly precedes its locator; bytes before the archive shift it.
-      let large = locator - min(locator, UInt64(Self.largeSize))
-      let record = try file.bytes(at: large, count: Int(min(UInt64(Self.largeSize), size - large)))[...]
-      guard record.count == Self.largeSize, record.little(at: 0) == Self.largeSignature, recorded <= large
-      else {
-        throw Self.unusable(file)
-      }
-      isLarge = true
-      count = record.little(at: 32)
-      length = record.little(at: 40)
-      offset = record.little(at: 48)
-      end = large
-    }
-    guard length <= end, offset <= end - length else { throw Self.unusable(file) }
-    self.count = count
-    self.isLarge = isLarge
-    directory = (end - length)..<end
-    shift = end - length - offset
-  }
-
-  /// Whether it states this number of entries; without zip64 the number has 16 bits.
-  func agrees(withCount entries: Int) -> Bool {
-    isLarge ? UInt64(entries) == count : UInt64(entries) & 0xFFFF == count
-  }
-
-  private static func unusable(_ file: ArchiveFile) -> BatchError {
-    BatchError(.malformed, "damaged: the record that ends the zip is not valid", path: file.path)
   }
 }

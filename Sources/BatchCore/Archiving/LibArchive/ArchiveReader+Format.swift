@@ -10,7 +10,7 @@ extension ArchiveReader {
     _ content: FileContent, name: PathBytes, requiresMembers: Bool = false, limits: ArchiveLimits,
     by right: ReadingRight
   ) throws(BatchError) {
-    let isUnicode = try Self.isUnicode(content)
+    let isUnicode = try Self.isUnicode(content, named: name)
     let format = try Self.format(of: content)
     let foreign = content.foreignFormats
     let isReadOnDemand = format?.kind == .archive && !foreign.areReadHere
@@ -20,17 +20,43 @@ extension ArchiveReader {
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
     let fact = content.format?.codec.checksFact(start: content.start)
+    let isPart = Self.isNamedAsPart(name)
     do throws(BatchError) {
       try self.init(
         content, name: name, isUnicode: isUnicode, requiresMembers: requiresMembers,
         claim: (NameClaim(of: name), content.format), readsAllFormats: foreign.areReadHere, limits: limits,
         by: right)
     } catch {
-      guard error.message == Self.unknownFormat, let format else { throw error }
+      guard error.message == Self.unknownFormat, let format else {
+        throw isPart ? Self.part(name, error) : error
+      }
       throw BatchError(.unsupported, format.message, path: name, remedy: remedy)
     }
     compressionFact = fact
-    if let file = content.file { sevenZip = try SevenZipChecks(file, name: name) }
+    do throws(BatchError) {
+      if let file = content.file { sevenZip = try SevenZipChecks(file, name: name) }
+    } catch {
+      throw isPart ? Self.part(name, error) : error
+    }
+  }
+
+  /// The error for one of several files that together are an archive.
+  private static func part(_ name: PathBytes, _ error: BatchError) -> BatchError {
+    guard error.code == .malformed else { return error }
+    return BatchError(
+      .unsupported, "unsupported: a part of several", path: name,
+      remedy: "join all parts with `cat`, or with `zip -s 0`, and give the result")
+  }
+
+  /// What begins the first part of a zip.
+  private static let splitMark = Array("PK\u{7}\u{8}".utf8)
+
+  /// Whether a name ends in the number of a part, such as `.001` or `.z01`.
+  private static func isNamedAsPart(_ name: PathBytes) -> Bool {
+    let suffix = name.bytes.suffix(4)
+    guard suffix.count == 4, suffix.first == UInt8(ascii: ".") else { return false }
+    let number = suffix.dropFirst(suffix.dropFirst().first == UInt8(ascii: "z") ? 2 : 1)
+    return number.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
   /// The possible first bytes of a zip or a self-extracting program.
@@ -41,8 +67,10 @@ extension ArchiveReader {
 
   /// Whether names are text, as in zip and 7z; in a file, a program or padding may precede the zip.
   ///
-  /// Then shortens the content of a zip in a file to its last record, because libarchive searches the record only near the end.
-  private static func isUnicode(_ content: FileContent) throws(BatchError) -> Bool {
+  /// Then shortens the content of a zip in a file to its last record.
+  ///
+  /// - Throws: `unsupported` for a part of a zip.
+  private static func isUnicode(_ content: FileContent, named name: PathBytes) throws(BatchError) -> Bool {
     guard content.format == nil else { return false }
     let start = content.start
     let isNamed = ["PK", "7z"].contains { start.starts(with: Array($0.utf8)) }
@@ -51,12 +79,15 @@ extension ArchiveReader {
       return isNamed
     }
     do throws(BatchError) {
-      let end = try ZipEnd(file).upperBound
-      if zipStarts.contains(where: { start.starts(with: $0) }) { content.cut(at: end) }
+      let end = try ZipEnd(file)
+      // Without the comment, because libarchive searches the record only in the last 16 KiB, and takes the last one.
+      if zipStarts.contains(where: { start.starts(with: $0) }) { content.cut(at: end.commentStart) }
       return true
     } catch {
-      // libarchive recognizes other formats. Errors of a zip are reported with its members.
-      guard error.code == .malformed || error.code == .unsupported else { throw error }
+      // libarchive recognizes other formats. Damage of a zip is reported with its members.
+      let isZip = isNamed || ArchiveFormat(suffixOf: name)?.container == .zip
+      guard error.code == .malformed || (error.code == .unsupported && !isZip) else { throw error }
+      guard !start.starts(with: splitMark) else { throw part(name, error) }
       return isNamed
     }
   }
