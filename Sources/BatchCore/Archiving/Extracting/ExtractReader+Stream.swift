@@ -48,7 +48,9 @@ extension ExtractReader {
     _ hand: Hand
   ) throws(BatchError) -> BatchError? {
     guard let order = try order(for: entry, reader, hand) else { return nil }
-    let hasContent = (entry.kind == .file || entry.kind == .hardLink) && entry.size > 0
+    // An empty member is decoded too. The names of a cpio file without content have nothing to decode.
+    let hasContent =
+      entry.kind == .file ? entry.size > 0 || !entry.sharesContent : entry.kind == .hardLink && entry.size > 0
     if hasContent || !entry.hasSize { return try handContent(of: order, reader, in: context, hand) }
     try hand(.member(order, []))
     return nil

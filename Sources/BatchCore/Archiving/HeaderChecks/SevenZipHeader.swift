@@ -1,5 +1,4 @@
 import BatchEngine
-import CLZMA
 
 /// The headers of a 7z archive in a file. Compares the checksums that libarchive reads but does not compare (7zFormat.txt of
 /// the LZMA SDK): those of the start header, of the end header, and of a decompressed header.
@@ -111,30 +110,7 @@ private struct LZMAHeader {
 
   /// The decoded header; nil if it cannot be decoded.
   func decode(_ packed: [UInt8]) -> [UInt8]? {
-    var stream = lzma_stream()
-    guard lzma_alone_decoder(&stream, UInt64.max) == LZMA_OK else { return nil }
-    defer { lzma_end(&stream) }
-    // The header of a .lzma file has the same properties, followed by the size. A dictionary larger than the content is
-    // useless, and a damaged or hostile header may claim one of 4 GiB.
-    let dictionary = min(properties.dropFirst().little(at: 0) as UInt32, UInt32(clamping: max(size, 4096)))
-    let input =
-      Array(properties.prefix(1)) + withUnsafeBytes(of: dictionary.littleEndian) { Array($0) }
-      + withUnsafeBytes(of: size.littleEndian) { Array($0) } + packed
-    return input.withUnsafeBufferPointer { input -> [UInt8]? in
-      guard let capacity = Int(exactly: size) else { return nil }
-      var isWhole = false
-      let plain = [UInt8](unsafeUninitializedCapacity: capacity) { output, count in
-        stream.next_in = input.baseAddress
-        stream.avail_in = input.count
-        stream.next_out = output.baseAddress
-        stream.avail_out = capacity
-        var result = LZMA_OK
-        while result == LZMA_OK { result = lzma_code(&stream, LZMA_FINISH) }
-        count = capacity - stream.avail_out
-        isWhole = result == LZMA_STREAM_END && count == capacity
-      }
-      return isWhole ? plain : nil
-    }
+    LZMAStream(properties: properties, size: size).decode(packed[...])
   }
 
   private static func take(_ rest: inout ArraySlice<UInt8>, _ bytes: [UInt8]) -> Bool {

@@ -12,11 +12,13 @@ final class ZipMembers {
   struct Facts {
     let hasMode: Bool
     let name: ZipName
+    /// Whether it has no content, in a form that libarchive refuses.
+    let isEmptyLZMA: Bool
     /// The stored bytes of the target of a symbolic link, if libarchive has changed them.
     var linkTarget: PathBytes?
   }
 
-  /// Longer targets are not read; libarchive does not read them either.
+  /// Longer targets and empty streams are not read; libarchive does not read such targets either.
   private static let longestTarget = 64 << 10
 
   /// The offsets of the local header in the file, and of the entry in the directory.
@@ -66,6 +68,24 @@ final class ZipMembers {
     self.places = places
   }
 
+  /// Checks the content of an empty member that is compressed by LZMA, which libarchive refuses.
+  ///
+  /// Format: PKWARE APPNOTE 5.8.8: a version, the size of the properties, the properties, the stream.
+  ///
+  /// - Throws: `malformed` if it is not an empty stream.
+  private func checkEmptyLZMA(of entry: ZipEntry, at place: UInt64) throws(BatchError) {
+    let size = Int(entry.compressedSize)
+    guard size <= Self.longestTarget else { throw Self.wrongContent }
+    let bytes = try headers.bytes(at: place, count: size)
+    let start = 9
+    guard size > start, bytes.little(at: 2) as UInt16 == 5, entry.check == 0,
+      LZMAStream(properties: bytes.dropFirst(4).prefix(5), size: 0, hasEndMark: entry.hasEndMark)
+        .decode(bytes.dropFirst(start)) != nil
+    else { throw Self.wrongContent }
+  }
+
+  private static let wrongContent = BatchError(.malformed, "damaged: its content cannot be decoded")
+
   /// Compares the next member with its entry in the directory.
   ///
   /// - Parameter member: nil for one of a kind that cannot be extracted.
@@ -103,7 +123,10 @@ final class ZipMembers {
     let extra = try headers.bytes(
       at: place.local + local.byteCount - UInt64(local.extraSize), count: local.extraSize)
     let separates = entry.hasFoldersInBackslashes
-    var facts = Facts(hasMode: entry.hasMode, name: ZipName(name, extra: extra, separates: separates))
+    var facts = Facts(
+      hasMode: entry.hasMode, name: ZipName(name, extra: extra, separates: separates),
+      isEmptyLZMA: entry.fields.isEmptyLZMA)
+    if facts.isEmptyLZMA { try checkEmptyLZMA(of: entry, at: place.local + local.byteCount) }
     if member?.kind == .symbolicLink, !entry.isEncrypted, let target = member?.linkTarget {
       guard Self.check(of: target.bytes) != entry.check else { return facts }
       // libarchive converts a target that is marked as UTF-8 to normal form C.

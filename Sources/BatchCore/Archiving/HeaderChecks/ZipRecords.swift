@@ -30,6 +30,11 @@ struct ZipFields {
   /// Whether the sizes and the CRC-32 follow the content.
   var isSizedAtEnd: Bool { flags & 1 << 3 != 0 }
 
+  /// Whether this is a member without content whose empty stream is compressed by LZMA.
+  var isEmptyLZMA: Bool {
+    method == 14 && size == 0 && compressedSize > 0 && flags & (Self.encryption | 1 << 3) == 0
+  }
+
   /// A hash of the fields that must be equal in both headers of a member.
   func number(named name: ArraySlice<UInt8>) -> UInt64 {
     let facts =
@@ -73,6 +78,8 @@ struct ZipEntry {
   var check: UInt32 { fields.check }
   var compressedSize: UInt32 { fields.compressedSize }
   var isEncrypted: Bool { fields.flags & 1 != 0 }
+  /// Whether a mark ends its stream of LZMA.
+  var hasEndMark: Bool { fields.flags & 1 << 1 != 0 }
   /// Whether it has a kind and permissions of Unix.
   var hasMode: Bool { system == 3 && attributes >> 16 != 0 }
   /// Whether backslashes in its name separate folders.

@@ -194,6 +194,7 @@ final class ArchiveReader: MemberReader {
   func nextPiece() throws(BatchError) -> (bytes: UnsafeRawBufferPointer, offset: UInt64)? {
     guard !isEncrypted else { throw Self.encrypted }
     if let ending { throw ending }
+    if checks?.hasNoContent == true { return nil }
     for _ in 0..<Self.mostIdleSteps {
       var start: UnsafeRawPointer?
       var count = 0

@@ -28,6 +28,12 @@ protocol FormatChecks {
 
   /// The checksum of the headers of the last member; nil if it is not needed, or the format has none.
   var headerCheck: HeaderChecksum? { get }
+
+  /// Whether the last member has no content that libarchive must decode.
+  var hasNoContent: Bool { get }
+
+  /// What an error of libarchive about the content of the last member means.
+  func judged(_ error: BatchError) -> BatchError
 }
 
 /// Where a reader is.
@@ -46,6 +52,8 @@ extension FormatChecks {
     []
   }
   var headerCheck: HeaderChecksum? { nil }
+  var hasNoContent: Bool { false }
+  func judged(_ error: BatchError) -> BatchError { error }
 }
 
 /// Reads the fields of tar headers that libarchive does not check, or does not pass on unchanged.
@@ -114,6 +122,7 @@ struct ZipChecks: FormatChecks {
 
   /// The directory of a zip in a file; nil if it has no valid one.
   private var directory: ZipMembers?
+  private(set) var hasNoContent = false
   private var stream = StreamedZip()
 
   mutating func begin(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> BatchError? {
@@ -130,7 +139,9 @@ struct ZipChecks: FormatChecks {
   mutating func check(
     _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
   ) throws(BatchError) {
+    hasNoContent = false
     guard let facts = try compare(member, place) else { return member.hasMode = false }
+    hasNoContent = facts.isEmptyLZMA
     member.hasMode = facts.hasMode
     member.path = try facts.name.path(member.path)
     if let target = facts.linkTarget { member.linkTarget = target }
@@ -144,7 +155,7 @@ struct ZipChecks: FormatChecks {
     _ member: ArchiveEntry?, _ place: ReadPlace
   ) throws(BatchError) -> ZipMembers.Facts? {
     guard place.feed.content.file == nil else { return try directory?.check(member) }
-    return try stream.add(place.feed, upTo: place.position).map { ZipMembers.Facts(hasMode: false, name: $0) }
+    return try stream.add(place.feed, upTo: place.position)
   }
 
   mutating func checkEnd(_ place: ReadPlace, _ remarks: inout [String]) throws(BatchError) -> [BatchError] {

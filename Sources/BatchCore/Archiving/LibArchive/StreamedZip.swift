@@ -20,15 +20,16 @@ struct StreamedZip {
   private struct Header {
     let number: UInt64
     let hasDescriptor: Bool
+    let isEmptyLZMA: Bool
     let name: [UInt8]
     let extra: [UInt8]
   }
 
   /// Adds the last member.
   ///
-  /// - Returns: its stored name; nil if the header is not in memory.
+  /// - Returns: what its header says; nil if that is not in memory.
   /// - Throws: `malformed` when bytes before it were skipped.
-  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) -> ZipName? {
+  mutating func add(_ feed: ArchiveFeed, upTo end: UInt64) throws(BatchError) -> ZipMembers.Facts? {
     count += 1
     let header = try feed.withKeptBytes(upTo: end) { (headers) throws(BatchError) in
       try Self.header(in: headers)
@@ -41,7 +42,9 @@ struct StreamedZip {
     hasDescriptor = header.hasDescriptor
     let separates = ZipName.separate(byExtra: header.extra)
     if separates, ZipName.areChanged(in: header.name) { changedSum &+= header.number }
-    return ZipName(header.name, extra: header.extra, separates: separates)
+    return ZipMembers.Facts(
+      hasMode: false, name: ZipName(header.name, extra: header.extra, separates: separates),
+      isEmptyLZMA: header.isEmptyLZMA)
   }
 
   /// Reads the directory to the end of the stream.
@@ -105,7 +108,8 @@ struct StreamedZip {
       let name = Array(headers[nameStart..<nameEnd])
       return Header(
         number: header.fields.number(named: name[...]), hasDescriptor: header.fields.isSizedAtEnd,
-        name: name, extra: Array(headers[nameEnd...].prefix(header.fields.extraSize)))
+        isEmptyLZMA: header.fields.isEmptyLZMA, name: name,
+        extra: Array(headers[nameEnd...].prefix(header.fields.extraSize)))
     }
     throw BatchError(.malformed, "damaged: no valid header where a member begins")
   }
