@@ -306,6 +306,9 @@ final class ArchiveReader: MemberReader {
         isEncrypted = archive_entry_is_encrypted(entry) != 0
         // The target of a link is stored as content.
         if isEncrypted, member.kind == .symbolicLink { throw Self.encrypted }
+        if member.kind == .symbolicLink, member.linkTarget?.isEmpty == true {
+          throw BatchError(.malformed, "damaged: a symbolic link without a target")
+        }
       } catch {
         throw error.at(member.path)
       }
