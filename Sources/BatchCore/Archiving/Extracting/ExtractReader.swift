@@ -67,7 +67,8 @@ package struct ExtractReader: BatchReader {
     } catch {
       try context.checkCancellation()
       try hand(.failed(error))
-      try hand(.note(.stop))
+      // What cannot be read here is no damage, if a file can be read in another way.
+      if error.code != .unsupported || archive.file.size == nil { try hand(.note(.stop)) }
     }
   }
 }

@@ -4,6 +4,54 @@ import BatchEngine
 struct SevenZipFacts {
   /// The names that libarchive may convert to normal form C, by the number of their member.
   fileprivate(set) var names: [Int: PathBytes] = [:]
+  /// The numbers of members that have no content.
+  fileprivate(set) var emptyFiles: Set<Int> = []
+  /// Called once for each member, in their order.
+  var folders = SevenZipFolders()
+  /// A valid part of the header that libarchive cannot read.
+  fileprivate(set) var unreadablePart: String?
+}
+
+/// The folders of a 7z archive: contents that are compressed together.
+struct SevenZipFolders {
+  fileprivate var rows: [(coders: [SevenZipCoder], contents: Int)] = []
+  private var folder = 0
+  private var used = 0
+
+  /// - Returns: the coders of the next member; empty if it has no content.
+  mutating func next(hasContent: Bool) -> [SevenZipCoder] {
+    guard hasContent else { return [] }
+    while folder < rows.count, used >= rows[folder].contents { (folder, used) = (folder + 1, 0) }
+    used += 1
+    return folder < rows.count ? rows[folder].coders : []
+  }
+}
+
+/// A method of compression, or a filter.
+struct SevenZipCoder: Equatable {
+  private static let names: [UInt64: String] = [
+    0: "Copy", 3: "Delta", 4: "BCJ", 5: "PPC", 6: "IA64", 7: "ARM", 8: "ARMT", 9: "SPARC", 0xA: "ARM64",
+    0xB: "RISCV",
+    0x21: "LZMA2", 0x20302: "Swap2", 0x20304: "Swap4", 0x30101: "LZMA", 0x30401: "PPMd", 0x40108: "Deflate",
+    0x40109: "Deflate64", 0x40202: "BZip2", 0x303_0103: "BCJ", 0x303_011B: "BCJ2", 0x303_0205: "PPC",
+    0x303_0401: "IA64",
+    0x303_0501: "ARM", 0x303_0701: "ARMT", 0x303_0805: "SPARC", 0x4F7_1101: "Zstandard", 0x4F7_1102: "Brotli",
+    0x4F7_1104: "LZ4", 0x6F1_0701: "AES",
+  ]
+  private static let lzma = SevenZipCoder(number: 0x30101)
+  private static let ppmd = SevenZipCoder(number: 0x30401)
+  /// Filters over LZMA whose last bytes libarchive 3.6 does not return.
+  private static let incomplete: [UInt64] = [0x303_0205, 0x303_0401, 0x303_0501, 0x303_0701, 0x303_0805]
+
+  let number: UInt64
+
+  var name: String { Self.names[number] ?? "the coder " + String(number, radix: 16, uppercase: true) }
+  var isCipher: Bool { number >> 20 == 0x6F }
+
+  /// Whether libarchive 3.6 may not decode all that these coders have written.
+  static func areDecodedInPart(_ coders: [SevenZipCoder]) -> Bool {
+    coders.contains(ppmd) || (coders.contains(lzma) && coders.contains { incomplete.contains($0.number) })
+  }
 }
 
 /// The numbers of packed streams, folders, contents and files that a 7z header claims (7zFormat.txt of the LZMA SDK).
@@ -21,6 +69,8 @@ struct SevenZipCounts {
 
   private var rest: ArraySlice<UInt8>
   private var facts = SevenZipFacts()
+  /// Whether the folders have a list of their contents.
+  private var hasContents = false
   /// For each folder, whether its content has a CRC-32.
   private var checkedFolders: [Bool] = []
 
@@ -51,6 +101,7 @@ struct SevenZipCounts {
   private static let folders: UInt8 = 11
   private static let folderSizes: UInt8 = 12
   private static let contentCounts: UInt8 = 13
+  private static let emptyStreams: UInt8 = 14
   private static let names: UInt8 = 17
 
   /// Normal form C changes no character below this one.
@@ -58,19 +109,37 @@ struct SevenZipCounts {
 
   private mutating func readHeader() throws(Failure) {
     switch try byte() {
-    case 0x17: try readStreams()
+    case 0x17:
+      try readStreams()
+      // The folder of the header itself.
+      facts = SevenZipFacts()
     case 0x01:
       if take(Self.archiveProperties) {
-        while try byte() != 0 { try skip(number()) }
+        while try number() != 0 {
+          let size = try number()
+          if size > 0 { facts.unreadablePart = "properties of the archive" }
+          try skip(size)
+        }
       }
-      if take(Self.additionalStreams) { try readStreams() }
-      if take(Self.mainStreams) { try readStreams() }
+      if take(Self.additionalStreams) {
+        facts.unreadablePart = "additional streams"
+        try readStreams()
+      }
+      if take(Self.mainStreams) {
+        facts.folders = SevenZipFolders()
+        try readStreams()
+        if !facts.folders.rows.isEmpty, !hasContents {
+          facts.unreadablePart = "folders without a list of their contents"
+        }
+      }
       if take(Self.files) {
-        _ = try count()
+        let count = try count()
         while case let property = try byte(), property != Self.end {
           let size = try number()
           guard size <= UInt64(rest.count) else { throw .excessive }
-          if property == Self.names { noteNames(rest.prefix(Int(size)).dropFirst()) }
+          let content = rest.prefix(Int(size))
+          if property == Self.names { noteNames(content.dropFirst()) }
+          if property == Self.emptyStreams { noteEmptyFiles(content, count: count) }
           try skip(size)
         }
       }
@@ -100,8 +169,17 @@ struct SevenZipCounts {
     }
   }
 
+  /// - Parameter bits: one for each member.
+  private mutating func noteEmptyFiles(_ bits: ArraySlice<UInt8>, count: Int) {
+    for number in 0..<min(count, 8 * bits.count)
+    where bits[bits.startIndex + number / 8] & 0x80 >> UInt8(number % 8) != 0 {
+      facts.emptyFiles.insert(number)
+    }
+  }
+
   private mutating func readStreams() throws(Failure) {
     checkedFolders = []
+    hasContents = false
     if take(Self.packed) { try readPacked() }
     if take(Self.unpacked) { try readFolders() }
     if take(Self.contents) { try readContents() }
@@ -134,8 +212,11 @@ struct SevenZipCounts {
   private mutating func readFolder() throws(Failure) -> Int {
     var inputs = 0
     var outputs = 0
+    var coders = [SevenZipCoder]()
     for _ in 0..<(try count()) {
       let flags = try byte()
+      let identifier = rest.prefix(Int(flags & 0x0F))
+      coders.append(SevenZipCoder(number: identifier.reduce(0) { $0 << 8 | UInt64($1) }))
       try skip(UInt64(flags & 0x0F))
       inputs += flags & 0x10 == 0 ? 1 : try count()
       outputs += flags & 0x10 == 0 ? 1 : try count()
@@ -143,17 +224,22 @@ struct SevenZipCounts {
     }
     guard outputs > 0, inputs >= outputs - 1 else { throw .unknown }
     try skipNumbers(2 * (outputs - 1))
+    facts.folders.rows.append((coders, 1))
     let packed = inputs - (outputs - 1)
     if packed > 1 { try skipNumbers(packed) }
     return outputs
   }
 
   private mutating func readContents() throws(Failure) {
+    hasContents = true
     var counts = [Int](repeating: 1, count: checkedFolders.count)
     if take(Self.contentCounts) {
       for index in counts.indices { counts[index] = try count() }
       // The size of the last content of each folder is implied by the others.
       guard counts.reduce(0, +) <= rest.count + counts.count else { throw .excessive }
+    }
+    for (index, count) in counts.enumerated() where index < facts.folders.rows.count {
+      facts.folders.rows[index].contents = count
     }
     if take(Self.sizes) {
       for count in counts where count > 1 { try skipNumbers(count - 1) }

@@ -22,7 +22,7 @@ struct SevenZipHeader {
 
   /// What follows the archive in the file.
   let trailingByteCount: UInt64
-  private(set) var facts = SevenZipFacts()
+  var facts = SevenZipFacts()
 
   /// - Returns: nil for a file that begins differently, such as a self-extracting archive.
   /// - Throws: `malformed` when a checksum is wrong; one of ``fatal``.

@@ -337,7 +337,8 @@ final class ArchiveReader: MemberReader {
 
   /// The error of a call. Ends the reading if no further call is allowed.
   private func failure(after result: Int32, ofContent isContent: Bool = false) -> BatchError {
-    let error = failure()
+    var error = failure()
+    if isContent, let checks { error = checks.judged(error) }
     let goesOn = [ARCHIVE_FORMAT_TAR, ARCHIVE_FORMAT_CPIO, ARCHIVE_FORMAT_ZIP, ARCHIVE_FORMAT_7ZIP].contains(
       base)
     if result <= ARCHIVE_FATAL || (isContent && !goesOn) {

@@ -177,6 +177,8 @@ struct SevenZipChecks: FormatChecks {
   private var header: SevenZipHeader?
   private var damage: BatchError?
   private var number = 0
+  /// The coders of the last member.
+  private var coders: [SevenZipCoder] = []
 
   /// For a stream, of which nothing is read ahead.
   init() {}
@@ -185,6 +187,9 @@ struct SevenZipChecks: FormatChecks {
   init(_ file: ArchiveFile, name: PathBytes) throws(BatchError) {
     do throws(BatchError) {
       header = try SevenZipHeader(file)
+      if let part = header?.facts.unreadablePart {
+        throw BatchError(.unsupported, "unsupported: \(part) in the header of a 7z archive", path: name)
+      }
     } catch {
       guard error.code == .malformed, !SevenZipHeader.fatal.contains(error) else { throw error.at(name) }
       damage = BatchError(error.code, error.message)
@@ -201,11 +206,29 @@ struct SevenZipChecks: FormatChecks {
   ) {
     // libarchive converts names to normal form C. Texts are compared by canonical equivalence.
     if let name = header?.facts.names[number], name.text == member.path.text { member.path = name }
-    number += 1
+    advance()
     member.setModeFact()
   }
 
-  mutating func passOver(_ place: ReadPlace) { number += 1 }
+  mutating func passOver(_ place: ReadPlace) { advance() }
+
+  private mutating func advance() {
+    let isEmpty = header?.facts.emptyFiles.contains(number) == true
+    coders = header?.facts.folders.next(hasContent: !isEmpty) ?? []
+    number += 1
+  }
+
+  /// libarchive fails with the same text on coders that it decodes in part.
+  func judged(_ error: BatchError) -> BatchError {
+    let isUnsupported = error.code == .unsupported && !coders.isEmpty && !coders.contains { $0.isCipher }
+    let isUndecoded =
+      error.code == .malformed && error.message.hasSuffix("Damaged 7-Zip archive")
+      && SevenZipCoder.areDecodedInPart(coders)
+    guard isUnsupported || isUndecoded else { return error }
+    return BatchError(
+      .unsupported, "unsupported: 7z with " + coders.reversed().map(\.name).joined(separator: " over "),
+      path: error.path)
+  }
 }
 
 /// For formats that are read on request.
