@@ -51,8 +51,9 @@ package struct RecordedPath: Sendable {
   package func hasTime(_ time: FileStatus.Time) -> Bool {
     guard let modified else { return true }
     guard time.seconds == modified.seconds else { return false }
-    // Archive headers store no fraction for times in the last second before 1970.
-    if time.nanoseconds == modified.nanoseconds || time.seconds == -1 { return true }
+    if time.nanoseconds == modified.nanoseconds { return true }
+    // Archives of version 0.2 store no fraction for times in the last second before 1970.
+    if time.seconds == -1, time.nanoseconds == 0 || modified.nanoseconds == 0 { return true }
     guard !isTimeExact else { return false }
     // Formats store seconds, tenths of microseconds, or nanoseconds.
     if modified.nanoseconds == 0 { return true }

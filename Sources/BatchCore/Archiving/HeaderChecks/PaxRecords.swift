@@ -49,12 +49,16 @@ struct PaxRecords {
     }
   }
 
-  /// Marks values that are not numbers; libarchive provides the values of numbers.
+  /// Marks values that are not numbers; libarchive provides the values of other numbers.
   private static func check(_ key: String, _ value: some Collection<UInt8>, _ entry: inout ArchiveEntry) {
     switch key {
     case "uid": if !isNumber(value) { entry.owner = .max }
     case "gid": if !isNumber(value) { entry.group = .max }
-    case "mtime": if time(value) == nil { entry.hasTime = false }
+    case "mtime":
+      let time = Self.time(value)
+      entry.hasTime = time != nil
+      // libarchive loses the sign of -0.
+      if let time { entry.modified = time }
     default: break
     }
   }

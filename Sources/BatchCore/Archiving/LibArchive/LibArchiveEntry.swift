@@ -19,8 +19,8 @@ final class LibArchiveEntry {
   ///
   /// - Parameters:
   ///   - number: distinguishes files in formats with inode numbers; 0 for none.
-  ///   - hasLists: whether the format stores access control lists; with a list, libarchive needs a different mode.
-  func fill(_ entry: ArchiveEntry, number: Int64 = 0, linkCount: UInt32 = 1, hasLists: Bool = true) {
+  ///   - isTar: whether the format stores access control lists, and times as decimal numbers.
+  func fill(_ entry: ArchiveEntry, number: Int64 = 0, linkCount: UInt32 = 1, isTar: Bool = true) {
     archive_entry_clear(pointer)
     entry.path.withCString { archive_entry_copy_pathname(pointer, $0) }
     archive_entry_set_filetype(pointer, entry.kind.fileKind.mode)
@@ -33,7 +33,7 @@ final class LibArchiveEntry {
     if !entry.groupName.isEmpty {
       PathBytes(entry.groupName).withCString { archive_entry_copy_gname(pointer, $0) }
     }
-    let modified = Self.decimal(entry.modified)
+    let modified = isTar ? Self.decimal(entry.modified) : entry.modified
     archive_entry_set_mtime(pointer, time_t(modified.seconds), Int(modified.nanoseconds))
     archive_entry_set_size(pointer, entry.kind == .file ? Int64(clamping: entry.size) : 0)
     if number > 0 {
@@ -48,7 +48,7 @@ final class LibArchiveEntry {
       archive_entry_set_rdevminor(pointer, dev_t(entry.deviceMinor))
     case .file, .directory, .fifo: break
     }
-    for attribute in entry.attributes where hasLists || AccessList.type(of: attribute) == nil {
+    for attribute in entry.attributes where isTar || AccessList.type(of: attribute) == nil {
       add(attribute)
     }
     if let map = entry.dataMap { add(map, size: entry.size) }
@@ -78,8 +78,8 @@ final class LibArchiveEntry {
 
   /// The time for libarchive, which writes the seconds, a point, and the nanoseconds.
   ///
-  /// For negative seconds that text means another time, so they are rounded the other way. There is no -0: times in the last
-  /// second before 1970 lose their fraction.
+  /// For negative seconds that text means another time, so they are rounded the other way. There is no -0: the record of a
+  /// time in the last second before 1970 is corrected afterwards.
   private static func decimal(_ time: FileStatus.Time) -> FileStatus.Time {
     guard time.seconds < 0, time.nanoseconds > 0 else { return time }
     guard time.seconds < -1 else { return FileStatus.Time(seconds: -1, nanoseconds: 0) }

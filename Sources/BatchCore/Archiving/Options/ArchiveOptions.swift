@@ -22,9 +22,7 @@ package struct ArchiveOptions: Sendable {
   package func memoryOfLane() throws(BatchError) -> Int { try format.memoryOfLane(level: level) }
 
   func time(of status: FileStatus) -> FileStatus.Time {
-    var time = status.modified
-    // Headers have no -0: times in the last second before 1970 lose their fraction.
-    if time.seconds == -1 { time = FileStatus.Time(seconds: -1, nanoseconds: 0) }
+    let time = status.modified
     guard let latestTime else { return time }
     let isLater = time.seconds > latestTime || (time.seconds == latestTime && time.nanoseconds > 0)
     return isLater ? FileStatus.Time(seconds: latestTime, nanoseconds: 0) : time

@@ -10,6 +10,7 @@ enum PaxHeader {
   private static let sparseName = Array("GNU.sparse.name".utf8)
   /// The form of attributes that libarchive reads with their codes. GNU tar warns about it.
   private static let libraryPrefix = Array("LIBARCHIVE.xattr.".utf8)
+  private static let modified = Array("mtime".utf8)
   private static let blockSize = TarBlock.size
 
   /// Writes the whole name of a sparse file: if names are not text, libarchive writes only 100 bytes of the last component
@@ -32,6 +33,12 @@ enum PaxHeader {
       guard text != name else { return [corrected] }
       return [corrected, ((libraryPrefix + code)[...], base64(record.value)[...])]
     }
+  }
+
+  /// Writes a time in the last second before 1970, which begins with -0.
+  static func correctTime(_ time: FileStatus.Time, in bytes: inout [UInt8], from start: Int) {
+    let value = Array(time.decimal.utf8)
+    rewrite(&bytes, from: start) { [($0.key, $0.key == modified[...] ? value[...] : $0.value)] }
   }
 
   private static func rewrite(_ bytes: inout [UInt8], from start: Int, _ change: (Record) -> [Record]) {

@@ -135,7 +135,7 @@ final class SerialArchive {
       // A further name has the number of the first one, and no content.
       header.kind = .file
     }
-    entry.fill(header, number: number, linkCount: linkCount, hasLists: false)
+    entry.fill(header, number: number, linkCount: linkCount, isTar: false)
     // In a UTF-8 locale libarchive marks all names of a zip as UTF-8, even if they are not, and programs could not read those.
     let locale: ArchiveLocale = Self.isText(header) ? .unicode : .bytes
     return locale.use { archive_write_header(archive, entry.pointer) } >= ARCHIVE_WARN

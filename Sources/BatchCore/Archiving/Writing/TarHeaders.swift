@@ -52,6 +52,9 @@ final class TarHeaders {
     if member.attributes.contains(where: { AttributeNames.areEncoded(in: $0.name) }) {
       PaxHeader.correctAttributeNames(in: &bytes, from: start)
     }
+    if member.modified.seconds == -1, member.modified.nanoseconds > 0 {
+      PaxHeader.correctTime(member.modified, in: &bytes, from: start)
+    }
     guard status >= ARCHIVE_WARN else {
       throw .library(writer.archive, "archive", path: member.path)
     }

@@ -29,10 +29,14 @@ extension FileStatus.Time {
 
   /// Parses mtree's `seconds.nanoseconds`, two whole numbers, the second of which may be missing.
   init?(fields text: ArraySlice<UInt8>) {
-    guard let (seconds, _, rest) = Self.whole(text),
+    guard let (seconds, isNegative, rest) = Self.whole(text),
       let nanoseconds = rest.map({ DecimalDigits.value(of: $0) }) ?? 0, nanoseconds < Self.billion
     else { return nil }
-    self.init(seconds: seconds, nanoseconds: Int32(nanoseconds))
+    // A minus before 0 can only apply to the whole number.
+    let isBefore = isNegative && seconds == 0 && nanoseconds > 0
+    self.init(
+      seconds: isBefore ? -1 : seconds,
+      nanoseconds: isBefore ? Self.billion - Int32(nanoseconds) : Int32(nanoseconds))
   }
 
   /// Parses a decimal number without an exponent; digits beyond nanoseconds are dropped.

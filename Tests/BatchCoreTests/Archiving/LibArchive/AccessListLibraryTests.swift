@@ -78,7 +78,7 @@ struct AccessListLibraryTests {
         let isMode = lines.count == 3 && type == ARCHIVE_ENTRY_ACL_TYPE_ACCESS
         #expect(read?.bytes == (isMode ? nil : bytes), "\(name)")
         entry.fill(
-          ArchiveEntry(path: "d", kind: .directory, mode: 0o754, attributes: [attribute]), hasLists: false)
+          ArchiveEntry(path: "d", kind: .directory, mode: 0o754, attributes: [attribute]), isTar: false)
         #expect(AccessList(entry.pointer, type: type) == nil)
       }
     }

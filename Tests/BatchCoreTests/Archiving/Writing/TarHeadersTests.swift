@@ -39,7 +39,8 @@ import Testing
       text(try header(ArchiveEntry(path: "f", kind: .file, modified: late))[0])
         .contains("30 mtime=1767225600.000000001\n"))
     for (seconds, nanoseconds, text) in [
-      (-2, 0, "mtime=-2\n"), (-2, 250_000_000, "mtime=-1.75\n"), (-1, 5, "mtime=-1\n"),
+      (-2, 0, "mtime=-2\n"), (-2, 250_000_000, "mtime=-1.75\n"), (-1, 0, "mtime=-1\n"),
+      (-1, 5, "mtime=-0.999999995\n"), (-1, 999_999_999, "mtime=-0.000000001\n"),
     ] as [(Int64, Int32, String)] {
       let early = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
       #expect(

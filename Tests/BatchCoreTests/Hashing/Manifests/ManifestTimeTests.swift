@@ -28,6 +28,11 @@ import Testing
   @Test func readsFractionsOfAnyLength() {
     #expect(FileStatus.Time(fields: Array("7.25".utf8)[...]) == FileStatus.Time(seconds: 7, nanoseconds: 25))
     #expect(FileStatus.Time(fields: Array("7".utf8)[...]) == FileStatus.Time(seconds: 7, nanoseconds: 0))
+    for text in ["-0.250000000", "-0.0250000000"] {
+      let time = FileStatus.Time(seconds: -1, nanoseconds: 750_000_000)
+      #expect(FileStatus.Time(fields: Array(text.utf8)[...]) == time)
+    }
+    #expect(FileStatus.Time(fields: Array("-0.0".utf8)[...]) == FileStatus.Time(seconds: 0, nanoseconds: 0))
     #expect(
       FileStatus.Time(number: Array("7.25".utf8)[...])
         == FileStatus.Time(seconds: 7, nanoseconds: 250_000_000))
