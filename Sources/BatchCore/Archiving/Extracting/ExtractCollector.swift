@@ -16,8 +16,8 @@ package final class ExtractCollector: BatchCollector {
   private var extraction = Extraction()
   /// Hashes of the places of members that were not created, or for which an existing file was kept.
   private var unmade: Set<Int> = []
-  /// Hashes of the places of empty files that this run created.
-  private var emptyFiles: Set<Int> = []
+  /// Hashes of the places of files that this run created, and that may share their content with a later name.
+  private var sharing: Set<Int> = []
   /// Hashes of the places that a dry run would have created.
   private var rehearsed: Set<Int> = []
   /// The file whose pieces are being received; nil if an existing file is kept.
@@ -63,7 +63,7 @@ package final class ExtractCollector: BatchCollector {
   private func add(_ row: ExtractedChunk.Row) throws(BatchError) {
     switch row {
     case .made(let file):
-      noteMade(file.place, isEmpty: file.size == 0)
+      noteMade(file.place, mayShare: file.mayShare)
       warn(of: file.losses, file.path)
       context.counters.addDone()
       try report(
@@ -189,12 +189,12 @@ package final class ExtractCollector: BatchCollector {
   }
 
   private func noteMade(_ order: ExtractionOrder) {
-    noteMade(order.place, isEmpty: order.entry.kind == .file && order.entry.size == 0)
+    noteMade(order.place, mayShare: order.entry.mayShare)
   }
 
-  private func noteMade(_ place: RelativePath, isEmpty: Bool) {
+  private func noteMade(_ place: RelativePath, mayShare: Bool) {
     if !unmade.isEmpty { unmade.remove(place.bytes.hashValue) }
-    if isEmpty { emptyFiles.insert(place.bytes.hashValue) }
+    if mayShare { sharing.insert(place.bytes.hashValue) }
     if options.isDryRun { rehearsed.insert(place.bytes.hashValue) }
   }
 
@@ -202,9 +202,9 @@ package final class ExtractCollector: BatchCollector {
 
   func isUnmade(_ place: RelativePath) -> Bool { !unmade.isEmpty && unmade.contains(place.bytes.hashValue) }
 
-  /// Whether this run created an empty file at a place.
+  /// Whether this run created a file at a place that may share its content with a later name.
   func hasMade(_ place: RelativePath) -> Bool {
-    emptyFiles.contains(place.bytes.hashValue) && !isUnmade(place)
+    sharing.contains(place.bytes.hashValue) && !isUnmade(place)
   }
 
   private func publish(_ file: StagedFile, as order: ExtractionOrder) -> ExtractionResult {

@@ -10,7 +10,7 @@ struct ExtractionFinisher {
   let writer: MemberWriter
   let calls: any FileSystemCalls
   let right: CommitRight
-  /// Whether this run created an empty file at a place.
+  /// Whether this run created a file at a place that may share its content with a later name.
   let hasMade: (RelativePath) -> Bool
   /// Whether this dry run would have created something at a place.
   var hasRehearsed: (RelativePath) -> Bool = { _ in false }
@@ -222,12 +222,31 @@ struct ExtractionFinisher {
     guard hasMade(first) else { return .made([]) }
     let target = try folder.open(first.parent, creating: false)
     let parent = try writer.parent(of: order.place)
-    guard let status = try target.look(at: first.name), status.kind == .regular, status.size == 0
-    else { return .made([]) }
+    guard let status = try target.look(at: first.name), status.kind == .regular else { return .made([]) }
+    guard status.size == 0 else { return try linkEqual(order, to: first, status, in: target, parent) }
     let lock = Self.lock(order.place.name, in: parent)
     defer { withExtendedLifetime(lock) {} }
     let failed = target.replace(first.name, by: right) {
       calls.link(order.place.name, in: parent.raw, as: $0, in: target.raw)
+    }
+    guard failed == 0 else { throw MemberWriter.failure(failed) }
+    return .made([])
+  }
+
+  /// Makes one file of two names that both have the content, as in the older forms of cpio.
+  private func linkEqual(
+    _ order: ExtractionOrder, to first: RelativePath, _ status: FileStatus, in target: OpenFolder,
+    _ parent: OpenFolder
+  ) throws(BatchError) -> ExtractionResult {
+    let name = order.place.name
+    guard let own = try parent.look(at: name), own.kind == .regular, own.size == status.size,
+      own.identity != status.identity, let digest = try writer.content(of: first.name, in: target),
+      try writer.content(of: name, in: parent) == digest
+    else { return .made([]) }
+    let lock = Self.lock(first.name, in: target)
+    defer { withExtendedLifetime(lock) {} }
+    let failed = parent.replace(name, by: right) {
+      calls.link(first.name, in: target.raw, as: $0, in: parent.raw)
     }
     guard failed == 0 else { throw MemberWriter.failure(failed) }
     return .made([])

@@ -94,12 +94,14 @@ struct MadeFile: Sendable {
   let place: RelativePath
   let size: UInt64
   let modified: FileStatus.Time
+  let mayShare: Bool
   let losses: EntryMetadata.Losses
 
   init(_ order: ExtractionOrder, losses: EntryMetadata.Losses) {
     path = order.entry.path
     place = order.place
     size = order.entry.size
+    mayShare = order.entry.mayShare
     modified = order.entry.modified
     self.losses = losses
   }

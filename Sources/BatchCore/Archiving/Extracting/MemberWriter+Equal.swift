@@ -33,7 +33,7 @@ extension MemberWriter {
   }
 
   /// The SHA-256 of a file; nil for one that cannot be read.
-  private func content(of name: PathBytes, in parent: OpenFolder) throws(BatchError) -> Digest? {
+  func content(of name: PathBytes, in parent: OpenFolder) throws(BatchError) -> Digest? {
     guard let file = try? parent.openFile(name) else { return nil }
     let stream = try DigestStream(.sha256)
     var buffer = [UInt8](repeating: 0, count: Self.pieceSize)

@@ -41,6 +41,9 @@ package struct ArchiveEntry: Sendable, Hashable {
   /// The data ranges of a sparse file; nil if it is not sparse.
   package var dataMap: [Range<UInt64>]?
 
+  /// Whether a later hard link may have the content of this file: the first name of a cpio file, which is empty in some forms.
+  var mayShare: Bool { kind == .file && (size == 0 || sharesContent) }
+
   /// Checks where the content of a file ends. A sparse file has content up to the end of its last data range.
   ///
   /// - Throws: `malformed` if there is less or more content than the size says.
