@@ -195,6 +195,12 @@ int clinux_removexattr_path_descriptor(int fd, const char *name) {
   return removexattr(path, name);
 }
 
+int clinux_setxattr_path_descriptor(int fd, const char *name, const void *value, size_t size) {
+  char path[64];
+  descriptor_path(path, sizeof path, fd);
+  return setxattr(path, name, value, size, 0);
+}
+
 int clinux_chown_path_descriptor(int fd, unsigned user, unsigned group) {
   return fchownat(fd, "", (uid_t)user, (gid_t)group, AT_EMPTY_PATH);
 }

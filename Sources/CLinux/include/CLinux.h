@@ -59,6 +59,7 @@ int clinux_link_descriptor(int fd, int directory, const char *name);
 /// Sets mode, owner or modification time of a file that was opened with O_PATH, which may be a symbolic link.
 int clinux_chmod_path_descriptor(int fd, unsigned mode);
 int clinux_removexattr_path_descriptor(int fd, const char *name);
+int clinux_setxattr_path_descriptor(int fd, const char *name, const void *value, size_t size);
 int clinux_chown_path_descriptor(int fd, unsigned user, unsigned group);
 int clinux_set_time_of_path_descriptor(int fd, int64_t seconds, int nanoseconds);
 int clinux_mknodat(int directory, const char *name, unsigned mode, unsigned major_number, unsigned minor_number);

@@ -56,6 +56,22 @@ import Testing
     #expect(try t.batchproc("extract", "-p", "--no-same-owner", "-C", "out", "x.tar").status == 0)
   }
 
+  @Test(
+    "give FIFOs and devices their access control lists, also where a folder has a default list",
+    .enabled(if: Host.isRoot), arguments: ["$BP archive -q --verify -o x.tar t", "tar --acls -cf x.tar t"])
+  func listsOfNodes(maker: String) throws {
+    let run = try t.shell(
+      """
+      mkdir t out; mkfifo t/p t/plain; mknod t/d c 1 3; setfacl -m u:1000:rw,g:100:r t/p t/d; setfacl -d -m u:1:rwx t
+      \(maker); echo $?; (cd t; getfacl -cnp p d plain) >one
+      $BP extract -q --devices -C out x.tar; echo $?; (cd out/t; getfacl -cnp p d plain) | diff one -; echo $?
+      rm -rf out/t; $BP extract -q --no-xattrs --devices -C out x.tar; (cd out/t; getfacl -cnp p | grep -c user:)
+      mkdir set back; $BP backup -q --to set t; $BP restore -q -C back set; echo $?
+      getfacl -cnp $(find back -name p) $(find back -name plain) >two; getfacl -cnp t/p t/plain | diff two -; echo $?
+      """)
+    #expect(run.text == "0\n0\n0\n1\n0\n0\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("use the owner name when it is known here, with any number", .enabled(if: Host.isRoot))
   func ownerNames() throws {
     try makePax([("f", "'uid': '-2', 'gid': '-2', 'uname': 'daemon', 'gname': 'daemon'")])

@@ -209,11 +209,17 @@ extension FileSystemCalls {
     }
   }
 
-  package func setAttribute(_ name: [UInt8], of file: Int32, to value: [UInt8]) -> Int32 {
+  /// - Parameter isPlace: whether the file was opened with `O_PATH`.
+  package func setAttribute(
+    _ name: [UInt8], of file: Int32, to value: [UInt8], isPlace: Bool = false
+  ) -> Int32 {
     PathBytes(name).withCString { name in
       value.withUnsafeBytes { value in
         changed(.setAttribute, .descriptor(file)) {
-          Int(clinux_fsetxattr(file, name, value.baseAddress, value.count))
+          Int(
+            isPlace
+              ? clinux_setxattr_path_descriptor(file, name, value.baseAddress, value.count)
+              : clinux_fsetxattr(file, name, value.baseAddress, value.count))
         }
       }
     }

@@ -86,7 +86,7 @@ struct EntryMetadata {
     if entry.kind != .symbolicLink { _ = mode(&losses) }
     if !entry.hasTime { losses.insert(.timeRange) }
     let isWhole = options.restoresPrivileges || !options.restoresAttributes
-    if !isWhole, entry.kind == .file || entry.kind == .directory,
+    if !isWhole, entry.kind != .symbolicLink, entry.kind != .hardLink,
       entry.attributes.contains(where: { !isHarmless($0) })
     {
       losses.insert(.privileges)
@@ -114,8 +114,9 @@ struct EntryMetadata {
     {
       losses.insert(.owner)
     }
-    if entry.kind != .symbolicLink, calls.setMode(of: file.raw, to: mode(&losses), isPlace: true) != 0 {
-      losses.insert(.mode)
+    if entry.kind != .symbolicLink {
+      if options.restoresAttributes { applyAttributes(to: file.raw, isPlace: true, &losses) }
+      if calls.setMode(of: file.raw, to: mode(&losses), isPlace: true) != 0 { losses.insert(.mode) }
     }
     setTime(of: file.raw, &losses) { calls.setTime(ofPlace: file.raw, modified: entry.modified) }
     return losses
@@ -195,14 +196,15 @@ struct EntryMetadata {
     }
   }
 
-  private func applyAttributes(to descriptor: Int32, _ losses: inout Losses) {
+  /// - Parameter isPlace: whether the file was opened with `O_PATH`.
+  private func applyAttributes(to descriptor: Int32, isPlace: Bool = false, _ losses: inout Losses) {
     for attribute in entry.attributes.listsLast {
       guard isHarmless(attribute) || options.restoresPrivileges else {
         losses.insert(.privileges)
         continue
       }
       guard !attribute.name.contains(0) else { continue }
-      if calls.setAttribute(attribute.name, of: descriptor, to: attribute.value) != 0 {
+      if calls.setAttribute(attribute.name, of: descriptor, to: attribute.value, isPlace: isPlace) != 0 {
         losses.insert(.attributes)
       }
     }
