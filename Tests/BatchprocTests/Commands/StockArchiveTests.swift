@@ -202,6 +202,56 @@ import Testing
     try refused("x.tar", "holds a NUL")
   }
 
+  @Test("a sparse member of Solaris is listed and verified to its end, with the member after it")
+  func solaris() throws {
+    try make(
+      """
+      python3 - <<'END'
+      import tarfile
+      def header(name, size, kind=b'0'):
+          info = tarfile.TarInfo(name)
+          info.size, info.type = size, kind
+          return info.tobuf(tarfile.USTAR_FORMAT)
+      holes = b'55 SUN.holesdata= 0 131072 393216 524288 786432 819207\\n'
+      data = b'a' * 131072 + bytes(262144) + b'b' * 131072 + bytes(262144) + b'c' * (819207 - 786432)
+      with open('x.tar', 'wb') as out:
+          out.write(header('pax', len(holes), b'x') + holes.ljust(512, b'\\0') + header('hole', len(data)))
+          out.write(data + bytes(-len(data) % 512) + header('next', 0) + bytes(1024))
+      END
+      """)
+    let list = try run("list", "-q", "x.tar")
+    #expect(list.status == 0 && list.text == "hole\nnext\n", "\(list.text)\(list.errorText)")
+    #expect(try run("verify", "-q", "x.tar").status == 0)
+    #expect(try run("extract", "-q", "--no-fsync", "-C", "out", "x.tar").status == 0)
+    #expect(t.content("out/hole")?.count == 819_207 && t.exists("out/next"))
+  }
+
+  @Test("of damage between members, twenty places are named, and the others are counted")
+  func flood() throws {
+    try make(
+      """
+      python3 - <<'END'
+      import tarfile
+      def header(name, size, kind=b'0'):
+          info = tarfile.TarInfo(name)
+          info.size, info.type = size, kind
+          return info.tobuf(tarfile.USTAR_FORMAT)
+      record = b'12 path=foo\\n'
+      pax = header('pax', len(record), b'x') + record.ljust(512, b'\\0')
+      open('x.tar', 'wb').write(pax * 3000 + header('last', 0) + bytes(1024))
+      END
+      """)
+    for command in ["list", "verify"] as [PathBytes] {
+      let run = try run(command, "x.tar")
+      let lines = (run.text + run.errorText).split(separator: "\n")
+      #expect(lines.count < 80, "\(command): \(lines.count) \(lines.prefix(3)) \(lines.suffix(3))")
+      #expect(lines.contains { $0.contains(" more places between members") }, "\(lines.suffix(5))")
+      #expect(run.status == (command == "list" ? 3 : 4))
+    }
+    let extract = try run("extract", "--keep-going", "-q", "--no-fsync", "-C", "out", "x.tar")
+    #expect(extract.status == 5, "\(extract.errorText.prefix(300))")
+  }
+
   @Test(
     "formats that are read on request only are refused with a hint, and read on request",
     arguments: ["ar", "iso"])

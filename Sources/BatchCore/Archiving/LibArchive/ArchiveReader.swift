@@ -250,6 +250,7 @@ final class ArchiveReader: MemberReader {
   var base: Int32 { archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK }
 
   private func skipContent() throws(BatchError) {
+    if checks?.mustBeRead == true { while try nextPiece() != nil {} }
     let result = archive_read_data_skip(archive)
     isInside = false
     guard result == ARCHIVE_OK else { throw failure(after: result, ofContent: true) }

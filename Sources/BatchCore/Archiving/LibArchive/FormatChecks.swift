@@ -32,6 +32,9 @@ protocol FormatChecks {
   /// Whether the last member has no content that libarchive must decode.
   var hasNoContent: Bool { get }
 
+  /// Whether libarchive loses its place when it skips the content of the last member.
+  var mustBeRead: Bool { get }
+
   /// What an error of libarchive about the content of the last member means.
   func judged(_ error: BatchError) -> BatchError
 }
@@ -53,6 +56,7 @@ extension FormatChecks {
   }
   var headerCheck: HeaderChecksum? { nil }
   var hasNoContent: Bool { false }
+  var mustBeRead: Bool { false }
   func judged(_ error: BatchError) -> BatchError { error }
 }
 
@@ -61,6 +65,7 @@ struct TarChecks: FormatChecks {
   private let isNeeded: Bool
   private var records = PaxRecords()
   private(set) var headerCheck: HeaderChecksum?
+  private(set) var mustBeRead = false
 
   private static let continuation = BatchError(
     .malformed, "damaged: it continues a file of another volume of the archive",
@@ -73,8 +78,9 @@ struct TarChecks: FormatChecks {
     _ member: inout ArchiveEntry, _ entry: OpaquePointer, _ place: ReadPlace, _ remarks: inout [String]
   ) throws(BatchError) {
     headerCheck = nil
-    var (records, headerCheck) = (records, headerCheck)
-    defer { (self.records, self.headerCheck) = (records, headerCheck) }
+    mustBeRead = false
+    var (records, headerCheck, mustBeRead) = (records, headerCheck, mustBeRead)
+    defer { (self.records, self.headerCheck, self.mustBeRead) = (records, headerCheck, mustBeRead) }
     _ = try place.feed.withKeptBytes(upTo: place.position) { (bytes) throws(BatchError) in
       if isNeeded { headerCheck = HeaderChecksum(of: bytes) }
       let headers = TarHeaderScan(bytes)
@@ -82,6 +88,10 @@ struct TarChecks: FormatChecks {
       guard records.hasGlobals || (headers.isExtended && !headers.holdOnlyTimes) else { return }
       try headers.check()
       try records.apply(headers, to: &member)
+      // In the sparse form of Solaris the holes are in the archive too, and libarchive skips the data only.
+      if member.dataMap != nil {
+        try headers.forEachRecord { mustBeRead = mustBeRead || $0.isNamed("SUN.holesdata") }
+      }
     }
     if let remark = records.remark, !remarks.contains(remark) { remarks.append(remark) }
   }
