@@ -19,6 +19,7 @@ final class ArchiveReader: MemberReader {
   /// More calls without progress end the reading: libarchive could loop forever.
   private static let mostIdleSteps = 1000
   private static let blockSize: UInt64 = 512
+  private static let mostGaps = 20
   static let unknownFormat = "in no known archive format"
   private static let noProgress = "damaged: reading makes no progress"
 
@@ -45,6 +46,10 @@ final class ArchiveReader: MemberReader {
   /// The end of the content of the last passed member, including its padding.
   private(set) var boundary: UInt64 = 0
   private var isInside = false
+  /// How many places between members are damaged.
+  private var gapCount = 0
+  /// The error that follows the number of these places.
+  private var kept: BatchError?
   /// The error after which libarchive is not called any more: its behavior then differs by format, and it may crash.
   private var ending: BatchError?
   /// The end of the last returned piece of content in its file.
@@ -123,10 +128,35 @@ final class ArchiveReader: MemberReader {
 
   private var place: ReadPlace { ReadPlace(feed: feed, position: position, name: name) }
 
-  /// The next member; nil after the last one, if the archive ends as its format demands.
+  /// The next member; nil after the last one, if the archive ends as its format demands. Of the damage between members, the first
+  /// places are returned one by one, and the number of the others at the end.
   ///
   /// - Throws: `malformed` if the archive cannot be read further.
   func next() throws(BatchError) -> Member? {
+    if let failure = kept {
+      kept = nil
+      throw failure
+    }
+    do throws(BatchError) {
+      while true {
+        guard let member = try nextOfAll() else { break }
+        guard case .unusable(let error) = member, error.path == nil, error.code == .malformed else {
+          return member
+        }
+        gapCount += 1
+        if gapCount <= Self.mostGaps { return member }
+      }
+    } catch {
+      guard gapCount > Self.mostGaps else { throw error }
+      kept = error
+    }
+    guard gapCount > Self.mostGaps else { return nil }
+    defer { gapCount = 0 }
+    let count = gapCount - Self.mostGaps
+    return .unusable(BatchError(.malformed, "damaged: \(count) more places between members"))
+  }
+
+  private func nextOfAll() throws(BatchError) -> Member? {
     if !found.isEmpty { return found.removeFirst() }
     if let ending { throw ending }
     // Skips the content, so that the offset after it is known.
