@@ -108,11 +108,18 @@ package struct FolderOpener: Sendable {
     _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, made: (Int) -> Void
   ) throws(BatchError) -> OpenFolder {
     var (current, start) = nearest(to: path, below: root, includingIt: true)
-    // Usually only the last name is missing.
-    if let slash = path.lastIndex(of: Self.slash),
-      let parent = try? folder(path[..<slash], below: root, shown: shown, isSearched: true)
-    {
-      (current, start) = (parent, slash + 1)
+    // Usually few names at the end are missing: the folders 1, 3, 7, 15 levels above are tried.
+    var (end, step) = (path.endIndex, 1)
+    search: while true {
+      for _ in 0..<step {
+        guard let slash = path[..<end].lastIndex(of: Self.slash), slash > start else { break search }
+        end = slash
+      }
+      if let parent = try? folder(path[..<end], below: root, shown: shown, isSearched: true) {
+        (current, start) = (parent, end + 1)
+        break
+      }
+      step *= 2
     }
     var lastKept = start
     while start < path.endIndex {

@@ -168,4 +168,18 @@ import Testing
     opener.forget(Array(name.utf8)[...], below: root)
     #expect(fixture.openDescriptors == 1)
   }
+
+  @Test("Creating folders far below existing ones does not try each of these", arguments: [1, 2, 3, 5])
+  func createsFarBelow(missing: Int) throws {
+    try fixture.chain(of: "a", depth: 40, leaf: "leaf")
+    let root = try opener.folder(named: fixture.root)
+    let names = Array(repeating: "a", count: 40) + Array(repeating: "new", count: missing)
+    var made = 0
+    let folder = try opener.make(Array(names.joined(separator: "/").utf8)[...], below: root, shown: "") { _ in
+      made += 1
+    }
+    #expect(folder.isNew && made == missing)
+    #expect(calls.count(of: .change(.makeFolder), "a") <= 2)
+    #expect(calls.count(of: .openBeneath, "a") <= 3)
+  }
 }
