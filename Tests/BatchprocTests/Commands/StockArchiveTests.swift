@@ -254,9 +254,15 @@ import Testing
 
   @Test(
     "formats that are read on request only are refused with a hint, and read on request",
-    arguments: ["ar", "iso"])
+    arguments: ["ar", "iso", "iso.Z", "iso.gz", "iso.zst"])
   func onRequest(form: String) throws {
+    let packers = ["iso.Z": "compress -k", "iso.gz": "gzip -k", "iso.zst": "zstd -qk"]
     try make(form == "ar" ? "ar rc x.ar t/a t/d/b 2>/dev/null" : "bsdtar -cf x.iso --format iso9660 t")
+    if form == "iso.Z" {
+      try make("bsdtar -cf x.iso.Z --format iso9660 -Z t")
+    } else if let packer = packers[form] {
+      try make("\(packer) x.iso")
+    }
     let name = PathBytes("x.\(form)")
     let list = try run("list", "-q", name)
     #expect(list.status == 1 && list.errorText.contains("--all-formats"), "\(list.errorText)")

@@ -14,7 +14,10 @@ extension ArchiveReader {
   /// - Throws: `malformed` if bytes cannot be decoded, or if an archive has no members but must have some.
   func drain() throws(BatchError) {
     if let failure = feed.failure { throw failure }
-    let hasMore = try drainContent()
+    var start = [UInt8]()
+    let hasMore = try drainContent(&start)
+    // A compressed ISO image is recognized only here.
+    let image = start.count == UnsupportedFormat.isoLength ? UnsupportedFormat.detect(start) : nil
     let difference = claim.name?.difference(claim.compression, base)
     if let difference, hasMembers { remarks.append(difference) }
     guard !hasMembers else {
@@ -27,6 +30,7 @@ extension ArchiveReader {
     }
     // Zeros read as a tar without members, and a lost first block may read as zeros.
     if hasMore || feed.content.hasGarbage {
+      if let image { throw BatchError(.unsupported, image.message, path: name, remedy: .readAllFormats) }
       throw BatchError(.malformed, "damaged: it begins with zeros and has content after them", path: name)
     }
     if let difference {
@@ -38,8 +42,9 @@ extension ArchiveReader {
     remarks.append(Self.emptyRemark)
   }
 
+  /// - Parameter first: gets the first bytes of content that reads as a tar without members, for the detection of an ISO image.
   /// - Returns: whether there are bytes after the end of the archive.
-  private func drainContent() throws(BatchError) -> Bool {
+  private func drainContent(_ first: inout [UInt8]) throws(BatchError) -> Bool {
     let isFile = feed.content.length != nil
     // In zip and 7z the directory locates the end.
     let endsWithZeros = isTar || base == ARCHIVE_FORMAT_CPIO
@@ -47,14 +52,18 @@ extension ArchiveReader {
     var trailing = TailBytes()
     let start = feed.rest(from: position)
     if endsWithZeros { start.withUnsafeBytes { trailing.add($0) } }
+    // All bytes so far were zeros.
+    if !hasMembers { first = [UInt8](repeating: 0, count: Int(clamping: min(position, 1 << 16))) + start }
     var tail: StreamedTail? = isTar ? feed.content.streamCheck.map { StreamedTail($0, start) } : nil
     // Uncompressed content has no checksums, and may be long.
     while !isFile || !trailing.isSurelyMore {
       let piece = try feed.content.next()
       if piece.isEmpty { break }
       if endsWithZeros { trailing.add(piece) }
+      if !first.isEmpty, first.count < UnsupportedFormat.isoLength { first += piece }
       if trailing.isSurelyNoIndex { tail = nil } else { tail?.add(piece) }
     }
+    first = Array(first.prefix(UnsupportedFormat.isoLength))
     if trailing.isMore { return true }
     let remark = try feed.content.streamCheck.flatMap { (check) throws(BatchError) in
       try tail?.compare(check.value, at: position, name)
