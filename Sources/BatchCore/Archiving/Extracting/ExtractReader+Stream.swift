@@ -22,8 +22,12 @@ extension ExtractReader {
     _ reader: any MemberReader, in context: Context, _ hand: Hand
   ) throws(BatchError) {
     var late = LateContents()
+    var lone = LoneLinks()
+    let holdsLinks = !planner.takesEverything && planner.selection.names == nil && archive.isReadableAgain
+    var number = -1
     while let member = try reader.next() {
       try context.checkCancellation()
+      number += 1
       var damage: BatchError?
       switch member {
       case .unusable(let error):
@@ -31,15 +35,32 @@ extension ExtractReader {
         try hand(.failed(error.path == nil ? error.at(name) : error))
       case .entry(let entry):
         let isChosen = planner.chooses(entry.path, isDirectory: entry.kind == .directory)
+        if holdsLinks, isChosen, lone.hold(entry, number: number, planner) { continue }
         let entries = planner.takesEverything ? [entry] : late.entries(for: entry, isChosen: isChosen)
         for entry in entries { damage = try extract(entry, reader, in: context, hand) }
       }
       if damage?.code == .malformed, !options.keepsGoing { return try hand(.note(.stop)) }
     }
     for entry in late.takeAll() { _ = try extract(entry, reader, in: context, hand) }
+    try extract(lone, in: context, hand)
     try reader.drain()
     for damage in reader.damages(name) { try hand(.failed(damage)) }
     try hand(.note(.remarks(reader.harmlessRemarks)))
+  }
+
+  /// Extracts files under the names of links to them.
+  func extract(_ lone: LoneLinks, in context: Context, _ hand: Hand) throws(BatchError) {
+    let missing = try archive.readFiles(of: lone, limits: options.limits) {
+      (file, reader, links) throws(BatchError) in
+      var target: PathBytes?
+      for link in links {
+        var entry = target == nil ? file : link
+        (entry.path, entry.linkTarget) = (link.path, target)
+        _ = try extract(entry, reader, in: context, hand)
+        target = target ?? link.path
+      }
+    }
+    for link in missing { try hand(.failed(ExtractionFinisher.noFirstName.at(link.path))) }
   }
 
   /// - Returns: why its content cannot be read.

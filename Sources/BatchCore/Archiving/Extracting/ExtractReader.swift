@@ -5,7 +5,7 @@ package struct ExtractReader: BatchReader {
   package typealias Item = ExtractionItem
   package typealias Row = ExtractionRow
 
-  private let archive: OpenArchive
+  let archive: OpenArchive
   let planner: ExtractionPlanner
   let options: ExtractionOptions
   /// The members of an archive without an index.
@@ -57,8 +57,11 @@ package struct ExtractReader: BatchReader {
     try hand(.note(.remarks(archive.remarks + damagedStart)))
     do throws(BatchError) {
       if let indexed = archive.index {
-        var segments = try SegmentPlanner(indexed, planner: planner, limits: options.limits, claims: true)
+        let lone = try archive.loneLinks(of: indexed, planner, limits: options.limits)
+        var segments = try SegmentPlanner(
+          indexed, planner: planner, limits: options.limits, claims: true, leavingOut: lone.numbers)
         while let plan = try segments.next() { try hand(.item(ExtractionItem(step: .segment(plan)))) }
+        try extract(lone, in: context, hand)
       } else if let members {
         try read(members, in: context, hand)
       }

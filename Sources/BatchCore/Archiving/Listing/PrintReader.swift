@@ -46,10 +46,11 @@ package struct PrintReader: BatchReader {
       if let indexed = open.index {
         isArchive = true
         try readSegments(of: indexed, planner, in: context)
+        try read(try open.loneLinks(of: indexed, planner, limits: limits), of: open, in: context)
       } else {
         let reader = try open.reader(limits: limits)
         isArchive = true
-        try readMembers(reader, planner, in: context)
+        try readMembers(reader, of: open, planner, in: context)
       }
       for error in planner.wrongGuesses { try context.yield(.row(.failed(error))) }
     } catch {
@@ -79,17 +80,24 @@ package struct PrintReader: BatchReader {
   }
 
   private func readMembers(
-    _ reader: any MemberReader, _ planner: ExtractionPlanner, in context: Context
+    _ reader: any MemberReader, of open: OpenArchive, _ planner: ExtractionPlanner, in context: Context
   ) throws(BatchError) {
     var late = LateContents()
+    var lone = LoneLinks()
+    var number = -1
     while let member = try reader.next() {
       try context.checkCancellation()
+      number += 1
       switch member {
       case .unusable(let error):
         try context.yield(.row(.failed(error.path == nil ? error.at(archive.path) : error)))
         if error.code == .malformed { end.cutShort() }
       case .entry(let entry):
         let isChosen = planner.chooses(entry.path, isDirectory: entry.kind == .directory)
+        if isChosen, lone.hold(entry, number: number, planner) {
+          if !open.isReadableAgain { try fail(entry, in: context) }
+          continue
+        }
         // The content of a file with several names is written once.
         guard late.entries(for: entry, isChosen: isChosen).contains(where: { $0.kind == .file }) else {
           continue
@@ -103,16 +111,31 @@ package struct PrintReader: BatchReader {
       }
     }
     for entry in late.takeAll() {
-      let error = BatchError(
-        .invalid, "its content is stored with another name, which was not selected", path: entry.path)
-      try context.yield(.row(entry.kind == .file ? .end : .failed(error)))
+      if entry.kind == .file { try context.yield(.row(.end)) } else { try fail(entry, in: context) }
     }
+    if open.isReadableAgain { try read(lone, of: open, in: context) }
     try reader.drain()
     for damage in reader.damages(archive.path) {
       try context.yield(.row(.failed(damage)))
       end.cutShort()
     }
     end.note { $0.remarks += reader.harmlessRemarks }
+  }
+
+  /// Writes the files of links, each once.
+  private func read(_ lone: LoneLinks, of open: OpenArchive, in context: Context) throws(BatchError) {
+    let missing = try open.readFiles(of: lone, limits: limits) { (file, reader, _) throws(BatchError) in
+      try read(file, reader, in: context)
+    }
+    for link in missing {
+      try context.yield(.row(.failed(ExtractionFinisher.noFirstName.at(link.path))))
+    }
+  }
+
+  private func fail(_ entry: ArchiveEntry, in context: Context) throws(BatchError) {
+    let error = BatchError(
+      .invalid, "its content is stored with another name, which was not selected", path: entry.path)
+    try context.yield(.row(.failed(error)))
   }
 
   private func read(

@@ -10,16 +10,21 @@ struct SegmentPlanner {
   private var plain: UInt64 = 0
   private let chosen: ChosenMembers
   private let claims: Bool
+  private let leftOut: Set<Int>
 
-  /// - Parameter claims: whether the places of members are claimed; otherwise no member is refused or superseded.
+  /// - Parameters:
+  ///   - claims: whether the places of members are claimed; otherwise no member is refused or superseded.
+  ///   - leftOut: the numbers of members that are not selected now.
   /// - Throws: the reason, when the run is to stop.
   init(
-    _ archive: IndexedArchive, planner: ExtractionPlanner, limits: ArchiveLimits, claims: Bool
+    _ archive: IndexedArchive, planner: ExtractionPlanner, limits: ArchiveLimits, claims: Bool,
+    leavingOut leftOut: Set<Int> = []
   ) throws(BatchError) {
     self.archive = archive
     self.planner = planner
     self.limits = limits
     self.claims = claims
+    self.leftOut = leftOut
     groups = archive.index.groups[...]
     cursor = IndexCursor(archive.index)
     chosen = try ChosenMembers(archive, planner, findsSuperseded: claims)
@@ -31,7 +36,7 @@ struct SegmentPlanner {
       try archive.file.cancellation.check()
       var choices = [SegmentPlan.Choice]()
       let members = try cursor.slice(group.members)
-      for number in group.members where chosen.isChosen(number) {
+      for number in group.members where chosen.isChosen(number) && !leftOut.contains(number) {
         guard !chosen.isSuperseded(number) else {
           choices.append((number, .superseded))
           continue
