@@ -46,12 +46,6 @@ extension ArchiveEntry {
     return mode & ~0o070 | mask << 3
   }
 
-  static func withoutSlashes(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-    var name = name
-    while name.count > 1, name.last == UInt8(ascii: "/") { name.removeLast() }
-    return name
-  }
-
   private static func kind(of entry: OpaquePointer, isHardLink: Bool) -> Kind? {
     if isHardLink { return .hardLink }
     let type = archive_entry_filetype(entry)

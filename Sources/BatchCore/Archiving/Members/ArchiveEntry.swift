@@ -41,6 +41,13 @@ package struct ArchiveEntry: Sendable, Hashable {
   /// The data ranges of a sparse file; nil if it is not sparse.
   package var dataMap: [Range<UInt64>]?
 
+  /// A name as ``path`` has it.
+  static func withoutSlashes(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var name = name
+    while name.count > 1, name.last == UInt8(ascii: "/") { name.removeLast() }
+    return name
+  }
+
   /// Whether a later hard link may have the content of this file: the first name of a cpio file, which is empty in some forms.
   var mayShare: Bool { kind == .file && (size == 0 || sharesContent) }
 

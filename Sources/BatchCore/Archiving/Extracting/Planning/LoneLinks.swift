@@ -7,14 +7,18 @@ struct LoneLinks {
   private struct Link {
     let entry: ArchiveEntry
     let number: Int
-    let target: [UInt8]
-    /// The number of the last file of that name before the link.
+    /// The number of the last file of its target's name before the link.
     var file: Int?
   }
 
-  private var links: [Link] = []
+  /// In the order of the archive; nil for one that was superseded.
+  private var all: [Link?] = []
+  /// Their places in this order, by name and by the name of their target.
+  private var places: [PathBytes: Int] = [:]
+  private var targets: [[UInt8]: [Int]] = [:]
 
-  var isEmpty: Bool { links.isEmpty }
+  private var links: [Link] { all.compactMap { $0 } }
+  var isEmpty: Bool { places.isEmpty }
   /// The numbers of the links among the members.
   var numbers: Set<Int> { Set(links.map(\.number)) }
   /// The links by the number of their file.
@@ -33,7 +37,9 @@ struct LoneLinks {
     drop(entry.path)
     guard Self.isLink(entry), let target = entry.linkTarget, !planner.chooses(target, isDirectory: false)
     else { return false }
-    links.append(Link(entry: entry, number: number, target: Self.name(target), file: nil))
+    places[entry.path] = all.count
+    targets[Self.name(target), default: []].append(all.count)
+    all.append(Link(entry: entry, number: number))
     return true
   }
 
@@ -44,14 +50,13 @@ struct LoneLinks {
 
   /// Takes note of a selected member of an index, which supersedes a link of its name.
   mutating func drop(_ path: PathBytes) {
-    if !links.isEmpty { links.removeAll { $0.entry.path == path } }
+    if !isEmpty, let place = places.removeValue(forKey: path) { all[place] = nil }
   }
 
   /// Looks whether a member is the file of a link.
   fileprivate mutating func look(at path: PathBytes, _ kind: ArchiveEntry.Kind, number: Int) {
-    let name = Self.name(path)
-    for index in links.indices where number < links[index].number && links[index].target == name {
-      links[index].file = kind == .file ? number : nil
+    for place in targets[Self.name(path)] ?? [] {
+      if let link = all[place], number < link.number { all[place]?.file = kind == .file ? number : nil }
     }
   }
 
