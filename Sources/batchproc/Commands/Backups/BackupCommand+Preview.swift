@@ -3,6 +3,15 @@ import BatchEngine
 
 /// Reports what a run would do.
 extension BackupCommand {
+  /// The last operand, if it was probably meant as the target: it is missing, empty, or a directory of snapshots. A directory with
+  /// other files is data.
+  static func target(among operands: [PathBytes]) -> PathBytes? {
+    guard operands.count > 1, let last = operands.last else { return nil }
+    guard let status = try? last.status(followingLinks: true) else { return last }
+    guard status.kind == .directory, let names = try? LinuxCalls().names(in: last) else { return nil }
+    return names.isEmpty || names.contains { SnapshotName.of($0) != nil } ? last : nil
+  }
+
   /// Lists the files that would be archived; runs no hook, takes no lock, and writes nothing.
   func list() throws(BatchError) -> Ending {
     let set = try self.set()

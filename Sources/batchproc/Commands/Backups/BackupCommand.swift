@@ -65,15 +65,6 @@ struct BackupCommand: Command {
     session = try Session(common, environment: environment, for: &call, rate: parsed.size(.rate))
   }
 
-  /// The last operand, if it was probably meant as the target: it is missing, empty, or a directory of snapshots. A directory with
-  /// other files is data.
-  private static func target(among operands: [PathBytes]) -> PathBytes? {
-    guard operands.count > 1, let last = operands.last else { return nil }
-    guard let status = try? last.status(followingLinks: true) else { return last }
-    guard status.kind == .directory, let names = try? LinuxCalls().names(in: last) else { return nil }
-    return names.isEmpty || names.contains { SnapshotName.of($0) != nil } ? last : nil
-  }
-
   func run() throws(BatchError) -> Ending {
     if common.dryRun { return try list() }
     var report = BackupHooks.Report()

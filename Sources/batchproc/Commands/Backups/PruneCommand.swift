@@ -113,45 +113,6 @@ extension BackupChoices {
   }
 }
 
-extension Session {
-  /// Reports since when the snapshots of series have failures.
-  func warn(ofFailures series: [[Snapshot]]) {
-    for snapshots in series {
-      guard let first = snapshots.firstWithFailures else { continue }
-      warn(ofFailuresSince: first.label, of: first.header.origin)
-    }
-  }
-
-  func warn(ofFailuresSince snapshot: String, of origin: String) {
-    warn(
-      BatchError(
-        .special,
-        "the snapshots of \(origin) have failures since \(snapshot): a run with failures removes no old snapshot",
-        remedy: "use --exclude for files that can never be read, or --on unreadable=warn"))
-  }
-
-  /// Names archives without a manifest, even with `--quiet`: probably a snapshot was lost.
-  func warn(ofUnlisted archives: [SnapshotName], in directory: PathBytes) {
-    for archive in archives {
-      fail(
-        BatchError(
-          .missing, "has no manifest, and no snapshot needs it",
-          path: directory.appending(archive.archive.bytes),
-          remedy: .pruneUnlisted), severity: .warning)
-    }
-  }
-
-  /// Names snapshots that are kept since their times are in the future.
-  func warn(ofFuture snapshots: [Snapshot]) {
-    for snapshot in snapshots {
-      warn(
-        BatchError(
-          .special, "the snapshot \(snapshot.label) is in the future: it is kept, and no rule counts it",
-          remedy: "check the clock; if the snapshot is not needed, remove its manifest"))
-    }
-  }
-}
-
 extension Snapshot {
   /// Adds machine, sources and failures, as far as they are known.
   func addOrigin(to line: inout JSONLine) {
