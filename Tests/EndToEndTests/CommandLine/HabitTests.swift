@@ -189,8 +189,8 @@ import Testing
         """)
       return run.text
     }
-    // The other name of w/sub/noise2 is not chosen and does not exist.
-    let rest = "o/w/sub\no/w/sub/c\n"
+    // The other name of w/sub/noise2 is not chosen, so this one gets the content.
+    let rest = "o/w/sub\no/w/sub/c\no/w/sub/noise2\n"
     #expect(try preview("") == "o/w/a: kept\no/w/b: kept\n" + rest)
     #expect(try preview("--overwrite newer") == "o/w/a: replaced\no/w/b: kept\n" + rest)
     #expect(try preview("--force") == "o/w/a: replaced\no/w/b: replaced\n" + rest)

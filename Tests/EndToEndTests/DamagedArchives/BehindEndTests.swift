@@ -137,8 +137,8 @@ import Testing
     let run = try t.shell(
       """
       \(Steps.functions)
-      for n in 1 2 3 4 5 6 7 8 9; do seq $n >f$n; done
-      tar -cf x.tar f[1-9] f[1-9]
+      for n in 1 2 3 4 5 6 7 8 9; do seq $n | tee f$n >g$n; done
+      tar -cf x.tar f[1-9] g[1-9]
       python3 - <<'END'
       data = bytearray(open('x.tar', 'rb').read())
       end = 2 * 9 * 1024 + 1024

@@ -95,13 +95,18 @@ struct IndexedArchive: Sendable {
       // The frames of a plain tar may have been compressed before, and need not fit into it.
       var index = try StoredIndex.read(
         stored, checks: checks, size: format == nil ? .max : size, memory: memory)
-      if format == nil, index.frames.last?.compressed.upperBound != start { index = index.ofDecompressed }
+      var tailRemarks = place.remarks
+      if format == nil, let end = index.frames.last?.compressed.upperBound, end != start {
+        index = index.ofDecompressed
+        // In a .tar.bz2 that block also says where the index begins.
+        if place.lastBlock == TailBlock(indexLength: stored.count, offset: end).bytes { tailRemarks = [] }
+      }
       guard index.frames.last?.compressed.upperBound == start else {
         return .unusable(BatchError(.malformed, "the member index belongs to another archive"), from: nil)
       }
       let remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
       return .found(
-        IndexedArchive(file: file, format: format, index: index), remarks: place.remarks + remarks)
+        IndexedArchive(file: file, format: format, index: index), remarks: tailRemarks + remarks)
     } catch {
       guard error == StoredIndex.tooLarge || error.code == .malformed else { throw error }
       return .unusable(error, from: place.start)

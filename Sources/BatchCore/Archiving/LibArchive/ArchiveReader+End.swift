@@ -4,7 +4,7 @@ import CArchive
 extension ArchiveReader {
   static let moreRemark = "there are bytes after the end of the archive, which are not read"
   static let oldBytesRemark =
-    "the rest of its last record has other bytes, which begin no member; older programs leave their buffer there"
+    "the rest of its last record has other bytes, which are no further members; older programs leave their buffer there"
   static let garbageRemark = "there are bytes after the end of the compressed data, which are not read"
   static let loneBlockRemark = "of the two blocks that end the archive one is missing"
   static let emptyRemark = "it has no members"

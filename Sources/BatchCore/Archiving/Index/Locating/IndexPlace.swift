@@ -8,6 +8,8 @@ struct IndexPlace {
   let index: IndexExtent?
   /// Other remarks about the end of the archive.
   var remarks: [String] = []
+  /// The last block of a plain tar, after blanks.
+  var lastBlock: [UInt8]?
   /// Compressed and plain sizes of frames in the format's own seek table, if it has one.
   var frameSizes: [(compressed: UInt64, plain: UInt64)]?
 

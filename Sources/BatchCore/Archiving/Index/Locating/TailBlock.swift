@@ -9,9 +9,12 @@ struct TailBlock: Hashable {
 
   /// The size in bytes, without the zeros that fill its last block.
   let indexLength: UInt64
+  /// Where the index begins in the file, which only a `.tar.bz2` stores.
+  private var offset: UInt64 = 0
 
-  init(indexLength: UInt64) {
+  init(indexLength: UInt64, offset: UInt64 = 0) {
     self.indexLength = indexLength
+    self.offset = offset
   }
 
   /// Parses a tail block; nil if it is not one. Comparing it with ``bytes`` shows damage.
@@ -28,6 +31,7 @@ struct TailBlock: Hashable {
   var bytes: [UInt8] {
     var bytes = ArchiveTail.locatorText
     bytes.appendLittleEndian(indexLength)
+    bytes.appendLittleEndian(offset)
     TarBlock.pad(&bytes, from: 0)
     return bytes
   }

@@ -21,9 +21,10 @@ struct TarIndexLocator: IndexLocator {
     }
     let indexEnd = start + block.indexLength
     let filler = try file.bytes(at: indexEnd, count: Int(size - indexEnd) - TailBlock.size)
-    let isWhole = last == block.bytes && filler.allSatisfy { $0 == 0 }
+    let isBlank = filler.allSatisfy { $0 == 0 }
     return IndexPlace(
       start: start, index: IndexExtent(of: file, [start..<indexEnd]),
-      remarks: isWhole ? [] : [TailBlock.damagedRemark])
+      remarks: isBlank && last == block.bytes ? [] : [TailBlock.damagedRemark],
+      lastBlock: isBlank ? last : nil)
   }
 }
