@@ -41,20 +41,20 @@ import Testing
     }
     """
 
-  /// A missing path, a folder, a folder and a file without permission: status / messages of each.
+  /// A missing path, a folder and a file without permission, a folder: status / messages of each.
   static let paths: [(line: String, expected: String)] = [
-    ("hash -q X", "1/1 0/0 1/1 1/1"), ("check -q X", "1/1 1/1 1/1 1/1"), ("audit -q m X", "1/1 4/0 1/1 1/1"),
-    ("duplicates -q X", "1/1 0/0 1/1 0/0"), ("compress -q X", "1/1 0/0 1/1 1/1"),
-    ("decompress -q X", "1/1 0/0 1/1 3/1"), ("cat -q X", "1/1 0/0 1/1 1/1"), ("test -q X", "1/1 0/0 1/1 1/1"),
-    ("archive -q -o new.tar X", "1/1 0/0 1/1 1/1"), ("list -q X", "1/1 1/1 1/1 1/1"),
+    ("hash -q X", "1/1 1/1 1/1 0/0"), ("check -q X", "1/1 1/1 1/1 1/1"), ("audit -q m X", "1/1 1/1 1/1 4/0"),
+    ("duplicates -q X", "1/1 1/1 0/0 0/0"), ("compress -q X", "1/1 1/1 1/1 0/0"),
+    ("decompress -q X", "1/1 1/1 3/1 0/0"), ("cat -q X", "1/1 1/1 1/1 0/0"), ("test -q X", "1/1 1/1 1/1 0/0"),
+    ("archive -q -o new.tar X", "1/1 1/1 1/1 0/0"), ("list -q X", "1/1 1/1 1/1 1/1"),
     ("extract -q -C out X", "1/1 1/1 1/1 1/1"), ("verify -q X", "1/1 1/1 1/1 1/1"),
     ("snapshots -q X", "1/1 1/1 1/1 1/1"), ("restore -q -C out X", "1/1 1/1 1/1 1/1"),
     ("prune -q --keep-last 1 X", "1/1 1/1 1/1 1/1"), ("drill -q X", "1/1 1/1 1/1 1/1"),
     ("copy -q X far", "1/1 1/1 1/1 1/1"), ("report -q -o page.html X", "1/1 1/1 1/1 1/1"),
-    ("tune -q --seconds 1 X", "1/1 1/1 1/1 1/1"), ("merge -q X", "1/1 64/1 1/1 1/1"),
-    ("status X", "1/1 64/1 1/1 1/1"), ("doctor X", "1/1 0/0 1/1 1/1"), ("config X", "64/1 64/1 64/1 64/1"),
-    ("backup -q --to set X", "1/1 0/0 1/2 1/2"), ("cat -q -i X z.gz", "1/1 1/1 1/1 1/1"),
-    ("hash -q --files-from X", "1/1 1/1 1/1 1/1"), ("extract -q -C X/none a.tar.zst", "5/1 0/0 5/1 5/1"),
+    ("tune -q --seconds 1 X", "1/1 1/1 1/1 1/1"), ("merge -q X", "1/1 1/1 1/1 64/1"),
+    ("status X", "1/1 1/1 1/1 64/1"), ("doctor X", "1/1 1/1 1/1 0/0"), ("config X", "64/1 64/1 64/1 64/1"),
+    ("backup -q --to set X", "1/1 1/2 1/2 0/0"), ("cat -q -i X z.gz", "1/1 1/1 1/1 1/1"),
+    ("hash -q --files-from X", "1/1 1/1 1/1 1/1"), ("extract -q -C X/none a.tar.zst", "5/1 5/1 5/1 0/0"),
   ]
 
   @Test("ends with one status and one line for a path", .enabled(if: Host.canChangeUser))
@@ -63,7 +63,7 @@ import Testing
       """
       \(Self.functions)
       chown -R 65534 .
-      operands="none folder locked noread"
+      operands="none locked noread folder"
       \(Self.paths.map { "run '\($0.line)'" }.joined(separator: "\n"))
       """)
     for (found, row) in zip(run.text.split(separator: "\n"), Self.paths) {
