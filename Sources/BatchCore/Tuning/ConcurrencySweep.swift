@@ -68,7 +68,7 @@ package struct ConcurrencySweep: Sendable {
   private static let strides = [16, 64, 256, 1024]
   private static let fewestRuns = 3
   /// Enough to use the given time when runs differ.
-  private static let mostRuns = 60
+  private static let mostRuns = 500
   /// Settings that take longer than the best one by this factor are not measured again.
   private static let hopeless = 1.3
   /// Settings within this fraction count as equal for the recommendation, even if the runs of one setting differ less: the

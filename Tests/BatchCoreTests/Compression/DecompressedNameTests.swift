@@ -12,7 +12,8 @@ struct DecompressedNameTests {
     arguments: [
       ("a.gz", "a"), ("a.zst", "a"), ("a.xz", "a"), ("a.lz4", "a"), ("a.z", "a"), ("a.gzip", "a"),
       ("d/a.tgz", "d/a.tar"), ("a.taz", "a.tar"), ("a.tzst", "a.tar"), ("a.txz", "a.tar"),
-      ("a.tlz4", "a.tar"), ("a.gz.gz", "a.gz"), ("a.tar.gz", "a.tar"),
+      ("a.tlz4", "a.tar"), ("a.gz.gz", "a.gz"), ("a.tar.gz", "a.tar"), ("A.GZ", "A"), ("A.TGZ", "A.tar"),
+      ("A.Z", "A"),
     ])
   func removes(source: PathBytes, target: PathBytes) {
     #expect(OutputNaming(.decompressing, directory: nil).target(of: source) == target)
@@ -20,7 +21,7 @@ struct DecompressedNameTests {
 
   @Test(
     "does not exist for an unknown suffix",
-    arguments: ["a", "a.lzo", "a.GZ", "a.br", ".gz", "d/.gz", ".tgz", "gz", "agz", "a.gz~", "d.gz/a"])
+    arguments: ["a", "a.lzo", "a.Gz", "a.br", ".GZ", ".gz", "d/.gz", ".tgz", "gz", "agz", "a.gz~", "d.gz/a"])
   func unknown(source: PathBytes) {
     #expect(OutputNaming(.decompressing, directory: nil).target(of: source) == nil)
   }

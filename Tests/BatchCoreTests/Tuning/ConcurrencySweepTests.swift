@@ -124,7 +124,7 @@ import Testing
   @Test func theBestSettingsAreMeasuredUntilTheirSpreadIsKnown() {
     let found = sweep(noise: 0.08) { $0.concurrency == 2 ? 0.1 : $0.concurrency == 3 ? 0.102 : 0.15 }
     let runs = found.sweep.points.map(\.seconds.count)
-    #expect(runs[1] > 3 && runs[1] <= 60, "\(runs)")
+    #expect(runs[1] > 3 && runs[1] <= 500, "\(runs)")
     #expect(runs[0] <= 3, "\(runs)")
     #expect(found.sweep.points[1].spread != nil)
   }

@@ -15,7 +15,8 @@ import Testing
   ]
   /// Calls that are not about files: memory, text, time, locale and the process.
   private static let calls: Set<String> = [
-    "CLinux.clinux_argument", "CLinux.clinux_end_with_peer", "CLinux.clinux_pidfd_open",
+    "CLinux.clinux_argument", "CLinux.clinux_confine", "CLinux.clinux_end_with_peer",
+    "CLinux.clinux_pidfd_open",
     "CLinux.clinux_spawn_reader",
     "CLinux.clinux_spawn_shell",
     "Glibc._exit", "Glibc.dlopen", "Glibc.dlsym", "Glibc.exit", "Glibc.free", "Glibc.getenv",
@@ -31,9 +32,10 @@ import Testing
     "Glibc.pause", "Glibc.usleep", "Glibc.waitpid",
   ]
   /// The types that are used of Foundation. Foundation as a whole re-exports Glibc, and has file calls of its
-  /// own.
+  /// own. Of a URL, which a user of the library may give, only the bytes of its path are taken.
   private static let types: Set<String> = [
-    "Foundation.Data", "Foundation.JSONDecoder", "Foundation.Operation", "Foundation.OperationQueue",
+    "Foundation.Data", "Foundation.URL", "Foundation.JSONDecoder", "Foundation.Operation",
+    "Foundation.OperationQueue",
   ]
 
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

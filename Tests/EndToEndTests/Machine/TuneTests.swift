@@ -55,7 +55,8 @@ import Testing
       look() { strace -qq -f -e trace=openat,connect -o trace env "$@" $BP hash -q t/d0/f0 >/dev/null; grep -qE 'passwd|nscd' trace; echo $?; }
       look HOME=$PWD; look -u HOME
       """)
-    #expect(run.text == "1\n0\n", "\(run.text)\(run.errorText)")
+    // The state of root has a place of its own.
+    #expect(run.text == (Host.isRoot ? "1\n1\n" : "1\n0\n"), "\(run.text)\(run.errorText)")
   }
 
   @Test func recommendsAutoForATinyTree() throws {

@@ -143,6 +143,6 @@ struct ZipEnd {
   private static func part(of count: Int, _ path: PathBytes) -> BatchError {
     BatchError(
       .unsupported, "unsupported: a part of several (the last of \(count))", path: path,
-      remedy: "join them: `zip -s 0 \(path) --out whole.zip`")
+      remedy: "join them: `zip -s 0 \(path) -O whole.zip`")
   }
 }
