@@ -31,11 +31,6 @@ package final class OutputStage: Sendable {
     var committed = 0
     /// How many batches have begun.
     var batches = 0
-
-    mutating func add(_ outcome: CommitResult, of id: StagedOutput.ID) {
-      outcomes[id] = outcome
-      if case .committed = outcome { committed += 1 }
-    }
   }
 
   package let options: OutputOptions
@@ -201,7 +196,10 @@ package final class OutputStage: Sendable {
     counters.addStaged(1)
     guard options.isSynced else {
       let outcome = change.commit(calls, by: .unsyncedOutput)
-      state.withLock { $0.add(outcome, of: id) }
+      state.withLock { state in
+        state.outcomes[id] = outcome
+        if case .committed = outcome { state.committed += 1 }
+      }
       return release()
     }
     let (count, batch, isShort, mayBeFull) = state.withLock { state in
@@ -253,7 +251,10 @@ package final class OutputStage: Sendable {
     committed.run()
     state.withLock { state in
       state.committing = []
-      for (id, result) in committed.outcomes { state.add(result, of: id) }
+      for (id, result) in committed.outcomes {
+        state.outcomes[id] = result
+        if case .committed = result { state.committed += 1 }
+      }
     }
     release(batch.count)
   }
