@@ -251,7 +251,10 @@ import Testing
     let run = try t.shell(
       """
       printf x >$'src/na\\xc3\\xafve'; printf y >$'src/b\\xffd'
-      for n in 1 2; do (umask \(umask); env -i PATH=/usr/bin:/bin HOME=$PWD setsid -w $BP backup -q --to set src </dev/null); echo $?; done
+      for n in 1 2; do
+        (umask \(umask); env -i PATH=/usr/bin:/bin XDG_STATE_HOME=$PWD/state setsid -w $BP backup -q --to set src </dev/null)
+        echo $?
+      done
       stat -c %a set/backup-* set/.backup.lock | sort -u
       """)
     #expect(run.text == "0\n0\n600\n" && run.errorText == "", "\(run.text)\(run.errorText)")
