@@ -64,7 +64,7 @@ final class MemberWriter {
     case .never:
       guard options.acceptsEqual else { throw Self.failure(EEXIST) }
       if try isEqual(status, to: order, in: folder) { return .kept }
-      // A file whose content is that of its first name becomes a name of it again.
+      // A file with the same content as its first name becomes a further name of it again.
       guard try isCopyOfFirst(status, order, in: folder) else { throw Self.failure(EEXIST) }
       return .replaced
     case .always:

@@ -24,8 +24,8 @@ struct ZipEnd {
   /// The offset after the record and its comment.
   let upperBound: UInt64
 
-  /// - Throws: `malformed` when the record is missing or does not describe a whole archive, `unsupported` when it is that of
-  ///   one of several parts.
+  /// - Throws: `malformed` when the record is missing or does not describe a whole archive, `unsupported` when it
+  ///   ends one of several parts.
   init(_ file: ArchiveFile) throws(BatchError) {
     let size = file.size ?? 0
     let start = size - min(size, UInt64(Self.fixedSize + Self.mostComment + Self.locatorSize))

@@ -81,8 +81,8 @@ extension ArchiveReader {
 }
 
 extension ArchiveReader {
-  /// Whether the rest of the last record is that of the record before, which the writer left in its buffer: its members were read
-  /// before.
+  /// Whether the rest of the last record repeats the bytes of the record before. The writer left them in its buffer, and their
+  /// members were read before.
   private func isRepeated(_ trailing: TailBytes) throws(BatchError) -> Bool {
     guard let rest = trailing.restOfRecord, let file = feed.content.file,
       position >= TailBytes.recordSize

@@ -4,8 +4,8 @@ import BatchEngine
 package struct DecoderOptions: Sendable, Hashable {
   /// The most bytes of content that one file may have, nil for no limit.
   package var maximumOutput: UInt64?
-  /// zstd: the largest window, as the binary logarithm of its bytes, 10 to 31. Frames of `zstd --long=31` need 31; the default
-  /// is that of the stock tool without an option.
+  /// zstd: the largest window, as the binary logarithm of its bytes, 10 to 31. Frames of `zstd --long=31` need 31. The stock
+  /// tool without an option has the same default.
   package var windowLog: Int
   /// xz, lzip, lzma: the most memory in bytes that a decoder may take. Output of level 9 needs 65 MiB.
   package var memoryLimit: UInt64
