@@ -4,6 +4,7 @@ import Synchronization
 public final class Cancellation: Sendable {
   private struct State {
     var reason: BatchError?
+    var signal: Int32?
     var handlers: [Int: @Sendable () -> Void] = [:]
     var registrations = 0
   }
@@ -23,11 +24,17 @@ public final class Cancellation: Sendable {
   /// Whether the run was stopped from outside, for example by a signal, and not by an error.
   package var isFromOutside: Bool { isCancelled && reason?.code == .cancelled }
 
+  /// The signal that stopped the run, which its child processes get too.
+  package var signal: Int32? { state.withLock { $0.signal } }
+
   /// Stops the run; later calls change nothing.
-  public func cancel(_ reason: BatchError) {
+  public func cancel(_ reason: BatchError) { cancel(reason, signal: nil) }
+
+  package func cancel(_ reason: BatchError, signal: Int32?) {
     let handlers = state.withLock { state -> [@Sendable () -> Void] in
       guard state.reason == nil else { return [] }
       state.reason = reason
+      state.signal = signal
       // Inside the lock: a thread that sees the reason also sees the flag.
       flag.store(true, ordering: .releasing)
       defer { state.handlers = [:] }

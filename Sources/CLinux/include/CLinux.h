@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "Child.h"
+
 /// The kernel's record of one directory entry (getdents64(2)).
 struct clinux_dirent64 {
   uint64_t d_ino;

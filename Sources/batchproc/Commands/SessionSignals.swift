@@ -38,6 +38,6 @@ final class SessionSignals: Sendable {
       SignalSources.reraise(number == SIGHUP ? SIGTERM : number)
       return
     }
-    cancellation.cancel(BatchError(.cancelled, "stopped by a signal"))
+    cancellation.cancel(BatchError(.cancelled, "stopped by a signal"), signal: number)
   }
 }
