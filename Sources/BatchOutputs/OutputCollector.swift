@@ -35,7 +35,8 @@ package final class OutputCollector<Report: OutputReport> {
   private var reported = 0
   /// Whether the run was stopped, so that no further link is made.
   private var isStopped = false
-  private var keptPlaces = 0
+  /// The reserved positions.
+  private var kept: Set<Place> = []
 
   /// - Parameters:
   ///   - report: receives the result of each source when its output is committed.
@@ -91,7 +92,7 @@ package final class OutputCollector<Report: OutputReport> {
 
   /// Reserves the position of a source among the rows.
   package func keep(_ place: Place, for record: FileRecord) {
-    keptPlaces += 1
+    kept.insert(place)
     waiting.append(.kept(place, record.status.identity))
   }
 
@@ -110,6 +111,19 @@ package final class OutputCollector<Report: OutputReport> {
     if let source { links.note(report.outcome, of: source) }
     if !isCounted { context.counters.addSkipped(report.outcome.skipReason) }
     waiting[index] = .report(report)
+  }
+
+  /// Whether a position is reserved.
+  package func isKept(_ place: Place) -> Bool { kept.contains(place) }
+
+  /// Adds a source whose position was reserved, and which failed whatever the policy.
+  ///
+  /// - Parameter count: how many sources have failed with it.
+  package func fill(_ place: Place, with report: Report, failed error: BatchError, count: Int) {
+    guard let index = takeIndex(of: place) else { return }
+    for _ in 0..<count { context.counters.addFailed() }
+    waiting[index] = .report(report)
+    waiting.insert(.problem(Problem(.unreadable, error), .failure), at: index + 1)
   }
 
   /// Gives up the position of a source that has failed; the failure was reported.
@@ -132,15 +146,16 @@ package final class OutputCollector<Report: OutputReport> {
   }
 
   private func takeIndex(of place: Place) -> Int? {
+    guard kept.contains(place) else { return nil }
     let index = waiting.indices.dropFirst(reported).first { index in
       if case .kept(place, _) = waiting[index] { true } else { false }
     }
-    if index != nil { keptPlaces -= 1 }
+    kept.remove(place)
     return index
   }
 
   private func isKept(_ source: FileIdentity) -> Bool {
-    guard keptPlaces > 0 else { return false }
+    guard !kept.isEmpty else { return false }
     return waiting.dropFirst(reported).contains {
       if case .kept(_, source) = $0 { true } else { false }
     }
@@ -251,7 +266,7 @@ package final class OutputCollector<Report: OutputReport> {
       case .output(let report, let id, let source):
         guard let outcome = commits.outcome(of: id) else { return compact() }
         if case .unwritten(let record, let error) = outcome, let place = retry(report, record, error) {
-          keptPlaces += 1
+          kept.insert(place)
           waiting[reported] = .kept(place, record.status.identity)
           return compact()
         }

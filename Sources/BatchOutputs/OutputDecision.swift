@@ -43,6 +43,11 @@ package enum OutputDecision: Sendable, Hashable {
     if options.replacing == .always, output.kind == .regular || output.kind == .symbolicLink {
       return .write(isReplacing: true)
     }
+    if let command = options.command {
+      return ofCommand(command, output, target, for: source) {
+        try? calls.openFile(name, in: folder?.raw, followingLast: false)
+      }
+    }
     guard output.kind == .regular else {
       return .refused(
         BatchError(.invalid, "is in the way of the output: it is \(output.kind.text)", path: target))

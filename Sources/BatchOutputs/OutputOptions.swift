@@ -30,6 +30,8 @@ package struct OutputOptions: Sendable {
   package var keptFolders = 16
   /// Writes the outputs to a stream, one after the other, instead of files.
   package var writesToStream = false
+  /// The command that makes the outputs; nil if they are made by this program.
+  package var command: CommandMark?
   /// Copies sources without a compressed output to the output directory.
   package var copiesOthers = false
   /// Decides about outputs, and writes none.

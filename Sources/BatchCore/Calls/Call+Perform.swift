@@ -85,7 +85,13 @@ extension BatchOptions {
       concurrency = 1
       mostConcurrency = nil
     }
+    mostLanes = needs.mostLanes
+    if needs.isFixed, mostConcurrency != nil {
+      concurrency = max(1, Int(processors.rounded(.up)))
+      mostConcurrency = nil
+    }
     setApart(needs.inputs)
+    try call.share(&self)
     if var outputs = call.outputs {
       try shareDescriptors(with: &outputs)
       call.outputs = outputs

@@ -17,6 +17,11 @@ package protocol Call<Report, Result> {
   ///
   /// - Throws: `invalid` for a level that the format does not have.
   var limits: CallLimits { get throws(BatchError) }
+  /// Takes what the call needs of the resources of the run beside that.
+  ///
+  /// - Throws: `exhausted` when there is too little.
+  mutating func share(_ run: inout BatchOptions) throws(BatchError)
+
   /// How a plan divides the job; nil if it cannot be divided.
   var division: Division? { get }
 
@@ -42,6 +47,7 @@ extension Call {
   }
   package var limits: CallLimits { CallLimits() }
   package var division: Division? { nil }
+  package mutating func share(_ run: inout BatchOptions) {}
   package func verdict(_ tally: CallTally) -> CallVerdict { CallVerdict(tally.counts) }
 }
 
@@ -55,9 +61,17 @@ package struct CallLimits: Sendable {
   package var inputs = 0
   /// Whether one operation at a time runs, in the order of the input.
   package var isSerial = false
+  /// The most lanes; nil for as many as operations.
+  package var mostLanes: Int?
+  /// Whether the number of operations is that of the processors unless the user gives one, and is never adapted.
+  package var isFixed = false
 
-  package init(stride: ChunkStride? = nil, laneMemory: Int = 0, inputs: Int = 0, isSerial: Bool = false) {
+  package init(
+    stride: ChunkStride? = nil, laneMemory: Int = 0, inputs: Int = 0, isSerial: Bool = false,
+    mostLanes: Int? = nil, isFixed: Bool = false
+  ) {
     (self.stride, self.laneMemory, self.inputs, self.isSerial) = (stride, laneMemory, inputs, isSerial)
+    (self.mostLanes, self.isFixed) = (mostLanes, isFixed)
   }
 }
 

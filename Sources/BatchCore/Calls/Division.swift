@@ -4,7 +4,8 @@ import BatchOutputs
 /// How a plan divides a job among shards, and how their results become the result of the job.
 package struct Division: Sendable {
   package enum Unit: Sendable {
-    case files
+    /// - Parameter naming: the naming of the outputs, if several files can have one output; the first one in tree order gets it.
+    case files(naming: OutputNaming? = nil)
     /// Files that get one output each. All names of a file belong to the shard of the first one.
     ///
     /// - Parameter naming: the naming of the outputs, if several files can have one output.
@@ -52,11 +53,11 @@ package struct Division: Sendable {
     _ operands: Operands, _ walk: WalkOptions, into maker: PlanMaker, in run: RunContext
   ) throws(BatchError) -> PlanTally {
     switch unit {
-    case .files:
-      try maker.walk(run.tree(operands.counted, options: walk), joinsNames: false, run.cancellation)
+    case .files(let naming):
+      try maker.walk(run.tree(operands.counted, options: walk), claiming: naming, run.cancellation)
     case .sources(let naming):
       try maker.walk(
-        run.tree(operands.counted, options: walk), joinsNames: true, naming: naming, run.cancellation)
+        run.tree(operands.counted, options: walk), joiningNames: naming, run.cancellation)
     case .members(let options):
       try maker.walk(
         try ArchiveSource(run.tree(operands.counted, options: walk), options: options), run.cancellation)

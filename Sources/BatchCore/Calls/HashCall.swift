@@ -25,7 +25,7 @@ package struct HashCall: Call {
   package var limits: CallLimits { CallLimits(inputs: output.path == nil ? 0 : 2) }
 
   package var division: Division? {
-    var division = Division(unit: .files, join: .rows(header: header))
+    var division = Division(unit: .files(), join: .rows(header: header))
     division.outputs = [output.path].compactMap { $0 }
     return division
   }

@@ -6,7 +6,7 @@ package struct TestCall: Call {
   package init() {}
 
   package var division: Division? {
-    var division = Division(unit: .files, join: .receipts)
+    var division = Division(unit: .files(), join: .receipts)
     division.skipsTemporaries = true
     return division
   }

@@ -34,13 +34,39 @@ package struct PlanTally: Sendable {
 extension PlanMaker {
   /// Adds all files of a tree.
   ///
-  /// - Parameters:
-  ///   - joinsNames: whether all names of a file belong to the shard of the first one.
-  ///   - naming: the naming of outputs, for a job in which several files may have one output.
+  /// - Parameter naming: the naming of outputs, if several files may have one output; a file whose output belongs to an earlier one is
+  ///   marked.
   /// - Throws: the reason when the run was stopped, or the error of writing.
   package func walk(
-    _ tree: consuming sending TreeSource, joinsNames: Bool, naming: OutputNaming? = nil,
-    _ cancellation: Cancellation
+    _ tree: consuming sending TreeSource, claiming naming: OutputNaming?, _ cancellation: Cancellation
+  ) throws(BatchError) -> PlanTally {
+    var tally = PlanTally()
+    var tree = tree
+    var claims = OutputClaims()
+    while let walked = tree.next() {
+      try cancellation.check()
+      let weight = tree.weight(of: walked)
+      tally.count(walked, bytes: weight)
+      var isTaken = false
+      if let naming, case .item(.file(let record)) = walked, let target = naming.target(of: record.path),
+        case .refused = claims.claim(target, for: record)
+      {
+        isTaken = true
+      }
+      try add(
+        walked, listed: tree.folderStatus, mayHaveRival: isTaken, measure: ItemMeasure(weight: weight),
+        bytes: weight)
+    }
+    tally.filtered = tree.filteredCount
+    return tally
+  }
+
+  /// Adds all files of a tree. All names of a file belong to the shard of the first one.
+  ///
+  /// - Parameter naming: the naming of outputs, for a job in which several files may have one output.
+  /// - Throws: the reason when the run was stopped, or the error of writing.
+  package func walk(
+    _ tree: consuming sending TreeSource, joiningNames naming: OutputNaming?, _ cancellation: Cancellation
   ) throws(BatchError) -> PlanTally {
     var tally = PlanTally()
     var tree = tree
@@ -50,25 +76,21 @@ extension PlanMaker {
       let weight = tree.weight(of: walked)
       tally.count(walked, bytes: weight)
       let measure = ItemMeasure(weight: weight)
-      if joinsNames {
-        var mayHaveRival = false
-        if case .item(.file(let record)) = walked, let naming,
-          naming.hasRival(copyOf: record, calls: tree.calls)
-        {
-          mayHaveRival = true
-        } else if case .item(.file(let record)) = walked, !record.isOperand, let naming,
-          let target = naming.target(of: record.path)
-        {
-          let known =
-            rivals.flatMap { $0.hold(for: record) ? $0 : nil } ?? OutputRivals(beside: record, naming)
-          mayHaveRival = known.mayHold(target)
-          rivals = known
-        }
-        try addToFirst(
-          walked, listed: tree.folderStatus, mayHaveRival: mayHaveRival, measure: measure, bytes: weight)
-      } else {
-        try add(walked, listed: tree.folderStatus, measure: measure, bytes: weight)
+      var mayHaveRival = false
+      if case .item(.file(let record)) = walked, let naming,
+        naming.hasRival(copyOf: record, calls: tree.calls)
+      {
+        mayHaveRival = true
+      } else if case .item(.file(let record)) = walked, !record.isOperand, let naming,
+        let target = naming.target(of: record.path)
+      {
+        let known =
+          rivals.flatMap { $0.hold(for: record) ? $0 : nil } ?? OutputRivals(beside: record, naming)
+        mayHaveRival = known.mayHold(target)
+        rivals = known
       }
+      try addToFirst(
+        walked, listed: tree.folderStatus, mayHaveRival: mayHaveRival, measure: measure, bytes: weight)
     }
     tally.filtered = tree.filteredCount
     return tally
@@ -77,7 +99,7 @@ extension PlanMaker {
   /// Adds all lines of manifests.
   ///
   /// - Parameter source: finds the files of the lines.
-  /// - Throws: `invalid` for a line that names standard input; as ``walk(_:joinsNames:naming:_:)``.
+  /// - Throws: `invalid` for a line that names standard input; as ``walk(_:claiming:_:)``.
   package func walk(
     _ rows: consuming sending CheckLines, _ source: consuming sending CheckSource,
     _ cancellation: Cancellation
@@ -100,7 +122,7 @@ extension PlanMaker {
 
   /// Adds all entries that become members of an archive.
   ///
-  /// - Throws: as ``walk(_:joinsNames:naming:_:)``.
+  /// - Throws: as ``walk(_:claiming:_:)``.
   package func walk(
     _ archive: consuming sending ArchiveSource, _ cancellation: Cancellation
   ) throws(BatchError) -> PlanTally {

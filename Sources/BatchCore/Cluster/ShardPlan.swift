@@ -55,6 +55,11 @@ package struct ShardPlan: Sendable {
   package let shards: [Shard]
 
   package var entries: Int { shards.reduce(0) { $0 &+ $1.entries } }
+  /// How many entries the shards before one have.
+  package func entries(before shard: Shard) -> Int {
+    shards.prefix(shard.index).reduce(0) { $0 &+ $1.entries }
+  }
+
   package var bytes: Int64 { shards.reduce(0) { $0 &+ $1.bytes } }
   /// The cost of the most expensive range, as a multiple of the mean.
   package var imbalance: Double {

@@ -19,7 +19,7 @@ extension AtomicFile {
     /// Whether an access control list that was inherited from the folder is removed.
     package var removesForeignList = false
     /// The mark of an output; nil for any other file.
-    package var mark: OutputMark?
+    package var mark: FileMark?
 
     package struct Owner: Sendable, Hashable {
       package let user: UInt32
@@ -46,6 +46,10 @@ extension AtomicFile {
     package struct Times: Sendable, Hashable {
       package let accessed: FileStatus.Time
       package let modified: FileStatus.Time
+
+      package init(accessed: FileStatus.Time, modified: FileStatus.Time) {
+        (self.accessed, self.modified) = (accessed, modified)
+      }
     }
 
     package init(
@@ -113,7 +117,7 @@ extension AtomicFile.Metadata {
     }
     if let mark {
       // A mode without write permission would prevent it later. An output without a mark is never replaced unasked.
-      let failed = -calls.setAttribute(OutputMark.attribute, of: descriptor, to: mark.value)
+      let failed = -calls.setAttribute(mark.name, of: descriptor, to: mark.value)
       guard failed == 0 || Self.isIgnored(failed) else { return (failed, false) }
     }
     var isListLost = false
@@ -157,7 +161,7 @@ extension AtomicFile.Metadata {
   package var givesGroupMore: Bool { permissions >> 3 & 7 & ~permissions != 0 }
 
   private static let unkept =
-    ["security.capability", "security.selinux"].map { Array($0.utf8) } + [OutputMark.attribute]
+    ["security.capability", "security.selinux"].map { Array($0.utf8) } + FileMark.names
 
   private static func isIgnored(_ number: Int32) -> Bool {
     [ENOTSUP, EPERM, EACCES, EINVAL, ENOSPC, EDQUOT, E2BIG].contains(number)

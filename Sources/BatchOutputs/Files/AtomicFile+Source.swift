@@ -18,8 +18,8 @@ extension AtomicFile {
 extension AtomicFile.Metadata {
   /// Mode, owner and modification time of a source; only the group of the owner if this process may not change the user.
   ///
-  /// - Parameter mark: whether the source is kept, for an output that may be replaced later.
-  package init(of source: FileStatus, mark: OutputMark? = nil) {
+  /// - Parameter mark: by which a later run recognizes the output.
+  package init(of source: FileStatus, mark: FileMark? = nil) {
     self.init(
       permissions: source.mode & 0o777, owner: Self.owner(of: source),
       times: Times(accessed: source.modified, modified: source.modified))

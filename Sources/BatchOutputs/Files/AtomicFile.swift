@@ -16,6 +16,7 @@ package final class AtomicFile: Sendable {
   package let target: PathBytes
   private let folder: OpenFolder
   private let isReplacing: Bool
+  private let replaced: FileStatus?
   /// Nil when committed, discarded or failed.
   private let output: Mutex<TemporaryFile?>
 
@@ -49,6 +50,7 @@ package final class AtomicFile: Sendable {
     self.target = target
     self.folder = folder
     isReplacing = replacing
+    replaced = nil
     do throws(BatchError) {
       if let permissions, !replacing,
         let file = try TemporaryFile.unnamed(in: folder, permissions: permissions, area: area)
@@ -61,6 +63,25 @@ package final class AtomicFile: Sendable {
       throw error.at(target)
     }
   }
+
+  /// Takes over a file that is complete except for its metadata.
+  ///
+  /// - Parameter replaced: the status of the file that it replaces, which must not have changed until then; nil if any file or
+  ///   link may be replaced.
+  package init(
+    adopting file: consuming TemporaryFile, at target: PathBytes, isReplacing: Bool,
+    replaced: FileStatus? = nil
+  ) throws(BatchError) {
+    try Self.checkName(of: target)
+    self.target = target
+    folder = file.folder
+    self.isReplacing = isReplacing
+    self.replaced = replaced
+    output = Mutex(consume file)
+  }
+
+  /// Another descriptor of the file, for a program that writes the content. The caller closes it.
+  package func duplicate() throws(BatchError) -> Int32 { try openForReading(syncing: false) }
 
   // MARK: Content
 
@@ -212,6 +233,12 @@ package final class AtomicFile: Sendable {
     let name = PathBytes(target.lastComponent)
     let failed = try file.publish(as: name, replacing: isReplacing, by: right) { () throws(BatchError) in
       try Self.check(target, in: folder, isReplacing: true)
+      guard let replaced else { return }
+      guard let now = try folder.look(at: name), now.hasSameContent(as: replaced),
+        now.statusChanged == replaced.statusChanged
+      else {
+        throw BatchError(.changed, "changed while the command processed a copy of it, and is kept")
+      }
     }
     if failed == EEXIST {
       try Self.check(target, in: folder, isReplacing: false)

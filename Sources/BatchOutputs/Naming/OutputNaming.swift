@@ -8,6 +8,8 @@ package struct OutputNaming: Sendable, Hashable {
     case adding(suffix: PathBytes)
     /// The suffix of a name is replaced if it is one of these.
     case removing([KnownSuffix])
+    /// The part of a name from its last dot is replaced; a dot at the beginning does not count.
+    case replacing(suffix: PathBytes)
   }
 
   package let direction: Direction
@@ -29,6 +31,7 @@ package struct OutputNaming: Sendable, Hashable {
     switch direction {
     case .adding(let suffix):
       changed = Array(name) + suffix.bytes
+    case .replacing(let suffix): changed = Array(Self.stem(of: name)) + suffix.bytes
     case .removing(let suffixes):
       guard let known = suffixes.first(of: source) else { return nil }
       changed = Array(name.dropLast(known.suffix.utf8.count)) + Array(known.replacement.utf8)
@@ -37,6 +40,15 @@ package struct OutputNaming: Sendable, Hashable {
     guard let directory else { return PathBytes(Array(folder) + changed) }
     return Self.mirrored(folder, below: directory).appending(changed)
   }
+
+  /// A name without its last suffix.
+  package static func stem(of name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    guard let dot = name.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return name }
+    return name[..<dot]
+  }
+
+  /// Whether several files of one folder can have one output.
+  package var mayJoin: Bool { if case .adding = direction { false } else { true } }
 
   /// The suffixes that are replaced; empty if one is added.
   var knownSuffixes: [KnownSuffix] {

@@ -12,6 +12,8 @@ struct ParsedCommand: Sendable {
   /// The options of configuration and environment, then those of the command line in order.
   let given: [GivenOption]
   let operands: [PathBytes]
+  /// The command of the user and its arguments, after a `--`.
+  var words: [PathBytes] = []
 
   func flag(_ id: OptionID, initially: Bool = false) -> Bool {
     if case .flag(let state) = last(id) { state } else { initially }

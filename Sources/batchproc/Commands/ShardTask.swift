@@ -91,7 +91,8 @@ final class ShardTask: RunObserver {
       self.result.withLock { $0 = result }
       do throws(BatchError) {
         let watch = Stopwatch()
-        let work = ShardWork(player, devices, result, of: shard, operands: planned.operands)
+        let work = ShardWork(
+          player, devices, result, of: shard, before: plan.entries(before: shard), operands: planned.operands)
         let outcome = try session.run(call, .shard(work)) { (report) throws(BatchError) in
           try record(report, result)
           lock.note(context.counters.snapshot, error: nil)

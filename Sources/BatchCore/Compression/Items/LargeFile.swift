@@ -129,7 +129,7 @@ final class LargeOutput {
     try output.write(trailer.span)
     if let patch = joiner.patch { try output.overwrite(patch.bytes.span, at: patch.offset) }
     let remark = try output.prepare(
-      .init(of: start.status, mark: mark), attributes: start.attributes)
+      .init(of: start.status, mark: mark.stored), attributes: start.attributes)
     return (
       JoinedOutput(file: file, output: output, place: place, start: start, size: try output.size()), remark
     )

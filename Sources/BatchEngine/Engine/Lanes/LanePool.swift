@@ -34,13 +34,17 @@ package final class LanePool: Sendable {
   private let concurrency: ConcurrencyLimit
   private let cancellation: Cancellation
   private let gate = LaneGate()
+  private let mostLanes: Int
   private let makeLane: @Sendable () -> Lane
 
-  /// - Parameter cancellation: lets operations that are held back end.
+  /// - Parameters:
+  ///   - most: the most lanes that work at once; nil for as many as the concurrency.
+  ///   - cancellation: lets operations that are held back end.
   init(
-    concurrency: ConcurrencyLimit, cancellation: Cancellation,
+    concurrency: ConcurrencyLimit, most: Int? = nil, cancellation: Cancellation,
     makeLane: @escaping @Sendable () -> Lane
   ) {
+    mostLanes = most ?? .max
     self.concurrency = concurrency
     self.cancellation = cancellation
     self.makeLane = makeLane
@@ -73,7 +77,7 @@ package final class LanePool: Sendable {
   /// How many operations may run now. Read inside the lock: code that changes the concurrency takes the lock afterwards, so the
   /// last change takes effect.
   private var limit: Int {
-    concurrency.isSuspended && !cancellation.isCancelled ? 0 : concurrency.current
+    concurrency.isSuspended && !cancellation.isCancelled ? 0 : min(concurrency.current, mostLanes)
   }
 
   /// The next operation and the queue of a lane for it, as long as one more may run.

@@ -68,7 +68,9 @@ final class ChunkRun<Job: BatchJob>: Sendable {
   func runOnLanes() {
     let context = context
     let sink = makeSink()
-    let lanes = LanePool(concurrency: context.concurrency, cancellation: cancellation) {
+    let lanes = LanePool(
+      concurrency: context.concurrency, most: context.options.mostLanes, cancellation: cancellation
+    ) {
       Lane(run: context)
     }
     // Half of the memory; the other half is for the buffers of the lanes.

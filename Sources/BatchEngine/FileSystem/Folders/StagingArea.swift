@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The temporary files that exist now. They are removed when the area is released or a run is stopped.
+/// The temporary files and folders that exist now. They are removed when the area is released or a run is stopped.
 ///
 /// Every area is part of ``shared``, the area of the process, which INT and TERM empty.
 package final class StagingArea: Sendable {
@@ -125,14 +125,20 @@ package final class StagingArea: Sendable {
     var closed: [StagedFolder: [TemporaryName]] = [:]
     for (name, place) in files {
       switch place {
-      case .open(let folder): folder.remove(PathBytes(name.bytes), by: CommitRight())
+      case .open(let folder): remove(name, in: folder)
       case .closed(let folder): closed[folder, default: []].append(name)
       }
     }
     for (place, names) in closed {
       guard let folder = try? place.open() else { continue }
-      for name in names { folder.remove(PathBytes(name.bytes), by: CommitRight()) }
+      for name in names { remove(name, in: folder) }
     }
+  }
+
+  /// Removes a file, or a folder with everything in it.
+  private static func remove(_ name: TemporaryName, in folder: OpenFolder) {
+    guard folder.remove(PathBytes(name.bytes), by: CommitRight()) == EISDIR else { return }
+    TreeRemoval(calls: folder.calls).remove(PathBytes(name.bytes), in: folder.raw)
   }
 }
 

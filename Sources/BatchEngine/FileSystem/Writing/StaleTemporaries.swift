@@ -1,8 +1,8 @@
 import Glibc
 
-/// Removes the temporary files that killed runs left behind.
+/// Removes the temporary files and folders that killed runs left behind.
 ///
-/// A ``TemporaryFile`` that is in use holds a lock on its file, which the kernel releases when the process ends. A file is
+/// A ``TemporaryFile`` or ``PrivateFolder`` that is in use holds a lock, which the kernel releases when the process ends. A file is
 /// stale if it has the name of a temporary file, belongs to this user, and is not locked. A folder may be shared with other
 /// machines, whose locks may not be visible here: there a file of another boot must also be a day old.
 package enum StaleTemporaries {
@@ -83,7 +83,8 @@ package enum StaleTemporaries {
     // O_NONBLOCK in case the name is a FIFO; for writing because locks over NFS need it.
     var opened = folder.open(fileName, flags: O_RDWR | O_NONBLOCK | O_NOCTTY)
     // A hard link of a read-only file, or of a running program.
-    if [-EACCES, -ETXTBSY].contains(opened) {
+    // A folder can only be opened for reading.
+    if [-EACCES, -ETXTBSY, -EISDIR].contains(opened) {
       opened = folder.open(fileName, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     }
     // The file is gone or is a link: not a temporary file.
@@ -94,7 +95,8 @@ package enum StaleTemporaries {
     let looked = calls.status(of: file.raw, into: &raw)
     guard looked == 0 else { throw .syscall("look at", errno: -looked, path: path) }
     let status = FileStatus(raw)
-    guard status.kind == .regular, status.owner == geteuid() || geteuid() == 0 else { return false }
+    guard status.kind == .regular || status.kind == .directory, status.owner == geteuid() || geteuid() == 0
+    else { return false }
     guard calls.lock(file.raw) == 0 else { return false }
     let (age, overflow) = Int64(time(nil)).subtractingReportingOverflow(status.modified.seconds)
     // File systems without a block device, such as network file systems, have the major number 0.
@@ -102,6 +104,10 @@ package enum StaleTemporaries {
     guard isStale(name, age: overflow ? 0 : age, isShared: isShared) else { return false }
     // While the lock is held, only the owner of the name could have renamed the file.
     guard try folder.look(at: fileName)?.identity == status.identity else { return false }
+    guard status.kind == .regular else {
+      guard let failed = TreeRemoval(calls: calls).remove(fileName, in: folder.raw) else { return true }
+      throw .syscall("remove a temporary folder", errno: failed, path: path)
+    }
     let failed = folder.remove(fileName, by: CommitRight())
     guard failed == 0 else { throw .syscall("remove a temporary file", errno: failed, path: path) }
     return true

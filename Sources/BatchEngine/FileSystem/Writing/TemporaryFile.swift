@@ -89,6 +89,47 @@ package struct TemporaryFile: ~Copyable, Sendable {
     throw Self.failure("create", Int(EEXIST))
   }
 
+  /// Takes over a complete file that another program wrote in a private folder: moves it into the folder of its target, under a
+  /// temporary name.
+  ///
+  /// - Throws: `special` for anything but a regular file, and for a file with further names, which is not only ours to change; the
+  ///   error of moving it, without a path; `missing` if it does not exist.
+  package init(
+    adopting entry: PathBytes, from own: PrivateFolder, area: StagingArea = .shared
+  ) throws(BatchError) {
+    let calls = own.parent.calls
+    guard let found = try own.opened.look(at: entry) else {
+      throw BatchError(.missing, "the command wrote no output")
+    }
+    guard found.kind == .regular else {
+      throw BatchError(.special, "the command left \(found.kind.text) in place of the output")
+    }
+    guard found.linkCount == 1 else {
+      throw BatchError(.special, "the command made the output a hard link to another file")
+    }
+    var opened = own.opened.open(entry, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    // A user who is not root cannot open a file without this permission, and cannot give it a mark without the other one.
+    if opened == -EACCES, Self.chmod(entry, in: own.opened) {
+      opened = own.opened.open(entry, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    }
+    guard opened >= 0 else { throw Self.failure("open", Int(-opened)) }
+    let file = Descriptor(owning: opened)
+    if found.mode & 0o200 == 0 { _ = calls.setMode(of: file.raw, to: found.mode & 0o777 | 0o600) }
+    guard let status = Self.lock(file.raw, calls), status.identity == found.identity, status.linkCount == 1
+    else { throw BatchError(.changed, "the output was changed after the command had ended") }
+    let name = TemporaryName()
+    let moved = area.add(name, in: own.parent) {
+      Int(
+        calls.renameKeeping(entry, in: own.opened.raw, to: PathBytes(name.bytes), in: own.parent.raw))
+    }
+    guard moved >= 0 else { throw Self.failure("move", -moved) }
+    guard try own.parent.look(at: PathBytes(name.bytes))?.identity == status.identity else {
+      area.remove(name, unlinking: true)
+      throw BatchError(.changed, "the output was changed after the command had ended")
+    }
+    self.init(file, name: name, given: status, in: own.parent, area: area)
+  }
+
   deinit {
     if let name, !isStaged { area.remove(name, unlinking: true) }
   }
@@ -100,6 +141,12 @@ package struct TemporaryFile: ~Copyable, Sendable {
     guard calls.lock(file) != -EWOULDBLOCK, let status = try? calls.status(of: file), status.linkCount > 0
     else { return nil }
     return status
+  }
+
+  /// Gives a file a mode that lets its owner open it.
+  private static func chmod(_ entry: PathBytes, in folder: OpenFolder) -> Bool {
+    guard let place = try? folder.openPlace(entry) else { return false }
+    return folder.calls.setMode(of: place.raw, to: 0o600, isPlace: true) == 0
   }
 
   // MARK: Content

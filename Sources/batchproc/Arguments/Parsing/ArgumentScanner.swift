@@ -12,6 +12,8 @@ struct ArgumentScanner {
   let command: CommandSpec?
   /// The arguments that were not read yet.
   private(set) var rest: ArraySlice<PathBytes>
+  /// The words of a command of the user; nil before they are reached.
+  private(set) var words: [PathBytes]?
   /// Letters of a cluster such as `-qz` that were not read yet.
   private var cluster: ArraySlice<UInt8> = []
   private var isPastOptions = false
@@ -32,6 +34,11 @@ struct ArgumentScanner {
       return try option(short(bytes[1], isFirst: true))
     }
     guard bytes.count > 2 else {
+      if command?.takesWords == true {
+        words = Array(rest)
+        rest = []
+        return nil
+      }
       isPastOptions = true
       return try next()
     }

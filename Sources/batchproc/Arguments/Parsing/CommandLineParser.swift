@@ -54,6 +54,7 @@ struct CommandLineParser {
         operands.append(path)
       }
     }
+    let words = scanner.words ?? []
     var profiles: [ConfigurationFile.Profile?] = profile.map { [$0] } ?? []
     if command.runsProfiles {
       profiles += try self.profiles(among: given, of: command, readsFiles: readsFiles)
@@ -62,13 +63,15 @@ struct CommandLineParser {
     guard profiles.count > 1 else {
       return .run(
         try complete(
-          command, given: given, operands: operands, profile: profiles.first ?? nil, readsFiles: readsFiles))
+          command, given: given, operands: operands, words: words, profile: profiles.first ?? nil,
+          readsFiles: readsFiles))
     }
     return .sequence(
       try profiles.map { profile throws(UsageError) in
         (
           profile?.name ?? "",
-          try complete(command, given: given, operands: operands, profile: profile, readsFiles: readsFiles)
+          try complete(
+            command, given: given, operands: operands, words: words, profile: profile, readsFiles: readsFiles)
         )
       })
   }
@@ -93,7 +96,7 @@ struct CommandLineParser {
 
   /// Adds options of configuration and environment, and checks the result.
   private func complete(
-    _ command: CommandSpec, given: [ParsedCommand.GivenOption], operands: [PathBytes],
+    _ command: CommandSpec, given: [ParsedCommand.GivenOption], operands: [PathBytes], words: [PathBytes],
     profile: ConfigurationFile.Profile?, readsFiles: Bool
   ) throws(UsageError) -> ParsedCommand {
     var (given, operands) = (given, operands)
@@ -113,17 +116,17 @@ struct CommandLineParser {
     if operands.isEmpty, !readsLists, !isPlanned, command.operands.first?.takesInput == true, hasInput() {
       operands = ["-"]
     }
-    let parsed = ParsedCommand(command: command, given: given, operands: operands)
+    let parsed = ParsedCommand(command: command, given: given, operands: operands, words: words)
     try checkOperands(of: parsed)
     return parsed
   }
 
   private func checkOperands(of parsed: ParsedCommand) throws(UsageError) {
-    let declared = parsed.command.operands
+    let declared = parsed.command.operands.filter { !$0.isAfterDashes }
     let readsLists = parsed.given.contains { parsed.command.operandOptions.contains($0.id) }
     let required = declared.count { !$0.isOptional }
     if parsed.given.contains(where: { $0.id == .plan }) {
-      guard let surplus = parsed.operands.first else { return }
+      guard let surplus = parsed.operands.first ?? parsed.words.first else { return }
       throw UsageError(
         "The plan determines what to process: \(quote(surplus)) is not allowed with it.", in: parsed.command)
     }
@@ -133,6 +136,12 @@ struct CommandLineParser {
         "Missing expected argument '\(missing)'", in: parsed.command,
         correction: parsed.given.isEmpty && parsed.operands.isEmpty
           ? parsed.command.examples.first.map { .example($0.command) } : nil)
+    }
+    if parsed.command.takesWords, parsed.words.isEmpty {
+      let missing = parsed.command.operands.last?.label ?? ""
+      throw UsageError(
+        "Missing expected argument '\(missing)'", in: parsed.command,
+        correction: parsed.command.examples.first.map { .example($0.command) })
     }
     if declared.last?.repeats != true, parsed.operands.count > declared.count {
       let surplus = quote(parsed.operands[declared.count])

@@ -157,7 +157,7 @@ extension CommandSpec {
 }
 
 extension OptionSpec {
-  fileprivate static let outputDirectory = OptionSpec(
+  static let outputDirectory = OptionSpec(
     .outputDirectory, "output-dir", kind: .single(.file), value: "dir",
     help: "Write the outputs below a directory, with the paths of their sources.")
 
@@ -177,6 +177,6 @@ extension OptionSpec {
     .maxOutput, "max-output", kind: .single(.size(minimum: 1)), value: "size",
     help: "Refuse a file whose content is larger than this.")
 
-  fileprivate static let followSymlinks = OptionSpec(
+  static let followSymlinks = OptionSpec(
     .followSymlinks, "follow-symlinks", short: "L", help: "Follow symbolic links.")
 }

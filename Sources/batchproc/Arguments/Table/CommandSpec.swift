@@ -2,7 +2,7 @@
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
   case audit, duplicates, backup, snapshots, restore, prune, drill, copy, report, schedule
-  case keygen, plan, merge, submit, status
+  case run, keygen, plan, merge, submit, status
   case tune, doctor, config
 
   /// The description, which is made when it is first used.
@@ -28,6 +28,7 @@ enum CommandID: String, Sendable, Hashable, CaseIterable {
     case .copy: .copy
     case .report: .report
     case .schedule: .schedule
+    case .run: .run
     case .keygen: .keygen
     case .plan: .plan
     case .merge: .merge
@@ -58,10 +59,12 @@ struct CommandSpec: Sendable {
     var isOptional = false
     /// Whether standard input is read when no operand is given.
     var takesInput = false
+    /// Whether it is everything after a `--`, options included; only the last operand.
+    var isAfterDashes = false
 
     /// The operand as written in usage lines and messages.
     var label: String {
-      let label = repeats ? "<\(name)> ..." : "<\(name)>"
+      let label = (isAfterDashes ? "-- " : "") + (repeats ? "<\(name)> ..." : "<\(name)>")
       return isOptional ? "[\(label)]" : label
     }
   }
@@ -102,6 +105,9 @@ struct CommandSpec: Sendable {
   }
 
   var name: String { id.rawValue }
+
+  /// Whether the words after a `--` are a command of the user, and no operands.
+  var takesWords: Bool { operands.last?.isAfterDashes == true }
 
   /// What a table has for this command.
   func entry<Entry>(in table: (CommandID) -> Entry) -> Entry { table(id) }

@@ -38,6 +38,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case copyFrom, copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly,
     appendOnly
   case identity, passphraseFile, encryptTo, encryptToFile, plain
+  // Commands of the user
+  case replaceSuffix, inPlace, stdin, accept, timeLimit, retry, stopAfter, log, batch, stderr
   // Clusters
   case plan, shard, shards, planFolder, fewestShardBytes, allowMissing, removeParts
   case slurm, submitNow, wait, sbatch

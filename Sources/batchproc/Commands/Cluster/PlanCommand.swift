@@ -28,7 +28,7 @@ struct PlanCommand: Command {
       ParsedCommand(
         command: planned.parsed.command,
         given: planned.parsed.given + parsed.given.filter { planned.mayChoose($0.id) },
-        operands: planned.parsed.operands))
+        operands: planned.parsed.operands, words: planned.parsed.words))
     let call = try planned.command.makeCall(planned.parsed, common: common, environment: environment)
     guard let division = call.division else {
       throw UsageError(

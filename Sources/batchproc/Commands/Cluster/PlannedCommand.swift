@@ -30,7 +30,8 @@ struct PlannedCommand {
     guard !full.operands.contains("-") else {
       throw UsageError("Standard input cannot be divided.", in: outer)
     }
-    parsed = ParsedCommand(command: full.command, given: given, operands: full.operands)
+    parsed = ParsedCommand(
+      command: full.command, given: given, operands: full.operands, words: full.words)
   }
 
   init(_ plan: ShardPlan, _ kinds: CommandKinds, in outer: CommandSpec) throws(UsageError) {
@@ -80,7 +81,14 @@ struct PlannedCommand {
   ) -> [PathBytes] {
     let replaced = Set(added.map(\.id)).union(removed)
     let options = parsed.given.filter { !replaced.contains($0.id) } + added
-    return options.map { $0.word(named: Self.name($0.id, parsed.command)) } + ["--"] + parsed.operands
+    let words = options.map { $0.word(named: Self.name($0.id, parsed.command)) }
+    guard parsed.command.takesWords else { return words + ["--"] + parsed.operands }
+    return words + parsed.operands.map(Self.harmless) + ["--"] + parsed.words
+  }
+
+  /// A path that is not read as an option.
+  private static func harmless(_ path: PathBytes) -> PathBytes {
+    path.bytes.first == UInt8(ascii: "-") ? PathBytes(Array("./".utf8) + path.bytes) : path
   }
 
   /// The command of a shard: the planned one, with the allowed options of its own command line.
@@ -105,7 +113,7 @@ struct PlannedCommand {
         + own.given.filter {
           ![.plan, .shard, .force].contains($0.id) && mayChoose($0.id)
         },
-      operands: parsed.operands)
+      operands: parsed.operands, words: parsed.words)
   }
 
   private static func name(_ id: OptionID, _ command: CommandSpec) -> String {

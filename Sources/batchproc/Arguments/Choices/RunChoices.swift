@@ -1,0 +1,85 @@
+import BatchCore
+import BatchEngine
+import BatchOutputs
+
+/// The options of `run`, in addition to the common ones.
+struct RunChoices: Sendable {
+  static let stderrModes = ["ordered", "live"]
+
+  private(set) var options: RunOptions
+  /// The file of the log; nil for none.
+  let log: PathBytes?
+  /// Whether standard error of the children is passed on at once.
+  let isLive: Bool
+
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(UsageError) {
+    func fail(_ message: String) -> UsageError { UsageError(message, in: parsed.command) }
+    let (added, replaced) = (parsed.bytes(.suffix), parsed.bytes(.replaceSuffix))
+    let directory = parsed.bytes(.outputDirectory)
+    let isInPlace = parsed.flag(.inPlace)
+    let hasOutputs = added != nil || replaced != nil || directory != nil
+    if added != nil, replaced != nil { throw fail("--suffix cannot be used with --replace-suffix.") }
+    if isInPlace, hasOutputs {
+      throw fail("--in-place cannot be used with --suffix, --replace-suffix or --output-dir.")
+    }
+    if let suffix = added ?? replaced, suffix.bytes.contains(UInt8(ascii: "/")) || suffix.containsNUL {
+      throw fail("The suffix has to be a part of a name, without '/'.")
+    }
+    let passesContent = parsed.flag(.stdin)
+    let template: CommandTemplate
+    do throws(BatchError) {
+      template = try CommandTemplate(parsed.words, appendsPath: !passesContent)
+    } catch {
+      throw fail("The command is not valid: \(error.message).")
+    }
+    if template.namesOutput, !hasOutputs {
+      throw fail(
+        isInPlace
+          ? "{out} cannot be used with --in-place: the command changes {}."
+          : "{out} needs --suffix, --replace-suffix or --output-dir, which name the outputs.")
+    }
+    if !template.namesSource, !passesContent {
+      throw fail("The command does not name the file: add {}, or give --stdin.")
+    }
+    let kind: RunOptions.Kind = isInPlace ? .inPlace : hasOutputs ? .files : .passedOn
+    let naming = OutputNaming(
+      replaced.map { .replacing(suffix: $0) } ?? .adding(suffix: added ?? PathBytes("")), directory: directory)
+    options = RunOptions(
+      template, kind: kind, naming: kind == .files ? naming : nil,
+      replacing: parsed.flag(.force) ? .always : .older)
+    options.outputs.isSynced = common.fsync
+    options.outputs.isDryRun = common.dryRun
+    options.passesContent = passesContent
+    options.batch = parsed.count(.batch) ?? 1
+    if options.batch > 1 {
+      if kind != .passedOn || passesContent {
+        throw fail("--batch cannot be used with outputs, --in-place or --stdin: a child gets several files.")
+      }
+      guard template.takesSeveral else {
+        throw fail("With --batch, {} has to be a word of its own, and no other placeholder can be used.")
+      }
+    }
+    options.accepted = try Self.statuses(parsed.bytes(.accept), fail)
+    options.timeLimit = parsed.duration(.timeLimit).map(Double.init)
+    options.retries = parsed.count(.retry) ?? 0
+    options.mostFailures = parsed.count(.stopAfter)
+    options.searchPath = environment("PATH") ?? ProcessArguments.environment("PATH")
+    options.temporary = TemporaryFolder.place(environment)
+    log = parsed.bytes(.log)
+    isLive = parsed.choices(.stderr).last == "live"
+  }
+
+  private static func statuses(
+    _ text: PathBytes?, _ fail: (String) -> UsageError
+  ) throws(UsageError) -> Set<Int32> {
+    guard let text else { return [0] }
+    var statuses: Set<Int32> = []
+    for part in text.bytes.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+      guard let status = Int32(String(decoding: part, as: UTF8.self)), (0...255).contains(status) else {
+        throw fail("The value \(quote(text)) is invalid for '--accept <list>': statuses from 0 to 255, as 0,1.")
+      }
+      statuses.insert(status)
+    }
+    return statuses
+  }
+}
