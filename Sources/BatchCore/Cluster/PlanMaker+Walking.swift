@@ -49,7 +49,7 @@ extension PlanMaker {
       tally.count(walked, bytes: weight)
       var isTaken = false
       if let naming, case .item(.file(let record)) = walked, let target = naming.target(of: record.path),
-        case .refused = claims.claim(target, for: record)
+        target != record.path, case .refused = claims.claim(target, for: record)
       {
         isTaken = true
       }

@@ -12,9 +12,17 @@ package final class RunChildren: Sendable {
 
   private struct State {
     var taken = 0
+    /// Children that were started and that no lane has taken since.
+    var started = 0
     var ended: [Ended] = []
     /// The lanes that wait for a place or for an end.
     var waiting: [DispatchSemaphore] = []
+
+    mutating func takeEnded() -> Ended? {
+      guard !ended.isEmpty else { return nil }
+      started -= 1
+      return ended.removeFirst()
+    }
   }
 
   /// What a lane that needs a place gets.
@@ -87,7 +95,7 @@ package final class RunChildren: Sendable {
           state.taken += 1
           return .place
         }
-        if !state.ended.isEmpty { return .ended(state.ended.removeFirst()) }
+        if let ended = state.takeEnded() { return .ended(ended) }
         state.waiting.append(signal)
         return nil
       }
@@ -97,21 +105,21 @@ package final class RunChildren: Sendable {
   }
 
   /// A child that has ended; nil if there is none.
-  func nextEnded() -> Ended? {
-    state.withLock { state in state.ended.isEmpty ? nil : state.ended.removeFirst() }
-  }
+  func nextEnded() -> Ended? { state.withLock { $0.takeEnded() } }
 
-  /// Waits until a child has ended. Called while there are children.
-  func waitForEnd(checking check: () throws(BatchError) -> Void) throws(BatchError) -> Ended {
+  /// Waits until a child has ended.
+  ///
+  /// - Returns: nil if no lane can take one any more.
+  func waitForEnd(checking check: () throws(BatchError) -> Void) throws(BatchError) -> Ended? {
     while true {
       try check()
       let signal = DispatchSemaphore(value: 0)
-      let ended = state.withLock { state -> Ended? in
-        if !state.ended.isEmpty { return state.ended.removeFirst() }
-        state.waiting.append(signal)
-        return nil
+      let (ended, isLast) = state.withLock { state -> (Ended?, Bool) in
+        if let ended = state.takeEnded() { return (ended, false) }
+        if state.started > 0 { state.waiting.append(signal) }
+        return (nil, state.started == 0)
       }
-      if let ended { return ended }
+      if ended != nil || isLast { return ended }
       BlockingWait.run { signal.wait() }
     }
   }
@@ -130,6 +138,7 @@ package final class RunChildren: Sendable {
   /// Starts a child, or another try of it.
   func start(_ child: RunChild, pause: Double = 0) {
     if options.liveErrors != nil { paths.all.withLock { $0[child.tag] = child.path } }
+    state.withLock { $0.started += 1 }
     var command = child.command(program: program, options)
     command.pause = pause
     runner.start(command, tag: child.tag) { [weak self] result in

@@ -123,6 +123,10 @@ package struct RunSource: BatchSource {
     case .files: target = options.outputs.naming.target(of: record.path)
     }
     guard let target else { return .item(.files([RunFile(record: record, number: count, target: nil)])) }
+    // A file that is an output by its name is no source, which the worker decides.
+    guard options.kind == .inPlace || target != record.path else {
+      return .item(.files([RunFile(record: record, number: count, target: target)]))
+    }
     if planned?() == true {
       return .problem(Problem(.unreadable, OutputClaims.conflict(of: record, target)))
     }

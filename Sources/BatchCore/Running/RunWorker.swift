@@ -32,7 +32,7 @@ package final class RunWorker: BatchWorker {
     case .ended: break
     case .nextEnded:
       let ended = try children.waitForEnd { () throws(BatchError) in try context.checkCancellation() }
-      try collect(ended, context, into: &rows)
+      if let ended { try collect(ended, context, into: &rows) }
     case .files(let files): try start(files, context, into: &rows)
     }
     while let ended = children.nextEnded() { try collect(ended, context, into: &rows) }
