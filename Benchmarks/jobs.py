@@ -62,7 +62,30 @@ def read_back(suffix: str, make: str, *peers: Peer, target: float | None = None,
 OWN_ARCHIVE = "{batchproc} archive -q --no-fsync --force -o {work}/in.tar.zst -C {small} ."
 
 
+FEW_FILES = ("test -d {work}/children || (mkdir -p {work}/children; cd {work}/children;"
+             " seq 10000 | xargs -I@ sh -c 'head -c 1024 /dev/zero >@')")
+CHILDREN = "find {work}/children -type f -print0 | "
+
+
 JOBS = (
+    Job(
+        "a program for each of 10,000 files",
+        "{batchproc} run -q {work}/children -- /bin/true",
+        (
+            Peer("xargs -n1", CHILDREN + "xargs -0 -n1 -P{cores} /bin/true"),
+            Peer("GNU parallel", CHILDREN + "parallel -0 -j{cores} /bin/true", same_work=False),
+        ),
+        target=1.10,
+        setup=FEW_FILES,
+    ),
+    Job(
+        "a program that makes an output for each of 10,000 files",
+        "{batchproc} run -q --no-fsync --output-dir {work}/outputs {work}/children -- /bin/cp {{}} {{out}}",
+        (Peer("xargs cp", CHILDREN + "xargs -0 -P{cores} -I@ /bin/cp @ {work}/copies"),),
+        target=1.50,
+        setup=FEW_FILES,
+        prepare="rm -rf {work}/outputs {work}/copies; mkdir {work}/copies",
+    ),
     Job("SHA-256 of many small files", "{batchproc} hash {small}", tree_peers("small"), target=0.60),
     Job("SHA-256 of a mixed tree", "{batchproc} hash {mixed}", tree_peers("mixed")),
     Job(

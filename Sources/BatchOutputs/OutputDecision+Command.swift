@@ -53,7 +53,8 @@ extension OutputDecision {
     case .unsupported:
       return .refused(
         BatchError(
-          .invalid, "is kept: the file system cannot store that the command changed it, so a second run would do it again",
+          .invalid,
+          "is kept: the file system cannot store that the command changed it, so a second run would do it again",
           path: path, remedy: .replaceOutput))
     case .unreadable:
       return .refused(BatchError(.unreadable, "its extended attributes cannot be read", path: path))

@@ -3,9 +3,9 @@ import BatchOutputs
 
 /// Runs a command of the user for each file.
 package struct RunCall: Call {
-  package var options: RunOptions
+  package var options: CommandOptions
 
-  package init(_ options: RunOptions) { self.options = options }
+  package init(_ options: CommandOptions) { self.options = options }
 
   package var outputs: OutputOptions? {
     get { options.kind == .passedOn ? nil : options.outputs }
@@ -22,7 +22,8 @@ package struct RunCall: Call {
     let fewest = DescriptorBudget.tokensToRead + each
     guard run.descriptors >= fewest else {
       throw BatchError(
-        .exhausted, "\(run.descriptors) file descriptors for files are too few: at least \(fewest) are needed",
+        .exhausted,
+        "\(run.descriptors) file descriptors for files are too few: at least \(fewest) are needed",
         remedy: .raiseDescriptors)
     }
     let wanted = max(run.concurrency, run.mostConcurrency ?? 0) + 8

@@ -81,7 +81,7 @@ package final class RunChild: Sendable {
   }
 
   /// The command of the next try.
-  func command(program: PathBytes?, _ options: RunOptions) -> ChildCommand {
+  func command(program: PathBytes?, _ options: CommandOptions) -> ChildCommand {
     state.withLock { state in
       var (path, output) = (self.path, PathBytes?.none)
       if case .folder(let own, let source) = state.target {
@@ -92,10 +92,12 @@ package final class RunChild: Sendable {
       let values = files.enumerated().map { $1.values(at: $0 == 0 ? path : $1.record.path, output: output) }
       state.arguments = options.template.arguments(for: values)
       var command = ChildCommand(program ?? state.arguments[0], state.arguments)
-      command.environment = options.environment + [
-        Self.variable("PATH", path), Self.variable("OUT", output ?? PathBytes("")),
-        Self.variable("NUMBER", PathBytes(String(tag))), Self.variable("TRY", PathBytes(String(state.tries))),
-      ]
+      command.environment =
+        options.environment + [
+          Self.variable("PATH", path), Self.variable("OUT", output ?? PathBytes("")),
+          Self.variable("NUMBER", PathBytes(String(tag))),
+          Self.variable("TRY", PathBytes(String(state.tries))),
+        ]
       (command.input, command.output) = (state.input?.raw, state.output?.raw)
       command.timeLimit = options.timeLimit
       return command

@@ -31,7 +31,7 @@ package final class RunChildren: Sendable {
     case ended(Ended)
   }
 
-  package let options: RunOptions
+  package let options: CommandOptions
   package let stage: OutputStage
   let mark: CommandMark
   private let runner: ChildRunner
@@ -41,6 +41,7 @@ package final class RunChildren: Sendable {
   private let program: PathBytes?
   private let state = Mutex(State())
   private let paths = Paths()
+  private let isEnough = Atomic(false)
 
   /// The first path of each child in progress, if standard error is passed on at once.
   private final class Paths: Sendable {
@@ -53,7 +54,7 @@ package final class RunChildren: Sendable {
   ///   - errors: receives standard error of the children at once, in whole lines, with the path of the first file.
   /// - Throws: `exhausted` if no thread or process can be started.
   init(
-    _ options: RunOptions, mark: CommandMark, program: PathBytes?, asked: AskedItems<RunItem>?,
+    _ options: CommandOptions, mark: CommandMark, program: PathBytes?, asked: AskedItems<RunItem>?,
     stage: OutputStage, in context: CollectorContext
   ) throws(BatchError) {
     self.options = options
@@ -165,7 +166,13 @@ package final class RunChildren: Sendable {
     for signal in waiting { signal.signal() }
   }
 
+  /// Whether further children may be started.
+  var startsMore: Bool { !isEnough.load(ordering: .relaxed) }
+
   // MARK: For the collector
+
+  /// Lets the children end that were started, and starts no more.
+  func startNoMore() { isEnough.store(true, ordering: .relaxed) }
 
   /// Ends all children, and waits for them. Their files are not counted.
   func stop() {

@@ -8,7 +8,7 @@ import BatchOutputs
 package struct RunJob: BatchJob {
   package typealias Item = RunItem
 
-  private let options: RunOptions
+  private let options: CommandOptions
   private let asked: AskedItems<RunItem>?
   private let program: PathBytes?
   private let commits: any CommitCalls
@@ -18,7 +18,7 @@ package struct RunJob: BatchJob {
   ///   - program: the file of the program; nil if it depends on the file.
   ///   - report: receives each child and each file without one, in tree order.
   package init(
-    _ options: RunOptions, program: PathBytes?, asked: AskedItems<RunItem>?,
+    _ options: CommandOptions, program: PathBytes?, asked: AskedItems<RunItem>?,
     commits: any CommitCalls = LinuxCommitCalls(), report: @escaping RunCollector.Report
   ) {
     (self.options, self.program, self.asked) = (options, program, asked)
@@ -80,7 +80,7 @@ package final class RunCollector: BatchCollector {
     rows = OutputCollector(children.stage, in: context) { (row) throws(BatchError) in
       tally.counts.add(row)
       try report(row)
-      if let most, tally.counts.failed >= most { context.end() }
+      if let most, tally.counts.failed >= most { children.startNoMore() }
     }
   }
 

@@ -50,7 +50,7 @@ package struct RunSource: BatchSource {
 
   private var tree: TreeSource
   package let asked: AskedItems<RunItem>? = AskedItems(isOrdered: false)
-  private let options: RunOptions
+  private let options: CommandOptions
   private var claims: OutputClaims?
   /// Whether the last file of the tree has the output of an earlier one, from a plan; nil without a plan.
   private let planned: (() -> Bool)?
@@ -66,7 +66,7 @@ package struct RunSource: BatchSource {
   ///   - before: how many entries other shards have before these.
   ///   - planned: asks the plan of the tree whether the last file has the output of an earlier one; nil without a plan.
   package init(
-    _ tree: TreeSource, operandCount: Int?, before: Int = 0, _ options: RunOptions,
+    _ tree: TreeSource, operandCount: Int?, before: Int = 0, _ options: CommandOptions,
     planned: (() -> Bool)? = nil
   ) {
     self.tree = tree

@@ -17,7 +17,7 @@ package enum RunRow: Sendable {
 /// Prepares children, and takes what they wrote.
 package final class RunWorker: BatchWorker {
   private let children: RunChildren
-  private var options: RunOptions { children.options }
+  private var options: CommandOptions { children.options }
   private var stage: OutputStage { children.stage }
   /// The place of the last source and its output; closed between chunks.
   private var place: OutputPlace?
@@ -46,6 +46,10 @@ package final class RunWorker: BatchWorker {
     _ files: [RunFile], _ context: WorkerContext, into rows: inout [RunRow]
   ) throws(BatchError) {
     guard let first = files.first else { return }
+    guard children.startsMore else {
+      for _ in files { context.skip(.notStarted) }
+      return
+    }
     var plan: OutputPlan?
     if let target = first.target, options.kind == .files {
       guard !isOutput(first.record, target, context) else { return context.skip(.kept) }
@@ -258,7 +262,8 @@ package final class RunWorker: BatchWorker {
       if child.tries <= options.retries, ending.status != .stopped, try repeated(child, context) { return }
       child.abandon()
       children.giveBack(child)
-      rows.append(.ended(child, report(child, .failed(error.path == nil ? error.at(child.path) : error), ran)))
+      rows.append(
+        .ended(child, report(child, .failed(error.path == nil ? error.at(child.path) : error), ran)))
     }
   }
 
@@ -313,7 +318,8 @@ package final class RunWorker: BatchWorker {
   /// Takes the output of a child that succeeded.
   ///
   /// - Throws: why the output cannot be used.
-  private func take(_ child: RunChild, _ ran: RanChild, _ context: WorkerContext) throws(BatchError) -> RunRow {
+  private func take(_ child: RunChild, _ ran: RanChild, _ context: WorkerContext) throws(BatchError) -> RunRow
+  {
     for file in child.files { context.count(bytes: Int(clamping: max(0, file.record.status.size))) }
     switch child.target {
     case .none:
@@ -321,7 +327,8 @@ package final class RunWorker: BatchWorker {
       return .ended(child, report(child, .ran, ran))
     case .file(let file, let source):
       try requireUnchanged(source, child)
-      return try stage(file, source, AtomicFile.Metadata(of: source.status, mark: children.mark.stored), child, ran)
+      return try stage(
+        file, source, AtomicFile.Metadata(of: source.status, mark: children.mark.stored), child, ran)
     case .folder(let own, let source):
       let target = source.plan.target
       let name = PathBytes(target.lastComponent)

@@ -19,6 +19,8 @@ public enum SkipReason: Sendable, Hashable {
   case unknownFormat
   /// A further name of a file that got no output under its first one.
   case withoutFirst
+  /// Too many files had failed before.
+  case notStarted
   /// It was named before by another operand.
   case repeated
   /// A file exists and is not replaced.

@@ -21,7 +21,8 @@ package struct CommandMark: Sendable, Hashable {
   /// The mark of a file that the command changed in place.
   package func stored(size: Int64, modified: FileStatus.Time) -> FileMark {
     FileMark(
-      name: Self.attribute, value: digest + Array(" \(size) \(modified.seconds).\(modified.nanoseconds)".utf8))
+      name: Self.attribute, value: digest + Array(" \(size) \(modified.seconds).\(modified.nanoseconds)".utf8)
+    )
   }
 
   /// What a file says about the command that made it.

@@ -6,7 +6,7 @@ import BatchOutputs
 struct RunChoices: Sendable {
   static let stderrModes = ["ordered", "live"]
 
-  private(set) var options: RunOptions
+  private(set) var options: CommandOptions
   /// The file of the log; nil for none.
   let log: PathBytes?
   /// Whether standard error of the children is passed on at once.
@@ -32,38 +32,27 @@ struct RunChoices: Sendable {
     } catch {
       throw fail("The command is not valid: \(error.message).")
     }
-    if template.namesOutput, !hasOutputs {
-      throw fail(
-        isInPlace
-          ? "{out} cannot be used with --in-place: the command changes {}."
-          : "{out} needs --suffix, --replace-suffix or --output-dir, which name the outputs.")
+    if template.namesOutput, !hasOutputs, !isInPlace {
+      throw fail("{out} needs --suffix, --replace-suffix or --output-dir, which name the outputs.")
     }
-    if !template.namesSource, !passesContent {
-      throw fail("The command does not name the file: add {}, or give --stdin.")
-    }
-    let kind: RunOptions.Kind = isInPlace ? .inPlace : hasOutputs ? .files : .passedOn
+    let kind: CommandOptions.Kind = isInPlace ? .inPlace : hasOutputs ? .files : .passedOn
     let naming = OutputNaming(
-      replaced.map { .replacing(suffix: $0) } ?? .adding(suffix: added ?? PathBytes("")), directory: directory)
-    options = RunOptions(
+      replaced.map { .replacing(suffix: $0) } ?? .adding(suffix: added ?? PathBytes("")), directory: directory
+    )
+    options = CommandOptions(
       template, kind: kind, naming: kind == .files ? naming : nil,
       replacing: parsed.flag(.force) ? .always : .older)
     options.outputs.isSynced = common.fsync
     options.outputs.isDryRun = common.dryRun
     options.passesContent = passesContent
     options.batch = parsed.count(.batch) ?? 1
-    if options.batch > 1 {
-      if kind != .passedOn || passesContent {
-        throw fail("--batch cannot be used with outputs, --in-place or --stdin: a child gets several files.")
-      }
-      guard template.takesSeveral else {
-        throw fail("With --batch, {} has to be a word of its own, and no other placeholder can be used.")
-      }
+    do throws(BatchError) { try options.check() } catch {
+      throw fail("The command is not valid: \(error.message).")
     }
     options.accepted = try Self.statuses(parsed.bytes(.accept), fail)
     options.timeLimit = parsed.duration(.timeLimit).map(Double.init)
     options.retries = parsed.count(.retry) ?? 0
     options.mostFailures = parsed.count(.stopAfter)
-    options.searchPath = environment("PATH") ?? ProcessArguments.environment("PATH")
     options.temporary = TemporaryFolder.place(environment)
     log = parsed.bytes(.log)
     isLive = parsed.choices(.stderr).last == "live"
@@ -76,7 +65,8 @@ struct RunChoices: Sendable {
     var statuses: Set<Int32> = []
     for part in text.bytes.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
       guard let status = Int32(String(decoding: part, as: UTF8.self)), (0...255).contains(status) else {
-        throw fail("The value \(quote(text)) is invalid for '--accept <list>': statuses from 0 to 255, as 0,1.")
+        throw fail(
+          "The value \(quote(text)) is invalid for '--accept <list>': statuses from 0 to 255, as 0,1.")
       }
       statuses.insert(status)
     }

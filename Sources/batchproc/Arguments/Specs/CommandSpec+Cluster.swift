@@ -9,7 +9,7 @@ extension CommandSpec {
       The trees are walked once. Their entries are written into a directory that all machines share, and are divided \
       into ranges of equal cost, the shards. The command itself then processes each shard, with --plan and --shard, \
       on any machine and in any order. 'batchproc merge' joins the results. The output has the same bytes as that of \
-      a run on one machine. Commands that can be divided: hash, check, test, archive with a format of the tar family, \
+      a run on one machine. Commands that can be divided: hash, check, test, run, archive with a format of the tar family, \
       and compress and decompress with one path.
       """,
       """
@@ -44,7 +44,7 @@ extension CommandSpec {
       When a result is missing, cut, edited, there twice or from another plan, it is named, and nothing is written \
       (5). The output is the file that the planned command names with --output. It has the same bytes as when that \
       command runs on one machine. If another user made the plan, --output and --force count only on the command line \
-      of merge. compress, decompress and test print nothing: for them a line for each file is \
+      of merge. compress, decompress, test, and run with outputs print nothing: for them a line for each file is \
       written, and only with -o. Warnings and errors of the shards are repeated in the order of the tree, and the \
       status is that of a run on one machine.
       """

@@ -30,7 +30,8 @@ extension CommandSpec {
     operands: [
       Operand(name: "path", repeats: true, help: "Files and directories."),
       Operand(
-        name: "command", repeats: true, help: "The program and its arguments, after a '--'.", isAfterDashes: true),
+        name: "command", repeats: true, help: "The program and its arguments, after a '--'.",
+        isAfterDashes: true),
     ],
     own: [
       OptionSpec(
@@ -89,7 +90,8 @@ extension CommandSpec {
         command: "batchproc run photos --replace-suffix .webp --output-dir web -- cwebp -quiet {} -o {out}",
         meaning: "Convert a tree of images; run it again to convert only what is new."),
       Example(
-        command: "batchproc run --in-place src -- clang-format -i", meaning: "Change files, each one wholly or not at all."),
+        command: "batchproc run --in-place src -- clang-format -i",
+        meaning: "Change files, each one wholly or not at all."),
       Example(
         command: "batchproc run --timeout 10m --retry 2 -j 4 data -- ./simulate --input {}",
         meaning: "Run a program for each file, and print what it prints in the order of the files."),

@@ -73,7 +73,8 @@ struct RunCommand: DividedCommand {
     return session.ending(outcome) { counts in
       let all = outcome.summary.counts
       guard !common.dryRun else {
-        return SummaryText(verb: "would run", files: all.done, bytes: nil, others: all.unprocessed, showsRate: false)
+        return SummaryText(
+          verb: "would run", files: all.done, bytes: nil, others: all.unprocessed, showsRate: false)
       }
       return SummaryText(
         verb: shard?.verb("ran") ?? "ran", files: counts.ran, bytes: nil,

@@ -22,7 +22,7 @@ struct RunRows: Sendable {
     if session.common.dryRun { return try list(report) }
     try log?.write(report.receipt)
     if let events = session.events {
-      try events.write("file") { report.add(to: &$0) }
+      try events.write("child") { report.add(to: &$0) }
     } else if session.common.verbose, let line = report.line {
       session.diagnostics.print(line)
     }

@@ -1,8 +1,10 @@
 import BatchEngine
 import BatchOutputs
+import func Glibc.getenv
+import func Glibc.strlen
 
 /// What a run of a command does with each file.
-package struct RunOptions: Sendable {
+package struct CommandOptions: Sendable {
   /// What becomes of the output of the command.
   package enum Kind: Sendable, Hashable {
     /// Standard output is passed on.
@@ -33,8 +35,10 @@ package struct RunOptions: Sendable {
   package var mostFailures: Int?
   /// `NAME=value`, in addition to the variables of this process.
   package var environment: [PathBytes] = []
-  /// Where `COMMAND` is looked for: the value of `PATH`.
-  package var searchPath: PathBytes?
+  /// Where the program is looked for: the variable `PATH`; nil if it is not set.
+  package var searchPath = getenv("PATH").map {
+    PathBytes(UnsafeRawBufferPointer(start: $0, count: strlen($0)))
+  }
   /// The folder of the file for what children print, if memory is not enough.
   package var temporary: PathBytes = "/tmp"
   /// Receives standard error of the children at once, in whole lines, with the first path of the child; nil keeps it until the child is
@@ -55,6 +59,31 @@ package struct RunOptions: Sendable {
       naming: naming ?? OutputNaming(.adding(suffix: PathBytes("")), directory: nil),
       recognizing: OutputOptions.Recognition(length: 1) { _ in true })
     outputs.replacing = replacing
+  }
+
+  /// Checks that the words of the command fit to what is done with each file.
+  ///
+  /// - Throws: `invalid` if they do not.
+  package func check() throws(BatchError) {
+    if template.namesOutput, kind != .files {
+      throw BatchError(
+        .invalid,
+        kind == .inPlace
+          ? "{out} has no meaning for a command that changes files in place: it changes {}"
+          : "{out} stands for the output of a file, and there are no outputs")
+    }
+    guard template.namesSource || passesContent else {
+      throw BatchError(.invalid, "the command does not name the file: {} is missing")
+    }
+    guard batch > 1 else { return }
+    guard kind == .passedOn, !passesContent else {
+      throw BatchError(
+        .invalid, "a child of several files can have no outputs, and no file as standard input")
+    }
+    guard template.takesSeveral else {
+      throw BatchError(
+        .invalid, "for several files {} has to be a word of its own, and no other fact can be used")
+    }
   }
 
   /// Whether standard output of the command is the content of the output.

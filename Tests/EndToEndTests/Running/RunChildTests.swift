@@ -1,0 +1,93 @@
+import TestSupport
+import Testing
+
+/// Children that behave badly: each fails its file alone, and nothing else is touched.
+@Suite(.timeLimit(.minutes(3))) struct RunChildTests {
+  private let t: TreeFixture
+
+  init() throws {
+    t = try TreeFixture()
+    try t.shell("mkdir d; echo 1 >d/a; echo 2 >d/b; echo safe >outside")
+  }
+
+  @Test(
+    "each failure has its message; the other file is processed, and nothing is left",
+    arguments: [
+      ("exit 2", "the command ended with status 2"),
+      ("echo why >&2; echo >&2; exit 1", "the command ended with status 1: why"),
+      ("kill -SEGV $$", "the command was ended by signal 11 (SEGV)"),
+      ("exec sleep 100", "it took longer than the time limit"),
+      ("trap '' TERM; while :; do sleep 0.05; done", "it took longer than the time limit"),
+      ("kill -STOP $$", "it took longer than the time limit"),
+      ("sleep 100 & exit 0", "the command left processes that still write to its standard output"),
+      (":", "the command wrote no output"),
+      ("mkdir \"$2\"", "the command left a directory in place of the output"),
+      (
+        "ln -s \"$PWD/outside\" \"$2\"; echo bad >\"$2\"",
+        "the command left a symbolic link in place of the output"
+      ),
+      ("mkfifo \"$2\"", "the command left a FIFO in place of the output"),
+      ("ln \"$1\" \"$2\"", "the command made the output a hard link to another file"),
+      ("echo x >\"$2\"; rm \"$2\"", "the command wrote no output"),
+      ("echo x >\"$2\"; echo more >>\"$1\"", "changed while the command processed it"),
+    ], [1, 7])
+  func failure(script: String, message: String, concurrency: Int) throws {
+    let isLink = script.contains("outside")
+    let run = try t.shell(
+      """
+      "$BP" run -j \(concurrency) --timeout 1 --suffix .o d -- sh -c 'if [ "${1#d/}" = b ]; then cp "$1" "$2"; exit; fi
+      \(script.replacing("'", with: "'\\''"))' x {} {out}; echo $?
+      ls -A d; cat d/b.o outside
+      """)
+    #expect(run.text == "3\na\nb\nb.o\n2\n\(isLink ? "bad" : "safe")\n", "\(run.text)\(run.errorText)")
+    let named = run.messages.filter { $0.hasPrefix("batchproc: d/a: ") }
+    #expect(named.count == 1 && named.allSatisfy { $0.contains(message) }, "\(run.errorText)")
+  }
+
+  @Test("a file that was renamed over the output is the output; what else is left beside it goes")
+  func renamed() throws {
+    let run = try t.shell(
+      """
+      "$BP" run -q --suffix .o d -- sh -c 'cp "$1" "$2.tmp"; mv "$2.tmp" "$2"; d=${2%/*}; mkdir -p $d/x/y; chmod 0 $d/x/y; echo side >$d/side' x {} {out}
+      echo $?; ls -A d; cat d/a.o
+      """)
+    #expect(run.text == "0\na\na.o\nb\nb.o\n1\n", "\(run.text)\(run.errorText)")
+  }
+
+  @Test("a child without outputs may close its streams, and print much or no newline")
+  func streams() throws {
+    let run = try t.shell(
+      """
+      "$BP" run -q d -- sh -c 'exec >&- 2>&-; exit 0'; echo $?; "$BP" run -q d -- printf x; echo; echo $?
+      "$BP" run -q d -- head -c 40000000 /dev/zero | wc -c; "$BP" run -q d -- sh -c 'head -c 5000000 /dev/zero | tr "\\0" e >&2' 2>&1 | wc -c
+      (ulimit -v 8000000; "$BP" run -q --max-memory 64M d -- head -c 300M /dev/zero | wc -c)
+      """, seconds: 100)
+    #expect(
+      run.text.split(separator: "\n").map(String.init)
+        == [
+          "0", "xx", "0", "80000000",
+          run.text.split(separator: "\n").dropFirst(4).first.map(String.init) ?? "", "629145600",
+        ],
+      "\(run.text)\(run.errorText)")
+  }
+
+  @Test(
+    "standard input is empty, or the content of the file; the child has three descriptors and the signals of the caller"
+  )
+  func surroundings() throws {
+    let run = try t.shell(
+      #"""
+      echo no | "$BP" run -q d/a -- sh -c 'cat; ls /proc/self/fd | wc -l; grep -E "Sig(Blk|Ign)" /proc/self/status; ulimit -Sn' x
+      "$BP" run -q --stdin d -- cat; (trap "" HUP; ulimit -Sn 200; "$BP" run -q d/a -- sh -c 'grep SigIgn /proc/self/status; ulimit -Sn' x)
+      grep -E "Sig(Blk|Ign)" /proc/self/status; ulimit -Sn
+      """#)
+    let lines = run.text.split(separator: "\n").map(String.init)
+    #expect(lines.count == 11, "\(run.text)\(run.errorText)")
+    guard lines.count == 11 else { return }
+    #expect(lines[0] == "4")
+    #expect(Array(lines[1...3]) == Array(lines[8...10]))
+    #expect(Array(lines[4...5]) == ["1", "2"])
+    #expect(lines[7] == "200")
+    #expect(lines[6].hasSuffix("1"))
+  }
+}
