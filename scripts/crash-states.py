@@ -40,7 +40,8 @@ from scenarios import File, Program, SCENARIOS, read_all, read_file, rebuild
 BLOCK = 4096
 CALLS = ("openat,openat2,open,creat,close,dup,dup2,dup3,fcntl,write,pwrite64,writev,pwritev,pwritev2,ftruncate,truncate,fallocate,"
          "copy_file_range,sendfile,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,"
-         "fsync,fdatasync,syncfs,sync,fchmod,fchmodat,chmod,utimensat,lseek,chdir,fchdir,ioctl,mmap")
+         "fsync,fdatasync,syncfs,sync,fchmod,fchmodat,chmod,utimensat,lseek,chdir,fchdir,ioctl,mmap,"
+         "execve,vfork,fork,clone,clone3")
 
 
 # --- Reading a trace ----------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ class Op:
 
 
 def calls(path):
-    """(first line, last line, name, arguments, result) of each call that succeeded, in the order of their
+    """(first line, last line, name, arguments, result, task) of each call that succeeded, in the order of their
     ends.
     """
     open_calls = {}
@@ -65,7 +66,7 @@ def calls(path):
             if text.endswith("<unfinished ...>"):
                 open_calls[task] = (number, text[:-len("<unfinished ...>")].rstrip())
                 if text.startswith("close("):
-                    yield number, number, "close", text[6:].split(")")[0].split(" ")[0], 0
+                    yield number, number, "close", text[6:].split(")")[0].split(" ")[0], 0, task
                 continue
             start = number
             if text.startswith("<... "):
@@ -77,7 +78,7 @@ def calls(path):
                 text = begin + text[text.index(" resumed>") + len(" resumed>"):]
             found = re.match(r"(\w+)\((.*)\)\s+= (-?\d+)", text)
             if found and int(found[3]) >= 0:
-                yield start, number, found[1], found[2], int(found[3])
+                yield start, number, found[1], found[2], int(found[3]), task
 
 
 def string(text):
@@ -96,7 +97,9 @@ class Recorder:
         self.files = {0: File("dir", mode=0o755)}
         self.names = {}
         self.ops = []
+        # The descriptors of the process whose call is read, and those of all processes by task.
         self.descriptors = {}
+        self.processes = {}
         known = {}
         for folder, folders, names in os.walk(self.root):
             parent = 0 if folder == self.root else known[os.lstat(folder).st_ino]
@@ -162,8 +165,14 @@ class Recorder:
         return build_content(self.files[inode].content, [op for op in self.ops if op.target == inode], lambda op: True)
 
     def read(self, trace):
+        parents = self.parents(trace)
+        main = None
         for call in calls(trace):
-            start, end, name, arguments, result = call
+            start, end, name, arguments, result, task = call
+            main = main or task
+            self.descriptors = self.table(task, parents, main)
+            if name in ("vfork", "fork", "clone", "clone3"):
+                continue
             handler = getattr(self, "on_" + name, None)
             if handler:
                 handler(call, arguments.split(","), arguments, result)
@@ -171,7 +180,30 @@ class Recorder:
                 raise ValueError(f"unknown call: {name}({arguments[:100]})")
         self.ops.sort(key=lambda op: op.end)
 
+    @staticmethod
+    def parents(trace):
+        """The task that made each process, by the task of the process; threads are not in it."""
+        parents = {}
+        for start, end, name, arguments, result, task in calls(trace):
+            if name in ("vfork", "fork") or name in ("clone", "clone3") and "CLONE_FILES" not in arguments:
+                parents[str(result)] = task
+        return parents
+
+    def table(self, task, parents, main):
+        """The descriptors of a process, which begin as a copy of those of its parent."""
+        if task not in parents:
+            # A thread of the program. A child makes no threads that change files.
+            return self.processes.setdefault(main, {})
+        if task not in self.processes:
+            self.processes[task] = dict(self.table(parents[task], parents, main))
+        return self.processes[task]
+
     # Calls, by name.
+
+    def on_execve(self, call, parts, arguments, result):
+        # Of a child; all others are closed when it executes a program.
+        for number in [number for number in self.descriptors if number > 2]:
+            del self.descriptors[number]
 
     def opened(self, call, folder, arguments, result, mode):
         name = strings(arguments)[0]
@@ -215,7 +247,11 @@ class Recorder:
         else:
             self.descriptors.pop(result, None)
 
-    on_dup2 = on_dup3 = on_dup
+    def on_dup2(self, call, parts, arguments, result):
+        if int(parts[0]) != result:
+            self.on_dup(call, parts, arguments, result)
+
+    on_dup3 = on_dup2
 
     def on_fcntl(self, call, parts, arguments, result):
         if "F_DUPFD" in parts[1]:

@@ -259,6 +259,53 @@ class Decompress(Streams):
         return path.rsplit(".", 1)[0]
 
 
+class RunOutputs(Streams):
+    """A command of the user makes one output for each source, which stays."""
+    # dd reads and writes; cp and cat may let the kernel copy.
+    command = ("run", "-q", "--suffix", ".o", "t", "--", "dd", "status=none", "if={}", "of={out}")
+    # The rebuilt files have no marks.
+    again = ("run", "-q", "--force", "--suffix", ".o", "t", "--", "dd", "status=none", "if={}", "of={out}")
+    mistakes = ("file-sync", "folder-sync", "names-first")
+
+    def prepare(self):
+        write_tree(self.path("t"))
+        self.sources = self.contents()
+
+    def output(self, path):
+        return path + ".o"
+
+    def look(self, is_end):
+        yield from super().look(is_end)
+        there = self.contents()
+        for path, content in self.sources.items():
+            if there.get(path) != content:
+                yield "lost", f"{path} is not the source any more"
+
+    def look_again(self):
+        # A forced run takes the outputs of the run before for sources, unless they have marks.
+        there = self.contents()
+        for path in self.outputs:
+            if there.get(path) != self.outputs[path]:
+                yield "next", f"after the next run {path} differs from the expected file"
+
+
+class RunInPlace(Streams):
+    """A command of the user changes files."""
+    command = ("run", "-q", "--in-place", "t/d/e", "t/large", "--", "sed", "-i", "s/1/22/")
+    mistakes = ("file-sync", "names-first")
+
+    def prepare(self):
+        write_tree(self.path("t"))
+        self.sources = self.contents()
+
+    def output(self, path):
+        return path
+
+    def look_again(self):
+        # Without marks, which the rebuilt files do not have, the next run changes them again.
+        return ()
+
+
 class OneOutput(Scenario):
     """A single output: the old file or the new one."""
     constant = ("src",)
@@ -604,7 +651,8 @@ class Duplicates(Scenario):
 
 
 SCENARIOS = {
-    "compress": Compress, "compress --force": CompressReplacing, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "archive": Archive,
+    "compress": Compress, "compress --force": CompressReplacing, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "run": RunOutputs,
+    "run --in-place": RunInPlace, "archive": Archive,
     "archive --force": ArchiveReplaced, "backup": Backup, "backup --init": FirstBackup, "backup --encrypt-to": EncryptedBackup,
     "backup --prune-first": PruningBackup,
     "prune": Prune, "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,

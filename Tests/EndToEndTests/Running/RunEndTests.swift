@@ -35,6 +35,31 @@ import Testing
     #expect(run.errorText.contains("2 up to date"), "\(run.errorText)")
   }
 
+  @Test("kill -9 at any moment leaves no half output and no child, and no file is changed twice")
+  func randomKills() throws {
+    let run = try t.shell(
+      #"""
+      cat >tool <<'E'
+      #!/bin/sh
+      exec 9>>alive; echo a >"$2"; cat "$1" >>"$2"; echo z >>"$2"
+      E
+      chmod +x tool; mkdir p; for n in $(seq 30); do echo a$n >p/f$n; done
+      for turn in $(seq \#(Campaign.costlyCases(200))); do
+        rm -f d/*.o; for n in $(seq 30); do echo a$n >new; mv new p/f$n; done
+        for last in 0 1; do
+          "$BP" run -q -j 3 --suffix .o d -- ./tool {} {out} & one=$!; "$BP" run -q -j 3 --in-place p -- sed -i s/a/aa/ & two=$!
+          if [ $last = 0 ]; then sleep 0.0$((RANDOM % 10))$((RANDOM % 10)); kill -9 $one $two 2>/dev/null; fi
+          wait $one $two 2>/dev/null
+          for f in d/*.o; do [ -e $f ] && { [ "$(head -1 $f)$(tail -1 $f)" = az ] && [ $(wc -l <$f) = 3 ] || echo half $f; }; done
+          for n in $(seq 30); do case $(cat p/f$n) in a$n|aa$n) ;; *) echo wrong $(cat p/f$n) ;; esac; done
+        done
+        ls d/*.o | wc -l; cat p/* | grep -c aa; ls -A d p | grep -c batchproc
+      done | sort | uniq -c | awk '{ print $2, $3 }'
+      while fuser -s alive tool; do sleep 0.01; done
+      """#, seconds: 200)
+    #expect(run.text == "0 \n30 \n60 \n", "\(run.text)\(run.errorText)")
+  }
+
   @Test(
     "a signal reaches the children, and complete outputs keep their names",
     arguments: [("INT", 130), ("TERM", 143), ("HUP", 129)], [1, 7])

@@ -23,7 +23,8 @@ import Testing
       ("--suffix .up --output-dir o", "sh -c 'tr a-z A-Z <\"$1\" >\"$2\"' x {} {out}", "o/d/a.txt.up"),
       ("--output-dir o", "sh -c 'tr a-z A-Z <\"$1\"' x {}", "o/d/a.txt"),
     ], [1, 7])
-  func again(options: String, command: String, output: String, concurrency: Int) throws {
+  func again(use: (options: String, command: String, output: String), concurrency: Int) throws {
+    let (options, command, output) = use
     let run = try t.shell(
       """
       "$BP" run -q -j \(concurrency) \(options) d -- \(command); echo $?; cat \(output); stat -c '%a %Y' \(output) d/a.txt

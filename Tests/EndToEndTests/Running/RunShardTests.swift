@@ -56,8 +56,6 @@ import Testing
       chmod 755 p; chmod 666 p/plan.json; "$BP" run --plan p --shard 0; echo $?; chmod 644 p/plan.json; chown 1001 p/plan.json
       "$BP" run --plan p --shard 0; echo $?; chown 0 p/plan.json; "$BP" run --plan p --shard 0 -- rm -rf d; echo $?
       """)
-    #expect(
-      run.text.split(separator: "\n").allSatisfy { $0 == "64" } && run.text.count == 12,
-      "\(run.text)\(run.errorText)")
+    #expect(run.text == "64\n64\n64\n64\n", "\(run.text)\(run.errorText)")
   }
 }
