@@ -77,7 +77,7 @@ import Testing
       kill(pid, SIGKILL)
       waitpid(pid, nil, 0)
     }
-    await #expect(throws: BatchError.self) { try await children.ending(of: "echo $$ >&2; sleep 1000") }
+    await #expect(throws: BatchError.self) { try await children.ending(of: "echo $$ >&2; exec sleep 1000") }
   }
 
   // MARK: Processes that a child leaves
