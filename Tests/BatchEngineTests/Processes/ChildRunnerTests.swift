@@ -97,11 +97,14 @@ import Testing
   }
 
   @Test func othersGoOnWhileAGrandchildHoldsAPipe() async throws {
-    let children = try TestChildren(1, isLive: true)
+    let isHeld = Gate()
+    let children = try TestChildren(1, isLive: true) { _ in isHeld.open() }
     async let held = children.ending(of: "sleep 1000 & echo $! >&2; echo whole")
-    #expect(try await children.ending(of: "echo next").output.text == "next\n")
+    try await onThread { isHeld.pass() }
     let line = try #require(children.lines.values.first?.lines)
+    let next = try await children.ending(of: "echo next")
     kill(try #require(Int32(String(decoding: line.dropLast(), as: UTF8.self))), SIGKILL)
+    #expect(try next.output.text == "next\n")
     let ending = try await held
     #expect(!ending.leavesOpenOutput)
     #expect(try ending.output.text == "whole\n")
