@@ -15,8 +15,8 @@ final class ChildGuardian: Sendable {
 
   /// The table of process groups, which the guardian reads and each child enters itself in.
   nonisolated(unsafe) let groups: UnsafeMutableRawPointer
-  private let pid: Int32
-  private let line: Int32
+  let pid: Int32
+  let line: Int32
   private let places = Mutex(Places())
 
   init() throws(BatchError) {

@@ -16,7 +16,7 @@ final class ChildLoop {
   private var first: [ChildOperation] = []
   private var later: [ChildOperation] = []
   private var paused: [(due: Double, child: ChildOperation)] = []
-  /// One that could not be started. It is tried again when a process has ended.
+  /// One that could not be started. It is tried again when a process has ended, or its pipes are closed.
   private var refused: ChildOperation?
   private var mayRetry = false
   /// Those that have a process, or open pipes.
@@ -101,7 +101,11 @@ final class ChildLoop {
         earliest = min(earliest, process.due)
       } else if let refusal = child.refusal {
         // The system has no room for another process, or the limit of descriptors is reached.
-        if refusal.code == .exhausted, running > 0 { refused = child } else { child.end(.failure(refusal)) }
+        if refusal.code == .exhausted, !children.isEmpty {
+          refused = child
+        } else {
+          child.end(.failure(refusal))
+        }
       }
     }
   }
@@ -149,6 +153,7 @@ final class ChildLoop {
   private func conclude(_ child: ChildOperation) {
     guard let result = child.process?.result else { return }
     children[child.key] = nil
+    mayRetry = true
     child.end(result)
   }
 

@@ -14,7 +14,7 @@ package final class ChildRunner: Sendable {
   /// output, and two ends of pipes while a child is started.
   package static let descriptors = 7
 
-  private let site: ChildSite
+  let site: ChildSite
   private let concurrency: ConcurrencyLimit
   private let cancellation: Cancellation
   private let count = Count()

@@ -75,6 +75,8 @@ final class ChildRequests: Sendable {
 
   let bell: Descriptor
   private let state = Mutex(State())
+  /// Orders what a thread has prepared before what this one does with it. The sanitizer for threads knows atomics, but not `Mutex`.
+  private let order = Atomic<Int>(0)
 
   init() throws(BatchError) {
     let made = clinux_eventfd()
@@ -87,6 +89,7 @@ final class ChildRequests: Sendable {
   /// - Returns: false when the thread has ended.
   @discardableResult
   func ask(_ change: (inout Asked) -> Void = { _ in }) -> Bool {
+    order.add(1, ordering: .releasing)
     let (isOver, rings) = state.withLock { state in
       if state.isOver { return (true, false) }
       change(&state.asked)
@@ -103,7 +106,7 @@ final class ChildRequests: Sendable {
 
   /// What was asked since the last call. `isStopping` stays.
   func take() -> Asked {
-    state.withLock { state in
+    let asked = state.withLock { state in
       defer {
         state.hasNews = false
         state.asked.children = []
@@ -111,6 +114,8 @@ final class ChildRequests: Sendable {
       }
       return state.asked
     }
+    _ = order.load(ordering: .acquiring)
+    return asked
   }
 
   /// Notes that the thread begins to wait; false if something was asked meanwhile.
