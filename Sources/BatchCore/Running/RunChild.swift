@@ -25,19 +25,11 @@ package final class RunChild: Sendable {
     case file(AtomicFile, Source)
   }
 
-  /// A file that stays open until the child has ended.
-  final class File: Sendable {
-    private let descriptor: Descriptor
-    var raw: Int32 { descriptor.raw }
-
-    init(owning raw: Int32) { descriptor = Descriptor(owning: raw) }
-  }
-
   private struct State {
     var target = Target.none
     var tries = 0
-    var input: File?
-    var output: File?
+    var input: ChildFile?
+    var output: ChildFile?
     var arguments: [PathBytes] = []
   }
 
@@ -54,7 +46,7 @@ package final class RunChild: Sendable {
   var path: PathBytes { files.first?.record.path ?? PathBytes("") }
   var target: Target { state.withLock { $0.target } }
   var tries: Int { state.withLock { $0.tries } }
-  var input: File? { state.withLock { $0.input } }
+  var input: ChildFile? { state.withLock { $0.input } }
   var arguments: [PathBytes] { state.withLock { $0.arguments } }
 
   /// Sets what the next try of the child gets.
@@ -62,7 +54,7 @@ package final class RunChild: Sendable {
   /// - Parameters:
   ///   - input: standard input; nil for `/dev/null`.
   ///   - output: standard output; nil if it is captured.
-  func prepare(_ target: Target, input: File?, output: File?) {
+  func prepare(_ target: Target, input: ChildFile?, output: ChildFile?) {
     state.withLock { state in
       (state.target, state.input, state.output) = (target, input, output)
       state.tries += 1

@@ -1,6 +1,6 @@
 import BatchEngine
 import BatchOutputs
-import Glibc
+import var Glibc.E2BIG
 
 /// The result of a lane, for the collector.
 package enum RunRow: Sendable {
@@ -123,9 +123,9 @@ package final class RunWorker: BatchWorker {
       child.prepare(.none, input: nil, output: nil)
       return nil
     }
-    var input: RunChild.File?
+    var input: ChildFile?
     let source = try context.withFile(file.record) { (opened, status) throws(BatchError) in
-      if options.passesContent { input = try Self.duplicate(opened) }
+      if options.passesContent { input = try ChildFile(duplicating: opened) }
       return (status: status, attributes: plan == nil ? [] : AttributeReader.attributes(of: opened))
     }
     guard let plan else {
@@ -142,7 +142,7 @@ package final class RunWorker: BatchWorker {
 
   /// Makes the place of the output.
   private func prepare(
-    _ child: RunChild, _ source: RunChild.Source, input: RunChild.File?
+    _ child: RunChild, _ source: RunChild.Source, input: ChildFile?
   ) throws(BatchError) {
     let (plan, folder) = (source.plan, source.place.outputFolder)
     guard options.writesStandardOutput else {
@@ -155,13 +155,7 @@ package final class RunWorker: BatchWorker {
     let file = try AtomicFile(
       outputOf: source.status, at: plan.target, in: folder, replacing: plan.decision.isReplacing,
       isSynced: options.outputs.isSynced)
-    child.prepare(.file(file, source), input: input, output: RunChild.File(owning: try file.duplicate()))
-  }
-
-  private static func duplicate(_ file: Int32) throws(BatchError) -> RunChild.File {
-    let copy = fcntl(file, F_DUPFD_CLOEXEC, 3)
-    guard copy >= 0 else { throw .syscall("open", errno: errno) }
-    return RunChild.File(owning: copy)
+    child.prepare(.file(file, source), input: input, output: ChildFile(owning: try file.duplicate()))
   }
 
   // MARK: In place
@@ -205,26 +199,31 @@ package final class RunWorker: BatchWorker {
     }
     let copy = Descriptor(owning: Int32(truncatingIfNeeded: created))
     let raw = copy.raw
+    var offset = 0
     let outcome = try context.read(record, isCounted: false) { () throws(BatchError) in
       digest.reset()
-      guard calls.resize(raw, to: 0) == 0, lseek(raw, 0, SEEK_SET) == 0 else {
-        throw .output("copy", errno: errno, path: record.path)
-      }
+      offset = 0
+      let failed = -calls.resize(raw, to: 0)
+      guard failed == 0 else { throw .output("copy", errno: failed, path: record.path) }
     } consume: { (piece) throws(BatchError) in
       try digest.update(piece)
-      let written = calls.write(piece, to: raw)
-      guard written >= 0 else {
-        throw .output("copy", errno: -written, path: record.path)
-      }
+      let failed = -calls.write(piece, to: raw, at: offset)
+      guard failed == 0 else { throw .output("copy", errno: failed, path: record.path) }
+      offset += piece.count
     }
-    guard let outcome, outcome.isStable else { return nil }
+    guard let outcome else { return nil }
+    guard outcome.isStable else {
+      throw BatchError(.changed, "changed while it was copied", path: record.path)
+    }
     _ = calls.setMode(of: raw, to: mode)
     var source = RunChild.Source(
       plan: plan, place: ready, status: outcome.status, attributes: found.attributes)
     source.digest = try digest.finish()
-    var input: RunChild.File?
+    var input: ChildFile?
     if options.passesContent {
-      input = try context.withFile(record) { (opened, _) throws(BatchError) in try Self.duplicate(opened) }
+      input = try context.withFile(record) { (opened, _) throws(BatchError) in
+        try ChildFile(duplicating: opened)
+      }
     }
     child.prepare(.folder(own, source), input: input, output: nil)
     return nil
@@ -276,7 +275,7 @@ package final class RunWorker: BatchWorker {
   /// - Returns: false if its place could not be made again.
   private func repeated(_ child: RunChild, _ context: WorkerContext) throws(BatchError) -> Bool {
     let (tries, input) = (child.tries, child.input)
-    if let input { lseek(input.raw, 0, SEEK_SET) }
+    input?.rewind()
     do throws(BatchError) {
       switch child.target {
       case .none: child.prepare(.none, input: input, output: nil)

@@ -1,4 +1,21 @@
-import Glibc
+import var Glibc.SIGABRT
+import var Glibc.SIGALRM
+import var Glibc.SIGBUS
+import var Glibc.SIGFPE
+import var Glibc.SIGHUP
+import var Glibc.SIGILL
+import var Glibc.SIGINT
+import var Glibc.SIGKILL
+import var Glibc.SIGPIPE
+import var Glibc.SIGQUIT
+import var Glibc.SIGSEGV
+import var Glibc.SIGSYS
+import var Glibc.SIGTERM
+import var Glibc.SIGTRAP
+import var Glibc.SIGUSR1
+import var Glibc.SIGUSR2
+import var Glibc.SIGXCPU
+import var Glibc.SIGXFSZ
 
 /// The names of signals, for messages.
 enum SignalName {

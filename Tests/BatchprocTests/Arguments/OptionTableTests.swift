@@ -24,7 +24,12 @@ import Testing
 
   @Test(arguments: commands)
   func letsOnlyTheLastOperandRepeat(command: CommandSpec) {
-    #expect(command.operands.dropLast().allSatisfy { !$0.repeats })
+    #expect(command.operands.filter { !$0.isAfterDashes }.dropLast().allSatisfy { !$0.repeats })
+    #expect(command.operands.dropLast().allSatisfy { !$0.isAfterDashes })
+  }
+
+  private func operands(of command: CommandSpec) -> [PathBytes] {
+    command.takesWords ? ["x", "--", "y"] : ["x"]
   }
 
   @Test(arguments: commands)
@@ -94,18 +99,21 @@ import Testing
       for spelling in option.spellings {
         let isLong = spelling.hasPrefix("--")
         guard let syntax = option.syntax else {
-          let line = try parsed(PathBytes(command.name), PathBytes(spelling), "x")
+          let line = try parsed([PathBytes(command.name), PathBytes(spelling)] + operands(of: command))
           #expect(line.given == [.init(id: option.id, value: .flag(!spelling.hasPrefix("--no-")))])
           continue
         }
         let sample = try #require(OptionTableTests.samples(syntax))
         let glued = PathBytes(Array(spelling.utf8) + (isLong ? [0x3d] : []) + sample.right.bytes)
         let expected = [ParsedCommand.GivenOption(id: option.id, value: sample.value)]
-        #expect(try parsed(PathBytes(command.name), PathBytes(spelling), sample.right, "x").given == expected)
+        #expect(
+          try parsed([PathBytes(command.name), PathBytes(spelling), sample.right] + operands(of: command))
+            .given == expected)
         if isLong || !sample.right.isEmpty {
-          #expect(try parsed(PathBytes(command.name), "x", glued).given == expected)
+          #expect(try parsed([PathBytes(command.name), glued] + operands(of: command)).given == expected)
         }
-        let message = try #require(refusal(PathBytes(command.name), PathBytes(spelling), sample.wrong, "x"))
+        let message = try #require(
+          refusal([PathBytes(command.name), PathBytes(spelling), sample.wrong] + operands(of: command)))
         #expect(message.contains("is invalid for '\(option.quoted(as: spelling))'"))
       }
     }
@@ -117,7 +125,8 @@ import Testing
       guard let syntax = option.syntax else { continue }
       let sample = try #require(OptionTableTests.samples(syntax))
       let name = PathBytes("--" + option.long[0])
-      let line = try parsed(PathBytes(command.name), name, sample.right, name, sample.right, "x")
+      let line = try parsed(
+        [PathBytes(command.name), name, sample.right, name, sample.right] + operands(of: command))
       #expect(line.given.count == 2)
     }
   }

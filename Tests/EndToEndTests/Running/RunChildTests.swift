@@ -60,8 +60,8 @@ import Testing
     let run = try t.shell(
       """
       "$BP" run -q d -- sh -c 'exec >&- 2>&-; exit 0'; echo $?; "$BP" run -q d -- printf x; echo; echo $?
-      "$BP" run -q d -- head -c 40000000 /dev/zero | wc -c; "$BP" run -q d -- sh -c 'head -c 5000000 /dev/zero | tr "\\0" e >&2' 2>&1 | wc -c
-      (ulimit -v 8000000; "$BP" run -q --max-memory 64M d -- head -c 300M /dev/zero | wc -c)
+      "$BP" run -q d -- sh -c 'head -c 40000000 /dev/zero' x | wc -c; "$BP" run -q d -- sh -c 'head -c 5000000 /dev/zero | tr "\\0" e >&2' 2>&1 | wc -c
+      (ulimit -v 8000000; "$BP" run -q --max-memory 64M d -- sh -c 'head -c 300M /dev/zero' x | wc -c)
       """, seconds: 100)
     let lines = run.text.split(separator: "\n").map(String.init)
     #expect(Array(lines.prefix(4)) == ["0", "xx", "0", "80000000"], "\(run.text)\(run.errorText)")
@@ -75,17 +75,22 @@ import Testing
   func surroundings() throws {
     let run = try t.shell(
       #"""
-      echo no | "$BP" run -q d/a -- sh -c 'cat; ls /proc/self/fd | wc -l; grep -E "Sig(Blk|Ign)" /proc/self/status; ulimit -Sn' x
-      "$BP" run -q --stdin d -- cat; (trap "" HUP; ulimit -Sn 200; "$BP" run -q d/a -- sh -c 'grep SigIgn /proc/self/status; ulimit -Sn' x)
-      grep -E "Sig(Blk|Ign)" /proc/self/status; ulimit -Sn
+      # The library of the C language keeps signals 32 and 33 for itself.
+      cat >signals <<'E'
+      awk '/SigBlk/ { print $2 } /SigIgn/ { print substr($2, 9) }' /proc/self/status; ulimit -Sn
+      E
+      echo no | "$BP" run -q d/a -- bash -c 'cat; ls /proc/self/fd | wc -l; . ./signals' x; . ./signals
+      "$BP" run -q --stdin d -- cat
+      (trap "" HUP; ulimit -Sn 200; "$BP" run -q d/a -- bash -c '. ./signals' x)
       """#)
     let lines = run.text.split(separator: "\n").map(String.init)
-    #expect(lines.count == 11, "\(run.text)\(run.errorText)")
-    guard lines.count == 11 else { return }
+    guard lines.count == 12 else {
+      Issue.record("\(run.text)\(run.errorText)")
+      return
+    }
     #expect(lines[0] == "4")
-    #expect(Array(lines[1...3]) == Array(lines[8...10]))
-    #expect(Array(lines[4...5]) == ["1", "2"])
-    #expect(lines[7] == "200")
-    #expect(lines[6].hasSuffix("1"))
+    #expect(Array(lines[1...3]) == Array(lines[4...6]))
+    #expect(Array(lines[7...8]) == ["1", "2"])
+    #expect(lines[10].hasSuffix("1") && lines[11] == "200")
   }
 }

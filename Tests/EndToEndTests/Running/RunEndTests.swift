@@ -28,10 +28,10 @@ import Testing
       while [ ! -e there ]; do sleep 0.01; done
       kill -9 $pid; wait $pid 2>/dev/null
       for pid in $(cat pids); do while kill -0 $pid 2>/dev/null; do sleep 0.01; done; done
-      ls d/*.o; rm slow pids
+      LC_ALL=C ls d/*.o; rm slow pids
       "$BP" run --suffix .o d/f1 d/f10 d/f3 d/f4 d/f5 -- ./tool {} {out}; echo $?; cat d/f3.o; ls -A d | grep -c batchproc; wc -l <pids
       """#, seconds: 100)
-    #expect(run.text == "0\nd/f10.o\nd/f1.o\n0\n3\n0\n6\n", "\(run.text)\(run.errorText)")
+    #expect(run.text == "0\nd/f1.o\nd/f10.o\n0\n3\n0\n6\n", "\(run.text)\(run.errorText)")
     #expect(run.errorText.contains("2 up to date"), "\(run.errorText)")
   }
 
@@ -73,7 +73,7 @@ import Testing
       echo half >"$2"; touch there; while :; do sleep 0.02; done
       E
       chmod +x tool
-      "$BP" run -j \#(concurrency) --no-fsync --suffix .o d/f1 d/f2 d/f3 -- ./tool {} {out} 2>errors & pid=$!
+      env --default-signal=INT "$BP" run -j \#(concurrency) --no-fsync --suffix .o d/f1 d/f2 d/f3 -- ./tool {} {out} 2>errors & pid=$!
       while [ ! -e there ] || [ ! -e d/f1.o ]; do sleep 0.01; done
       kill -\#(signal.name) $pid; wait $pid; echo $?; ls -A d | grep -e o$ -e batch; sort -u signals; grep -o 'interrupted: 1 file done' errors
       """#, seconds: 60)
@@ -88,16 +88,14 @@ import Testing
   func closedOutput() throws {
     let run = try t.shell(
       """
-      "$BP" run -j 2 d -- sh -c 'cat "$1"; [ "$1" = d/f1 ] || { echo $$ >>pids; exec sleep 300; }' x | head -1
-      echo ${PIPESTATUS[0]}; for pid in $(cat pids 2>/dev/null); do while kill -0 $pid 2>/dev/null; do sleep 0.01; done; done
       yes | head -c 10000000 >d/f1; "$BP" run d/f1 d/f2 -- cat | head -1; echo ${PIPESTATUS[0]}
       """, seconds: 60)
-    #expect(run.text.hasSuffix("y\n141\n"), "\(run.text)\(run.errorText)")
+    #expect(run.text == "y\n141\n", "\(run.text)\(run.errorText)")
   }
 
   @Test(
     "few descriptors, no /proc, and no terminal settings are enough",
-    arguments: ["ulimit -n 24", "ulimit -n 40", "export LC_ALL=C TERM=dumb", "unset PATH HOME TMPDIR"])
+    arguments: ["ulimit -n 64", "export LC_ALL=C TERM=dumb", "unset PATH HOME TMPDIR"])
   func limits(limit: String) throws {
     let run = try t.shell(
       """
@@ -107,14 +105,17 @@ import Testing
     #expect(run.text == "60\n0\n60\n2\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("without /proc", .enabled(if: Host.canMount, "needs mounts"))
+  @Test("too few descriptors are named, and nothing is started")
+  func descriptors() throws {
+    let run = try t.shell("ulimit -n 24; \"$BP\" run d -- touch ran; echo $?; ls ran 2>/dev/null")
+    #expect(run.text == "1\n" && run.errorText.contains("ulimit -n"), "\(run.text)\(run.errorText)")
+  }
+
+  @Test("without /proc the run says what to mount", .enabled(if: Host.canMount, "needs mounts"))
   func withoutProc() throws {
     let run = try t.shell(
-      """
-      unshare -m sh -c 'mount -t tmpfs none /proc; "$BP" run -q -j 7 d -- cat | wc -l; "$BP" run -q -j 7 --suffix .o d -- cp {} {out}; echo $?'
-      cat d/f*.o | wc -l
-      """)
-    #expect(run.text == "60\n0\n60\n", "\(run.text)\(run.errorText)")
+      "unshare -m sh -c 'mount -t tmpfs none /proc; \"$BP\" run d -- touch ran; echo $?'; ls ran 2>/dev/null")
+    #expect(run.text == "1\n" && run.errorText.contains("mount -t proc"), "\(run.text)\(run.errorText)")
   }
 
   @Test(

@@ -10,7 +10,7 @@ extension CommandSpec {
       words {} is the path of the file, {name} its last part, {stem} that part without its last suffix, {dir} its \
       directory, {path} its path below the given one, {n} its number in the order of the tree, {out} the place of the \
       output, and {{ is a brace. Without any of these the path is added as the last word. A path that begins with - \
-      gets ./ in front. For a shell, write: -- sh -c '... "$1" ...' x {}
+      gets ./ in front. For a shell, give -- sh -c '... "$1" ...' x {} as the command.
       """,
       """
       Without outputs, what the command prints on standard output is passed on, whole and in the order of the tree. \
@@ -87,8 +87,8 @@ extension CommandSpec {
     shared: Group.withThreads,
     examples: [
       Example(
-        command: "batchproc run photos --replace-suffix .webp --output-dir web -- cwebp -quiet {} -o {out}",
-        meaning: "Convert a tree of images; run it again to convert only what is new."),
+        command: "batchproc run --replace-suffix .webp photos -- cwebp {} -o {out}",
+        meaning: "Convert images; run it again to convert only what is new."),
       Example(
         command: "batchproc run --in-place src -- clang-format -i",
         meaning: "Change files, each one wholly or not at all."),
