@@ -15,14 +15,27 @@ work=$(mktemp -d)
 export SLURM_CONF=$work/slurm.conf
 node_count=4
 
+# Prints the processes that have a line in their environment.
+with() {
+  for process in /proc/[0-9]*; do
+    # A process may have ended, and another user's cannot be read.
+    { words=$(tr '\0' '\n' <"$process/environ"); } 2>/dev/null || continue
+    if grep -qxF "$1" <<<"$words"; then echo "${process#/proc/}"; fi
+  done
+}
+
 # Ends the daemons that this script started, by the process numbers in their files.
 stop() {
   scancel --quiet --name=batchproc-plan,batchproc-shard,batchproc-merge 2>/dev/null || true
   for file in "$work"/slurmd-*.pid "$work/slurmctld.pid" "$work/munged.pid"; do
     if [ -s "$file" ]; then kill "$(cat "$file")" 2>/dev/null || true; fi
   done
-  # Steps end with their slurmd. Files that they still write are removed with the folder.
   sleep 1
+  # Steps whose slurmd was killed.
+  for process in $(with "SLURM_CONF=$SLURM_CONF"); do
+    if [ "$(cat "/proc/$process/comm" 2>/dev/null)" = slurmstepd ]; then kill -9 "$process" 2>/dev/null || true; fi
+  done
+  # Files that are still written are removed with the folder.
   rm -rf "$work"
 }
 trap stop EXIT
@@ -106,6 +119,15 @@ echo "test-slurm: a manifest by 16 tasks"
 "$program" submit --slurm --shards 16 --dir plan1 --run --wait -- hash --stride 8 -o many.sha256 tree || fail "submit: $?"
 cmp one.sha256 many.sha256 || fail "the manifest differs"
 
+echo "test-slurm: rows go into the result of the plan, and messages into the log"
+"$program" submit --slurm --shards 4 --dir plan0 --run --wait -- hash --stride 8 tree >answer 2>&1 || fail "submit: $?"
+sort plan0/result | cmp - <(sort one.sha256) || fail "the result differs"
+grep -qF "logs in $work/plan0.logs" answer || fail "the answer names no logs: $(cat answer)"
+grep -qF "result in $work/plan0/result" answer || fail "the answer names no result: $(cat answer)"
+grep -q 'plan [0-9]*, shards [0-9]*, merge [0-9]*' answer || fail "the answer names no jobs: $(cat answer)"
+grep -q 'merged' plan0.logs/merge.log || fail "the log of the merge has no summary"
+if [ ! -e plan0.logs/merge.out ] || [ -s plan0.logs/merge.out ]; then fail "merge.out is missing or not empty"; fi
+
 echo "test-slurm: an archive by 16 tasks, while a node dies, a task is killed and another one is requeued"
 "$program" archive -q --stride 8 -o one.tar.zst tree
 # A wrapper that delays each shard by two seconds, so that tasks can be killed while they run.
@@ -118,19 +140,17 @@ chmod +x slow
 "$program" submit --slurm --shards 16 --dir plan2 -- archive --stride 8 -o many.tar.zst tree |
   sed "s|^program=.*|program=$work/slow|" >script
 sh script >ids
-merge=$(tail -n 1 ids)
+merge=$(sed -n 's/.*merge \([0-9]*\).*/\1/p' ids)
 array=$(sed -n 's/.*shards \([0-9]*\).*/\1/p' ids)
+if [ -z "$merge" ] || [ -z "$array" ]; then fail "the answer names no jobs: $(cat ids)"; fi
 for _ in $(seq 100); do
   [ "$(squeue -h -r -j "$array" -t running | wc -l)" -ge 4 ] && break
   sleep 0.1
 done
 kill -9 "$(cat slurmd-n2.pid)"
 # Ends the tasks of this node as well, which have its name in their environment.
-for process in /proc/[0-9]*; do
-  words=$(tr '\0' '\n' <"$process/environ" 2>/dev/null) || continue
-  if grep -qx 'SLURMD_NODENAME=n2' <<<"$words" && grep -qxF "SLURM_CONF=$SLURM_CONF" <<<"$words"; then
-    kill -9 "${process#/proc/}" 2>/dev/null || true
-  fi
+for process in $(comm -12 <(with 'SLURMD_NODENAME=n2' | sort) <(with "SLURM_CONF=$SLURM_CONF" | sort)); do
+  kill -9 "$process" 2>/dev/null || true
 done
 task=$(squeue -h -r -j "$array" -t running -w n1,n3,n4 -o %i | head -n 1)
 [ -n "$task" ] || fail "no task runs"

@@ -258,7 +258,7 @@ package struct BackupPreparation: Sendable {
     throw BatchError(
       .missing,
       "is encrypted and this machine has no matching copy"
-        + (options.copies.map { " in \($0)" } ?? ", since it has no folder for it")
+        + (options.copies.map { " in \($0.path)" } ?? ", since it has no folder for it")
         + ", so this snapshot is full",
       path: set.path(last.name.manifest))
   }

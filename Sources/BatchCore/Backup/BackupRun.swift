@@ -25,9 +25,9 @@ package struct BackupOptions: Sendable {
   /// Whether the set is created in its directory.
   package var initializes = false
   /// The file that records which sets this machine has used; nil for none.
-  package var state: PathBytes?
+  package var state: StatePlace?
   /// The directory of this machine's copies of encrypted manifests; nil for none.
-  package var copies: PathBytes?
+  package var copies: StatePlace?
   /// The encryption of the snapshot; nil if it is not encrypted.
   package var lock: AgeLock?
   /// The recipients as one word, empty if not encrypted.

@@ -61,25 +61,33 @@ extension AtomicFile {
     }
   }
 
-  /// The permissions of a new file: 0666 without the bits of the umask of the process.
+  /// The umask of the process.
   ///
-  /// Read from /proc once: `umask(2)` can only read it by changing it, which would affect other threads. 0600 if the kernel
+  /// Read from /proc once: `umask(2)` can only read it by changing it, which would affect other threads. 0077 if the kernel
   /// does not report it.
-  package static let defaultPermissions: UInt32 = {
-    guard let status = try? KernelFile.read("/proc/self/status") else { return 0o600 }
-    return permissions(processStatus: status)
+  private static let umask: UInt32 = {
+    guard let status = try? KernelFile.read("/proc/self/status") else { return 0o077 }
+    return umask(processStatus: status)
   }()
+
+  /// The permissions of a new file: 0666 without the bits of the umask of the process.
+  package static var defaultPermissions: UInt32 { 0o666 & ~umask }
 
   /// The permissions of a new folder under the umask.
   package static var folderPermissions: UInt32 { defaultPermissions | defaultPermissions >> 2 & 0o111 }
 
-  package static func permissions(processStatus: [UInt8]) -> UInt32 {
+  /// Whether a folder can be created with these permissions under the umask, and its owner can create files in it.
+  package static func creates(folderWith permissions: UInt32) -> Bool {
+    permissions & (umask | 0o7000) == 0 && permissions & 0o700 == 0o700
+  }
+
+  package static func umask(processStatus: [UInt8]) -> UInt32 {
     for line in processStatus.split(separator: UInt8(ascii: "\n")) where line.starts(with: "Umask:".utf8) {
       let digits = line.drop { !(UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }
       guard let umask = UInt32(String(decoding: digits, as: UTF8.self), radix: 8) else { break }
-      return 0o666 & ~umask
+      return umask
     }
-    return 0o600
+    return 0o077
   }
 }
 

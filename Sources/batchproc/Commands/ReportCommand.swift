@@ -8,7 +8,7 @@ struct ReportCommand: Command {
   private let output: PathBytes?
   private let replacesOutput: Bool
   /// Where this machine stores its state of encrypted sets.
-  private let state: PathBytes?
+  private let state: StatePlace?
   let session: Session
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
@@ -17,7 +17,7 @@ struct ReportCommand: Command {
     let target = parsed.bytes(.output)
     output = target == "-" ? nil : target
     replacesOutput = parsed.flag(.force)
-    state = StateFile.path("manifests", environment: environment)
+    state = StateFile.place("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 

@@ -49,6 +49,12 @@ import Testing
     )
     #expect(path(isRoot: true, ["HOME": "/root"]) == "/var/lib/batchproc/devices")
     #expect(path(isRoot: true, [:]) == "/var/lib/batchproc/devices")
+    let earlier = StateFile.place("sets", isRoot: true) { $0 == "HOME" ? "/h" : nil }
+    #expect(earlier == StatePlace("/var/lib/batchproc/sets", earlier: "/h/.local/state/batchproc/sets"))
+    for isRoot in [true, false] {
+      let given = StateFile.place("sets", isRoot: isRoot) { $0 == "XDG_STATE_HOME" ? "/s" : "/h" }
+      #expect(given == StatePlace("/s/batchproc/sets"))
+    }
     // A service may not have the variable; the home of the user is then taken from the user database.
     let found = try #require(path(isRoot: false, [:]))
     #expect(found.isAbsolute && found.bytes.suffix(31).elementsEqual("/.local/state/batchproc/devices".utf8))

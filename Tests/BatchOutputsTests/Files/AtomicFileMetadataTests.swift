@@ -73,12 +73,12 @@ import Testing
   @Test(
     "the default permissions are 0666 without the umask",
     arguments: [
-      ("Name:\tx\nUmask:\t0022\nState:\tR\n", 0o644), ("Umask:\t0000\n", 0o666), ("Umask:\t0077", 0o600),
-      ("Umask:\t0777\n", 0), ("Name:\tx\n", 0o600), ("", 0o600), ("Umask:\n", 0o600),
-      ("Umask:\t77777777777777\n", 0o600),
+      ("Name:\tx\nUmask:\t0022\nState:\tR\n", 0o022), ("Umask:\t0000\n", 0), ("Umask:\t0033", 0o033),
+      ("Umask:\t0777\n", 0o777), ("Name:\tx\n", 0o077), ("", 0o077), ("Umask:\n", 0o077),
+      ("Umask:\t77777777777777\n", 0o077),
     ] as [(String, UInt32)])
-  func umask(status: String, permissions: UInt32) {
-    #expect(AtomicFile.permissions(processStatus: Array(status.utf8)) == permissions)
+  func umask(status: String, umask: UInt32) {
+    #expect(AtomicFile.umask(processStatus: Array(status.utf8)) == umask)
   }
 
   @Test("a file without requested permissions gets the default ones")

@@ -139,6 +139,8 @@ import Testing
       ("mknodat", 5), ("syncfs", 5), ("fchown", 3), ("fchmod", 0), ("utimensat", 0), ("fsetxattr", 0),
     ])
   func extracting(call: String, status: Int32) throws {
+    // Owners that are right already are not set.
+    if call == "fchown" { try t.shell("chown 12:12 t/d") }
     _ = try archive()
     let run = try inject("\(call):error=EIO:when=1", "extract -j 1 -C o a.tar.zst")
     #expect(run.status == status, "\(run.errorText)")

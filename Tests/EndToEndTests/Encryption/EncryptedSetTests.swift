@@ -106,6 +106,29 @@ struct EncryptedSetTests {
     ])
   }
 
+  @Test(
+    "the copy of a manifest that an earlier version has made for root in its home is used once",
+    .enabled(if: Host.canMount))
+  func earlierCopy() throws {
+    let run = try run(
+      """
+      back_up
+      mkdir -p home/.local; mv "$XDG_STATE_HOME" home/.local/state
+      cat >go <<'END'
+      mount -t tmpfs none /var/lib; unset XDG_STATE_HOME; export HOME=$PWD/home
+      for night in 2 3 4; do
+        "$BP" backup -q --to set --encrypt-to "$(cat recipient)" src
+        [ $night = 2 ] || rm -rf home/.local/state
+        if [ $night = 3 ]; then rm -r /var/lib/batchproc/manifests; fi
+      done
+      ls /var/lib/batchproc
+      END
+      unshare -m --propagation private bash go | says places
+      kinds | says kinds
+      """)
+    run.expectSteps(["places": "manifests sets successes", "kinds": "full +1 +2 full"])
+  }
+
   @Test("prune needs no key, removes companions too, and stops at a damaged companion")
   func prune() throws {
     let run = try run(

@@ -72,6 +72,25 @@ import Testing
     #expect(run.text == "0\n0\n0\n1\n0\n0\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "give folders their modes at any depth, for each umask, whatever the target folder passes on",
+    arguments: [("022", "755"), ("002", "775"), ("077", "700"), ("033", "755")],
+    [":", "chmod g+s out", "setfacl -d -m u:8:rwx,g::rwx out"])
+  func modesOfFolders(umask: (String, plain: String), target: String) throws {
+    let run = try t.shell(
+      """
+      umask \(umask.0); mkdir -p s/a/b/c/d s/x/y out; chmod 711 s/a/b; chmod 750 s/x; echo >s/a/b/c/d/f; echo >s/x/y/f
+      tar --no-recursion -cf x.tar s/a/b s/a/b/c/d/f s/x s/x/y/f; \(target)
+      $BP extract -q -C out x.tar; echo $?; find out/s -type d -printf '%P=%m ' | tr ' ' '\\n' | LC_ALL=C sort | tr '\\n' ' '
+      getfacl -Rpn out/s | grep -c 'default:\\|user:8\\|mask:'
+      """)
+    let plain = umask.plain
+    #expect(
+      run.text
+        == "0\n=\(plain) a/b/c/d=\(plain) a/b/c=\(plain) a/b=711 a=\(plain) x/y=\(plain) x=750 0\n",
+      "\(run.text)\(run.errorText)")
+  }
+
   @Test("use the owner name when it is known here, with any number", .enabled(if: Host.isRoot))
   func ownerNames() throws {
     try makePax([("f", "'uid': '-2', 'gid': '-2', 'uname': 'daemon', 'gname': 'daemon'")])

@@ -27,7 +27,8 @@ package struct ExtractJob: BatchJob {
     into folder: PathBytes, selection: MemberSelection, options: ExtractionOptions, in run: RunContext,
     report: @escaping @Sendable (ExtractionReport) throws(BatchError) -> Void
   ) throws(BatchError) {
-    self.folder = try ContainedFolder(folder, isDryRun: options.isDryRun, opener: run.folders)
+    self.folder = try ContainedFolder(
+      folder, isDryRun: options.isDryRun, opener: run.folders, permissions: options.folderPermissions)
     self.selection = selection
     self.options = options
     self.report = report

@@ -45,25 +45,33 @@ struct ExtractionFinisher {
     writer.closeFolder()
     guard !options.isDryRun else { return try rehearseFolders(steps, report: report) }
     var tree = steps.folders
-    let made = madeFolders(in: &tree)
+    let made = madeFolders(in: &tree, all: removesEmpty)
     let numbers = steps.numbersOfFolders
     let opener = folder.opener
     let descent = FolderDescent(tree, below: folder.root, holding: opener.giveUpHeld(), opener: opener)
     try descent.visit { (visit) throws(BatchError) in
-      let isMade = made.contains(visit.node)
+      let isMade = made[visit.node] != nil
       guard let described = numbers[visit.node] else {
         guard isMade, !(removesEmpty && remove(tree.name(of: visit.node), in: visit.parent)) else { return }
-        if case .success(let opened) = visit.folder { describe(undescribed: opened) }
+        if case .success(let opened) = visit.folder, made[visit.node] != .final {
+          describe(undescribed: opened)
+        }
         return
       }
       // An existing folder is not changed if nothing may be overwritten, and neither is the target folder.
       let describes = isMade || (options.replacing != .never && visit.node != FolderTree.root)
       let isEqual = options.acceptsEqual && options.replacing == .never
+      // A folder in a shelter has inherited nothing.
+      let lists: EntryMetadata.GivenLists =
+        made[visit.node] == .final ? .none : isMade ? .ofNewFolder : .ofFolder
       // If two members describe one folder, the later one wins.
-      for number in described {
+      for (place, number) in described.enumerated() {
         guard let order = steps.step(number)?.order, isMade || !order.isOnWay else { continue }
-        let lists: EntryMetadata.GivenLists = isMade ? .ofNewFolder : .ofFolder
-        try report(order, describes ? describe(visit.folder, order, lists) : isEqual ? .kept : .made([]))
+        let verdict =
+          describes
+          ? describe(visit.folder, order, lists, isAsOpened: isMade && place == 0)
+          : isEqual ? .kept : .made([])
+        try report(order, verdict)
       }
     }
   }
@@ -79,16 +87,33 @@ struct ExtractionFinisher {
     }
   }
 
-  /// Adds the folders that the run created to another tree, and returns their numbers there.
-  private func madeFolders(in tree: inout FolderTree) -> Set<FolderTree.Node> {
+  /// Adds the folders that the run created, and that need a visit, to another tree.
+  ///
+  /// - Parameter isAll: whether those need a visit that have their mode already.
+  /// - Returns: how the folders in that tree were created.
+  private func madeFolders(
+    in tree: inout FolderTree, all isAll: Bool
+  ) -> [FolderTree.Node: MadeFolder] {
     let made = folder.madeFolders
+    let nodes = 1..<max(1, FolderTree.Node(truncatingIfNeeded: made.tree.count))
     // A parent folder always comes before its subfolders.
-    var numbers = [FolderTree.root]
-    for node in 1..<max(1, FolderTree.Node(truncatingIfNeeded: made.tree.count)) {
-      numbers.append(
-        tree.insert(made.tree.name(of: node), in: numbers[Int(made.tree.parent(of: node))]))
+    var isVisited = [Bool](repeating: false, count: made.tree.count)
+    for node in nodes.reversed() {
+      let state = made.state(of: node)
+      if state != nil, isAll || state != .final { isVisited[Int(node)] = true }
+      if isVisited[Int(node)] { isVisited[Int(made.tree.parent(of: node))] = true }
     }
-    return Set(made.nodes.map { numbers[Int($0)] })
+    var numbers: [FolderTree.Node?] = [FolderTree.root]
+    var states: [FolderTree.Node: MadeFolder] = [:]
+    for node in nodes {
+      let name = made.tree.name(of: node)
+      let number = numbers[Int(made.tree.parent(of: node))].flatMap { parent in
+        isVisited[Int(node)] ? tree.insert(name, in: parent) : tree.find(name, in: parent)
+      }
+      numbers.append(number)
+      if let number { states[number] = made.state(of: node) }
+    }
+    return states
   }
 
   private func remove(_ name: [UInt8], in parent: OpenFolder?) -> Bool {
@@ -96,10 +121,14 @@ struct ExtractionFinisher {
   }
 
   private func describe(
-    _ folder: Result<OpenFolder, BatchError>, _ order: ExtractionOrder, _ lists: EntryMetadata.GivenLists
+    _ folder: Result<OpenFolder, BatchError>, _ order: ExtractionOrder, _ lists: EntryMetadata.GivenLists,
+    isAsOpened: Bool
   ) -> ExtractionResult {
     switch folder {
-    case .success(let opened): .made(writer.metadata(of: order).apply(to: opened.raw, lists: lists))
+    case .success(let opened):
+      .made(
+        writer.metadata(of: order).apply(
+          to: opened.raw, having: isAsOpened ? opened.status : nil, lists: lists))
     case .failure(let error): .failed(error.at(order.entry.path))
     }
   }
@@ -111,14 +140,7 @@ struct ExtractionFinisher {
         _ = AccessList.remove(list, from: folder.raw, calls)
       }
     }
-    _ = calls.setMode(of: folder.raw, to: options.keepsOtherFoldersPrivate ? 0o700 : Self.plainMode)
-  }
-
-  /// The mode of a folder that the archive does not describe: that of a new file, plus search permission for everyone who may
-  /// read it.
-  private static var plainMode: UInt32 {
-    let mode = AtomicFile.defaultPermissions
-    return mode | (mode >> 2) & 0o111
+    _ = calls.setMode(of: folder.raw, to: options.folderPermissions)
   }
 
   // MARK: Links

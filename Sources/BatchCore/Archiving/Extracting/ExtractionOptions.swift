@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// How an archive is extracted.
 public struct ExtractionOptions: Sendable {
@@ -31,6 +32,9 @@ public struct ExtractionOptions: Sendable {
   package var isDryRun = false
   /// Whether all files are synced before the run ends.
   public var isSynced = true
+
+  /// The mode of new folders that no member describes.
+  var folderPermissions: UInt32 { keepsOtherFoldersPrivate ? 0o700 : AtomicFile.folderPermissions }
 
   /// All members; nothing that exists is replaced.
   public init() {}

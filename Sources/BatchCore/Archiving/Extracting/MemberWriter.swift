@@ -22,8 +22,8 @@ final class MemberWriter {
   /// While a segment is read: digests of its members that were computed in advance.
   var ahead: DigestsAhead?
   private let owners = OwnerNumbers()
-  // Members of one folder usually follow each other.
-  private var current: (path: ArraySlice<UInt8>, folder: OpenFolder)?
+  // Members of one folder usually follow each other, and come behind it.
+  private var current: ContainedFolder.Place?
   /// Hashes of the places that later members would replace in a dry run.
   var freed: Set<Int> = []
 
@@ -38,14 +38,26 @@ final class MemberWriter {
   func closeFolder() { current = nil }
 
   func parent(of place: RelativePath) throws(BatchError) -> OpenFolder {
-    if let current, current.path == place.parent { return current.folder }
-    closeFolder()
-    let opened = try folder.open(place.parent, creating: true)
-    current = (place.parent, opened)
-    if options.isSynced { folder.registerFileSystem(of: opened) }
+    var entered = try enter(place.parent)
+    guard !entered.isPrepared else { return entered.folder }
+    if options.isSynced { folder.registerFileSystem(of: entered.folder) }
     // If files may be replaced, this run may continue one that was killed, so its temporary files are removed.
-    if options.replacing != .never { folder.clear(opened, place.parent) }
-    return opened
+    if options.replacing != .never { folder.clear(entered.folder, place.parent) }
+    entered.isPrepared = true
+    current = entered
+    return entered.folder
+  }
+
+  private func enter(_ path: ArraySlice<UInt8>) throws(BatchError) -> ContainedFolder.Place {
+    if let current, current.path == path { return current }
+    if let inner = current.flatMap({ folder.open(path, in: $0) }) {
+      current = inner
+      return inner
+    }
+    closeFolder()
+    let entered = ContainedFolder.Place(path, try folder.open(path, creating: true))
+    current = entered
+    return entered
   }
 
   /// How to treat an existing file with the name of a member.
@@ -100,13 +112,14 @@ final class MemberWriter {
   }
 
   func makeFolder(_ order: ExtractionOrder) throws(BatchError) {
-    // Two folders are open on the way to a deep one, and the lane has descriptors for two.
-    if order.place.bytes.count > FolderOpener.hopLength { closeFolder() }
     guard !options.isDryRun else {
       _ = try folder.openIfThere(order.place.bytes[...])
       return
     }
-    if !order.place.bytes.isEmpty { _ = try folder.open(order.place.bytes[...], creating: true) }
+    guard !order.place.bytes.isEmpty else { return }
+    var parent = try enter(order.place.parent)
+    try folder.makeFolder(order.place, in: &parent)
+    current = parent
   }
 
   /// A file with content and metadata.

@@ -71,9 +71,13 @@ struct MemberClaims {
     let parent = place.parent
     if contested.isEmpty, parent == lastParent { return false }
     // Each name is added to the hash of the names before it, so all parents are hashed in one pass.
-    var hasher = Hasher()
+    // The folders above a folder in the last one are known too.
+    var (hasher, names) = (Hasher(), parent)
+    if contested.isEmpty, let lastParent, !lastParent.isEmpty, FolderPath(lastParent).holds(parent) {
+      (hasher, names) = (parentHasher, parent.dropFirst(lastParent.count))
+    }
     var hashes = [Int]()
-    for name in parent.split(separator: Self.slash) {
+    for name in names.split(separator: Self.slash) {
       hasher = Self.hasher(of: name, in: hasher)
       let known = hasher
       hashes.append(known.finalize())

@@ -1,4 +1,5 @@
 import BatchEngine
+import func Glibc.memcmp
 
 /// Which members of an archive are selected, and where they go.
 ///
@@ -188,6 +189,9 @@ struct MemberNames: Sendable {
   private var renamed: [UInt128: RelativePath] = [:]
   /// Folders that were not selected, but contain selected members.
   private var foldersOnWay: Set<UInt128> = []
+  /// The first and the last name in the order of their bytes. A drill searches the whole index for each portion of neighbours,
+  /// and comparing takes less time than hashing.
+  private var (first, last): ([UInt8], [UInt8]) = ([], [])
 
   var count: Int { places.count }
 
@@ -199,6 +203,7 @@ struct MemberNames: Sendable {
     _ name: [UInt8], _ digest: Digest? = nil, as place: RelativePath? = nil
   ) throws(BatchError) {
     let hash = Self.hash(of: name)
+    extend(to: name)
     let place = place?.bytes == name ? nil : place
     if places[hash] != nil, renamed[hash]?.bytes != place?.bytes {
       throw BatchError(
@@ -219,6 +224,7 @@ struct MemberNames: Sendable {
   mutating func insert(folderOnWay name: [UInt8]) {
     let hash = Self.hash(of: name)
     guard places[hash] == nil else { return }
+    extend(to: name)
     places[hash] = -1
     foldersOnWay.insert(hash)
   }
@@ -232,7 +238,26 @@ struct MemberNames: Sendable {
   /// Nil for a member that keeps its own name.
   func place(of name: [UInt8]) -> RelativePath? { renamed.isEmpty ? nil : renamed[Self.hash(of: name)] }
 
-  func contains(_ name: [UInt8]) -> Bool { places[Self.hash(of: name)] != nil }
+  func contains(_ name: [UInt8]) -> Bool {
+    !Self.precedes(name, first) && !Self.precedes(last, name) && places[Self.hash(of: name)] != nil
+  }
+
+  private mutating func extend(to name: [UInt8]) {
+    if places.isEmpty || Self.precedes(name, first) { first = name }
+    if places.isEmpty || Self.precedes(last, name) { last = name }
+  }
+
+  private static func precedes(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    left.withUnsafeBytes { left in
+      right.withUnsafeBytes { right in
+        guard let start = left.baseAddress, let other = right.baseAddress else {
+          return left.count < right.count
+        }
+        let order = memcmp(start, other, min(left.count, right.count))
+        return order < 0 || order == 0 && left.count < right.count
+      }
+    }
+  }
 
   /// The expected digest of a member's content; nil if it is not compared.
   ///

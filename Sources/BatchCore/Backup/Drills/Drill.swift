@@ -29,6 +29,7 @@ package final class Drill {
   /// How many links and FIFOs are still to be drilled.
   private var remainingOthers: Int
   private var cursors: [Cycle: Cursor] = [:]
+  private let isOfAll: Bool
   /// Whether all files are drilled and none has differed so far.
   private var provesAll: Bool
 
@@ -86,7 +87,8 @@ package final class Drill {
     remaining = Amount(
       files: min(total.files, Int((Double(total.files) * share).rounded(.up))),
       bytes: min(total.bytes, UInt64(exactly: bytes) ?? .max))
-    provesAll = remaining.files == total.files
+    isOfAll = remaining.files == total.files
+    provesAll = isOfAll
   }
 
   package var isComplete: Bool { remaining.files == 0 && remaining.bytes == 0 && remainingOthers == 0 }
@@ -106,7 +108,8 @@ package final class Drill {
   package func next() throws(BatchError) -> Portion? {
     if remaining.files > 0 {
       if let portion = try select(.files) {
-        large.formUnion(portion.entries.filter(isLarge).map(\.path))
+        // If all files are drilled, no large ones follow.
+        if !isOfAll { large.formUnion(portion.entries.filter(isLarge).map(\.path)) }
         remaining.remove(portion.amount)
         return portion
       }

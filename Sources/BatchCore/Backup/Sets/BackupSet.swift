@@ -12,7 +12,7 @@ package struct BackupSet: Sendable {
   /// Opens its archives if they are at a remote.
   var remoteFile: (@Sendable (PathBytes) throws(BatchError) -> any PartialFile)?
   /// A local directory for files that must not be readable in the set.
-  package var privateFolder: PathBytes?
+  package var privateFolder: StatePlace?
 
   /// - Throws: `invalid` for an invalid name of a set.
   package init(in directory: PathBytes, named name: PathBytes) throws(BatchError) {
@@ -57,7 +57,7 @@ package struct BackupSet: Sendable {
   func drillPath(isEncrypted: Bool) -> PathBytes? {
     guard isEncrypted else { return hidden(".drill") }
     guard let privateFolder, let id = SetID.read(idPath) else { return nil }
-    return privateFolder.appending("\(id).drill".utf8)
+    return privateFolder.path.appending("\(id).drill".utf8)
   }
 
   // MARK: The content of the set

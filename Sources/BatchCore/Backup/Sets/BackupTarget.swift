@@ -9,7 +9,7 @@ package struct BackupTarget: Sendable {
   private let set: BackupSet
   /// The path under which the directory is recorded.
   private let place: PathBytes
-  private let state: PathBytes?
+  private let state: StatePlace?
   private let id: String?
   private let isNoted: Bool
   /// A note about a directory that is not recorded.
@@ -25,7 +25,7 @@ package struct BackupTarget: Sendable {
   ///   - mounts: the file systems that the machine is configured to mount.
   /// - Throws: `missing` or `invalid` for a directory that is probably the wrong one.
   package init(
-    _ set: BackupSet, state: PathBytes?, isNew: Bool, mounts: ConfiguredMounts = ConfiguredMounts(),
+    _ set: BackupSet, state: StatePlace?, isNew: Bool, mounts: ConfiguredMounts = ConfiguredMounts(),
     in run: RunContext
   ) throws(BatchError) {
     self.set = set
@@ -38,17 +38,28 @@ package struct BackupTarget: Sendable {
     place = Self.place(of: directory)
     var warning: BatchError?
     var known: Set<String> = []
+    var record = state?.path
     do throws(BatchError) {
-      known = try KnownTargets(readingAt: state).ids[place] ?? []
+      known = try KnownTargets(readingAt: record).ids[place] ?? []
       self.state = state
     } catch {
       warning = error
       self.state = nil
     }
+    // What is found there is recorded in the new place, so the next run does not look there.
+    let noted = known
+    if known.isEmpty, warning == nil, let earlier = state?.earlier {
+      do throws(BatchError) {
+        known = try KnownTargets(readingAt: earlier).ids[place] ?? []
+        if !known.isEmpty { record = earlier }
+      } catch {
+        warning = error
+      }
+    }
     self.warning = warning
     let present = SetID.all(in: directory, calls: run.calls)
     id = SetID.read(set.idPath)
-    isNoted = id.map(known.contains) ?? false
+    isNoted = id.map(noted.contains) ?? false
     if !known.isDisjoint(with: present) {
       if isNew, id != nil {
         throw BatchError(
@@ -56,7 +67,7 @@ package struct BackupTarget: Sendable {
           remedy: .continueSet)
       }
     } else if !isNew {
-      try Self.check(directory, knownFrom: known.isEmpty ? nil : state)
+      try Self.check(directory, knownFrom: known.isEmpty ? nil : record)
       if present.isEmpty, let missing = mounts.missing(above: place) {
         throw BatchError(
           .missing,
@@ -135,7 +146,7 @@ package struct BackupTarget: Sendable {
     }
     guard !isNoted, let state else { return nil }
     do throws(BatchError) {
-      try KnownTargets.add(id, in: place, to: state, calls: run.calls)
+      try KnownTargets.add(id, in: place, to: state.path, calls: run.calls)
       return nil
     } catch {
       return BatchError(

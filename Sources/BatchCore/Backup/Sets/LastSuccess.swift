@@ -3,25 +3,25 @@ import BatchOutputs
 
 /// When the last backup of a set succeeded, as this machine remembers it: the set itself may be on a disk that is not mounted.
 package struct LastSuccess: Sendable {
-  private let path: PathBytes
+  private let place: StatePlace
   private let set: PathBytes
   private let directory: PathBytes
 
   /// - Parameter folder: the folder of such records; nil if the machine has no place for it.
-  package init?(of set: PathBytes, in directory: PathBytes, folder: PathBytes?) {
+  package init?(of set: PathBytes, in directory: PathBytes, folder: StatePlace?) {
     guard let folder else { return nil }
-    let place = BackupTarget.place(of: directory)
-    guard let digest = try? Digest.sha256(of: place.bytes + [0] + set.bytes) else { return nil }
-    path = folder.appending(digest.hex.prefix(32).utf8)
+    let target = BackupTarget.place(of: directory)
+    guard let digest = try? Digest.sha256(of: target.bytes + [0] + set.bytes) else { return nil }
+    place = folder.appending(digest.hex.prefix(32).utf8)
     self.set = set
-    self.directory = place
+    self.directory = target
   }
 
   /// In seconds since 1970; nil if it is unknown.
   ///
   /// - Parameter now: the current time. A later one is not valid.
   package func time(now: Int64) -> Int64? {
-    guard let content = try? StateFile.read(path),
+    guard let content = place.paths.lazy.compactMap({ try? StateFile.read($0) }).first,
       let members = try? SnapshotLine(Array(content.prefix { $0 != UInt8(ascii: "\n") })),
       members.text("type") == "success", let time = try? members.number("time")
     else { return nil }
@@ -30,8 +30,8 @@ package struct LastSuccess: Sendable {
 
   /// - Throws: `unwritable`.
   package func record(_ time: Int64, in run: RunContext) throws(BatchError) {
-    try FolderMaker(calls: run.calls).make(path.parent)
-    let file = try OutputFile(path, isReplacing: true, isSynced: false, isPrivate: true, in: run)
+    try FolderMaker(calls: run.calls).make(place.path.parent)
+    let file = try OutputFile(place.path, isReplacing: true, isSynced: false, isPrivate: true, in: run)
     var line = [UInt8]()
     JSONLine.append("success", to: &line) { line in
       line.add(path: set, as: "set")

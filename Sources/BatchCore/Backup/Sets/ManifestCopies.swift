@@ -6,25 +6,27 @@ import BatchOutputs
 /// Beside a copy is a file with the SHA-256 of the encrypted manifest that was written with it. The names of both contain the
 /// id of the set and the stamp of the snapshot, so they can be written before the snapshot exists.
 struct ManifestCopies {
-  private let folder: PathBytes
+  private let place: StatePlace
   private let id: String
   private let set: BackupSet
 
   /// - Returns: nil if the machine has no place for them, or the set has no id.
-  init?(_ folder: PathBytes?, of set: BackupSet) {
-    guard let folder, let id = SetID.read(set.idPath) else { return nil }
-    self.folder = folder
+  init?(_ place: StatePlace?, of set: BackupSet) {
+    guard let place, let id = SetID.read(set.idPath) else { return nil }
+    self.place = place
     self.id = id
     self.set = set
   }
 
-  private func path(_ name: SnapshotName, _ suffix: String) -> PathBytes {
-    folder.appending("\(id)-\(name.stamp)\(suffix)".utf8)
+  private func path(
+    _ name: SnapshotName, _ suffix: String, in folder: PathBytes? = nil
+  ) -> PathBytes {
+    (folder ?? place.path).appending("\(id)-\(name.stamp)\(suffix)".utf8)
   }
 
   /// The path for the copy of a new manifest; creates the directory.
   func path(of name: SnapshotName, in run: RunContext) throws(BatchError) -> PathBytes {
-    try FolderMaker(calls: run.calls, isSynced: true).make(folder)
+    try FolderMaker(calls: run.calls, isSynced: true).make(place.path)
     return path(name, SnapshotName.manifestSuffix)
   }
 
@@ -39,7 +41,11 @@ struct ManifestCopies {
   /// The digest of the manifest that this machine has written for a snapshot; nil if there is none, or another user can have
   /// written it.
   func digest(of name: SnapshotName) -> Digest? {
-    guard StateFile.isSafe(folder), let noted = try? StateFile.read(path(name, ".sha256")) else {
+    place.paths.lazy.compactMap { digest(of: name, in: $0) }.first
+  }
+
+  private func digest(of name: SnapshotName, in folder: PathBytes) -> Digest? {
+    guard StateFile.isSafe(folder), let noted = try? StateFile.read(path(name, ".sha256", in: folder)) else {
       return nil
     }
     return Digest(.sha256, hex: noted.dropLast())
@@ -50,14 +56,14 @@ struct ManifestCopies {
   /// - Returns: nil if there is no copy, or it does not match.
   /// - Throws: `unreadable` for a copy that another user can have written.
   func copy(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> ManifestFile? {
-    let copy = path(snapshot.name, SnapshotName.manifestSuffix)
-    guard (try? copy.status()) != nil else { return nil }
+    let places = place.paths.lazy.map { ($0, path(snapshot.name, SnapshotName.manifestSuffix, in: $0)) }
+    guard let (folder, copy) = places.first(where: { (try? $0.1.status()) != nil }) else { return nil }
     for path in [folder, copy] where !StateFile.isSafe(path) {
       throw BatchError(
         .unreadable, "is not used because other users could have written it, so this snapshot is full",
         path: path)
     }
-    guard let known = digest(of: snapshot.name) else { return nil }
+    guard let known = digest(of: snapshot.name, in: folder) else { return nil }
     guard try BackupSet.digest(of: set.path(snapshot.name.manifest), in: run) == known else { return nil }
     return ManifestFile(copy)
   }
@@ -66,7 +72,9 @@ struct ManifestCopies {
   func removeOthers(than stamps: Set<String>, in run: RunContext) {
     let prefix = Array("\(id)-".utf8)
     let kept = stamps.map { Array("\(id)-\($0)".utf8) }
-    guard let files = try? run.calls.names(in: folder), let directory = try? SetFolder(folder, in: run) else {
+    guard let files = try? run.calls.names(in: place.path),
+      let directory = try? SetFolder(place.path, in: run)
+    else {
       return
     }
     for file in files where file.bytes.starts(with: prefix) {

@@ -149,8 +149,8 @@ extension Batch.BackupOptions {
       options.patience = SetLock.Patience(limit: longestWait / .seconds(1))
       options.initializes = beginsSet
       options.state =
-        stateDirectory?.appending("sets".utf8)
-        ?? StateFile.path("sets") { name in getenv(name).map { PathBytes(String(cString: $0)) } }
+        stateDirectory.map { StatePlace($0.appending("sets".utf8)) }
+        ?? StateFile.place("sets") { name in getenv(name).map { PathBytes(String(cString: $0)) } }
       options.selection = try BackupOptions.word(of: walk.selection)
       return options
     }

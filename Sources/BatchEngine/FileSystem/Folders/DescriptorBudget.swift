@@ -13,6 +13,7 @@ package struct DescriptorBudget: Sendable {
   private static let tokensLeft = 8
   /// Only several walks in one deep tree could use more.
   private static let mostHeld = 16
+  private static let mostHeldAlone = 64
 
   package let capacity: Int
   /// Folders of deep trees that stay open. Up to a quarter of the capacity is reserved for them.
@@ -23,7 +24,8 @@ package struct DescriptorBudget: Sendable {
   /// - Parameter capacity: descriptors, at least ``tokensToRead``.
   package init(capacity: Int) {
     self.capacity = max(capacity, Self.tokensToRead)
-    heldFolders = HeldFolders(limit: min(Self.mostHeld, self.capacity / 4))
+    heldFolders = HeldFolders(
+      limit: min(Self.mostHeld, self.capacity / 4), alone: min(Self.mostHeldAlone, self.capacity / 4))
     budget = TokenBudget(capacity: max(self.capacity - heldFolders.limit, Self.tokensToRead))
     holds = HeldFileCount(limit: min(self.capacity / 4, budget.capacity - Self.tokensLeft))
   }

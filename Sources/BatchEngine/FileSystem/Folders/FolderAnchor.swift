@@ -20,15 +20,10 @@ package final class FolderAnchor: Sendable {
   let levels: Int
   let length: Int
   let held: HeldFolders
-  /// The folder, if it always stays open.
-  let open: OpenFolder?
   /// In a mutex, because the chain is as long as the tree is deep and must be released in a loop, not recursively.
   private let link: Mutex<FolderAnchor?>
 
-  init(
-    outer: FolderAnchor?, names: [UInt8], identity: FileIdentity, depth: Int, held: HeldFolders,
-    open: OpenFolder? = nil
-  ) {
+  init(outer: FolderAnchor?, names: [UInt8], identity: FileIdentity, depth: Int, held: HeldFolders) {
     link = Mutex(outer)
     self.names = names
     self.identity = identity
@@ -36,12 +31,6 @@ package final class FolderAnchor: Sendable {
     levels = (outer?.levels ?? 0) + PathLimits.names(in: names[...])
     length = (outer?.length ?? 0) + names.count
     self.held = held
-    self.open = open
-  }
-
-  /// An outermost anchor, which stays open.
-  package convenience init(_ folder: OpenFolder, held: HeldFolders) {
-    self.init(outer: nil, names: [], identity: folder.identity, depth: 0, held: held, open: folder)
   }
 
   deinit {

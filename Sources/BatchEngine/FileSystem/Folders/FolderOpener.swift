@@ -100,12 +100,26 @@ package struct FolderOpener: Sendable {
     return current
   }
 
+  /// Opens a folder in an open one, not through a link.
+  ///
+  /// - Parameter name: a single name, which may be `..`.
+  package func child(
+    _ name: ArraySlice<UInt8>, of parent: OpenFolder, shown: PathBytes, isSearched: Bool = false
+  ) throws(BatchError) -> OpenFolder {
+    let flags = isSearched ? Self.place : Self.listed
+    return try OpenFolder(
+      open(name, at: parent, flags | O_NOFOLLOW, .nameByName), path: shown, calls: calls)
+  }
+
   /// Creates a folder below another one, and the missing folders on the way.
   ///
-  /// - Parameter made: receives, for each created folder, the number of bytes of its path.
+  /// - Parameters:
+  ///   - shelters: which folders are shelters, and the permissions of the folders in them.
+  ///   - made: receives, for each created folder, the number of bytes of its path, and its state.
   /// - Throws: the error of creating or opening a folder, with its path relative to the root.
   package func make(
-    _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, made: (Int) -> Void
+    _ path: ArraySlice<UInt8>, below root: OpenFolder, shown: PathBytes, shelters: Shelters = Shelters(),
+    made: (Int, MadeFolder) -> Void
   ) throws(BatchError) -> OpenFolder {
     var (current, start) = nearest(to: path, below: root, includingIt: true)
     // Usually few names at the end are missing: the folders 1, 3, 7, 15 levels above are tried.
@@ -121,16 +135,36 @@ package struct FolderOpener: Sendable {
       }
       step *= 2
     }
+    // Below `current`: a folder that needs no examination.
+    var inner: Descriptor?
+    var isShelter = start > path.startIndex && shelters.contains(path[..<(start - 1)])
+    // Folders in a shelter inherit no list.
+    var lists: OpenFolder.ListsOfNewFiles?
     var lastKept = start
     while start < path.endIndex {
       let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
+      let isKept = end < path.endIndex && end - lastKept >= Self.hopLength
+      let state: MadeFolder?
       do throws(BatchError) {
-        current = try make(path[start..<end], in: current, shown: shown, isSearched: true)
+        let name = path[start..<end]
+        state = try makeFolder(
+          name, in: inner?.raw ?? current.raw, permissions: isShelter ? shelters.permissions : nil)
+        let opened = try open(
+          name, at: current, owning: inner.take(), Self.place | O_NOFOLLOW, .nameByName)
+        if state == .final, end < path.endIndex, !isKept {
+          inner = consume opened
+        } else {
+          current = try OpenFolder(
+            opened, path: shown, isNew: state != nil, listsOfNewFiles: state == .final ? lists : nil,
+            calls: calls)
+        }
       } catch {
         throw error.at(PathBytes(path[..<end]))
       }
-      if current.isNew { made(end - path.startIndex) }
-      if end < path.endIndex, end - lastKept >= Self.hopLength {
+      if state != .final { isShelter = state == .hidden && shelters.permissions != nil && current.isShelter }
+      if isShelter, state == .hidden { lists = current.listsOfNewFiles }
+      if let state { made(end - path.startIndex, isShelter && state == .hidden ? .shelter : state) }
+      if isKept {
         keep(current, path[..<end], below: root)
         lastKept = end
       }
@@ -139,14 +173,24 @@ package struct FolderOpener: Sendable {
     return current
   }
 
+  /// Creates a folder in an open one.
+  ///
+  /// - Parameter permissions: those of a folder in a shelter; nil for one that only its owner may enter.
+  /// - Returns: its state; nil if something has the name already.
+  package func makeFolder(
+    _ name: ArraySlice<UInt8>, in folder: Int32, permissions: UInt32? = nil
+  ) throws(BatchError) -> MadeFolder? {
+    let failed = -calls.makeFolder(PathBytes(name), in: folder, permissions: permissions ?? 0o700)
+    guard failed == 0 || failed == EEXIST else { throw .syscall("make the folder", errno: failed) }
+    return failed == 0 ? permissions == nil ? .hidden : .final : nil
+  }
+
   /// Creates a folder for its owner only, or opens the existing one.
   package func make(
-    _ name: ArraySlice<UInt8>, in folder: OpenFolder, shown: PathBytes, isSearched: Bool = false
+    _ name: ArraySlice<UInt8>, in folder: OpenFolder, shown: PathBytes
   ) throws(BatchError) -> OpenFolder {
-    let failed = -calls.makeFolder(PathBytes(name), in: folder.raw, permissions: 0o700)
-    guard failed == 0 || failed == EEXIST else { throw .syscall("make the folder", errno: failed) }
-    return try OpenFolder(
-      open(name, below: folder, isSearched: isSearched), path: shown, isNew: failed == 0, calls: calls)
+    let state = try makeFolder(name, in: folder.raw)
+    return try OpenFolder(open(name, below: folder), path: shown, isNew: state != nil, calls: calls)
   }
 
   /// Closes a held folder below another one, and all held folders below it.
@@ -154,12 +198,12 @@ package struct FolderOpener: Sendable {
     held?.drop(at: FolderPath(path), below: root.identity)
   }
 
-  /// Closes the folders that are held, for a caller that keeps its own open instead.
+  /// Closes the folders that are held, for a caller that keeps its own open instead, after all lanes have ended.
   ///
   /// - Returns: how many folders the caller may keep open.
   package func giveUpHeld() -> Int {
     held?.closeAll()
-    return held?.limit ?? 0
+    return held?.limitAlone ?? 0
   }
 
   // MARK: Hops

@@ -17,11 +17,14 @@ package final class HeldFolders: Sendable {
 
   /// How many may be open.
   package let limit: Int
+  /// How many folders a caller may keep open in their place, while nothing else of the run needs descriptors.
+  package let limitAlone: Int
   /// The most recently used one is last.
   private let entries = Mutex<[Entry]>([])
 
-  package init(limit: Int) {
+  package init(limit: Int, alone: Int? = nil) {
     self.limit = limit
+    limitAlone = alone ?? limit
   }
 
   func folder(for key: Key) -> OpenFolder? {

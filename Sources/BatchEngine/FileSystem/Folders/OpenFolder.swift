@@ -30,7 +30,7 @@ package final class OpenFolder: Sendable {
   package let isNew: Bool
   package let calls: any FileSystemCalls
   private let descriptor: Descriptor
-  private let newFiles = Mutex(NewFileTraits())
+  private let newFiles: Mutex<NewFileTraits>
 
   /// Valid as long as this object lives.
   package var raw: Int32 { descriptor.raw }
@@ -39,8 +39,9 @@ package final class OpenFolder: Sendable {
 
   package init(
     _ descriptor: consuming Descriptor, path: PathBytes, status: FileStatus, isNew: Bool = false,
-    calls: any FileSystemCalls
+    listsOfNewFiles lists: ListsOfNewFiles? = nil, calls: any FileSystemCalls
   ) {
+    newFiles = Mutex(NewFileTraits(lists: lists))
     self.descriptor = descriptor
     self.path = path
     self.status = status
@@ -50,10 +51,12 @@ package final class OpenFolder: Sendable {
 
   /// - Throws: the error of examining it.
   package convenience init(
-    _ descriptor: consuming Descriptor, path: PathBytes, isNew: Bool = false, calls: any FileSystemCalls
+    _ descriptor: consuming Descriptor, path: PathBytes, isNew: Bool = false,
+    listsOfNewFiles lists: ListsOfNewFiles? = nil, calls: any FileSystemCalls
   ) throws(BatchError) {
     let status = try calls.status(of: descriptor)
-    self.init(descriptor, path: path, status: status, isNew: isNew, calls: calls)
+    self.init(
+      descriptor, path: path, status: status, isNew: isNew, listsOfNewFiles: lists, calls: calls)
   }
 
   /// Opens the folder of an output that the user named; links on the way are followed.

@@ -63,12 +63,12 @@ extension FolderOpener {
 
   /// Opens an anchor from the nearest open anchor, below or above it.
   package func folder(of anchor: FolderAnchor) throws(BatchError) -> OpenFolder {
-    if let open = anchor.open ?? anchor.held.folder(for: anchor.key) { return open }
+    if let open = anchor.held.folder(for: anchor.key) { return open }
     if let open = openFromBelow(anchor) { return open }
     var missing = [anchor]
     var base: OpenFolder?
     while base == nil, let outer = missing.last?.outer {
-      base = outer.open ?? outer.held.folder(for: outer.key)
+      base = outer.held.folder(for: outer.key)
       if base == nil { missing.append(outer) }
     }
     while let next = missing.popLast() {
@@ -79,17 +79,6 @@ extension FolderOpener {
     }
     guard let base else { preconditionFailure("at least the anchor itself was opened") }
     return base
-  }
-
-  /// Opens a folder in an anchor, not through a link, as an anchor of its own.
-  package func anchor(_ name: [UInt8], in outer: FolderAnchor) throws(BatchError) -> FolderAnchor {
-    let opened = try open(
-      name[...], at: try folder(of: outer), Self.place | O_NOFOLLOW, .following)
-    let folder = try OpenFolder(opened, path: PathBytes(name), calls: calls)
-    let anchor = FolderAnchor(
-      outer: outer, names: name, identity: folder.identity, depth: outer.depth + 1, held: outer.held)
-    anchor.held.keep(folder, for: anchor.key)
-    return anchor
   }
 
   /// Opens an anchor through `..` from the next anchor below, so that a returning walk does not open the path again from the top.

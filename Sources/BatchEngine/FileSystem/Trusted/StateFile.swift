@@ -1,24 +1,53 @@
 import Glibc
 
+/// Where a state file or a folder of them is.
+package struct StatePlace: Sendable, Hashable {
+  package let path: PathBytes
+  /// Where versions before 0.3 had it, for root. Only what is missing at the path is read from there, and nothing is written.
+  package let earlier: PathBytes?
+
+  package init(_ path: PathBytes, earlier: PathBytes? = nil) {
+    self.path = path
+    self.earlier = earlier
+  }
+
+  /// The place of a file in this folder.
+  package func appending(_ name: some Collection<UInt8>) -> StatePlace {
+    StatePlace(path.appending(name), earlier: earlier?.appending(name))
+  }
+
+  /// The paths, in the order in which they are searched.
+  package var paths: [PathBytes] { [path] + (earlier.map { [$0] } ?? []) }
+}
+
 /// Files in which the program stores what it measured on this machine.
 package enum StateFile {
   /// The place for root: that of the units of systemd (`StateDirectory=`), so that a run by hand and a unit have the same records.
   private static let ofRoot: PathBytes = "/var/lib/batchproc"
 
-  /// The path of a state file: below `XDG_STATE_HOME`; otherwise for root in `/var/lib/batchproc`, and for other users below
+  /// The place of a state file: below `XDG_STATE_HOME`; otherwise for root in `/var/lib/batchproc`, and for other users below
   /// `.local/state` in their home directory.
   ///
   /// A directory of another user is skipped: `sudo -E` keeps the variables of the calling user.
   ///
   /// - Returns: nil if no directory is usable.
+  package static func place(
+    _ name: String, isRoot: Bool = StandardStreams.isRoot, environment: (String) -> PathBytes?
+  ) -> StatePlace? {
+    if let given = usable(environment("XDG_STATE_HOME")) {
+      return StatePlace(given.appending("batchproc/\(name)".utf8))
+    }
+    // The user database may be on another machine, so it is asked last.
+    let home = usable(environment("HOME")) ?? usable(homeOfUser)
+    let inHome = home?.appending(".local/state/batchproc/\(name)".utf8)
+    return isRoot ? StatePlace(ofRoot.appending(name.utf8), earlier: inHome) : inHome.map { StatePlace($0) }
+  }
+
+  /// The path of a state file of which no earlier place is searched.
   package static func path(
     _ name: String, isRoot: Bool = StandardStreams.isRoot, environment: (String) -> PathBytes?
   ) -> PathBytes? {
-    if let given = usable(environment("XDG_STATE_HOME")) { return given.appending("batchproc/\(name)".utf8) }
-    if isRoot { return ofRoot.appending(name.utf8) }
-    // The user database may be on another machine, so it is asked last.
-    let home = usable(environment("HOME")) ?? usable(homeOfUser)
-    return home?.appending(".local/state/batchproc/\(name)".utf8)
+    place(name, isRoot: isRoot, environment: environment)?.path
   }
 
   /// The home directory in the user database, for a service without `HOME`.

@@ -10,7 +10,7 @@ struct VerifyCommand: Command {
   let patience: SetLock.Patience
   let share: ReadShare?
   /// Where this machine stores its state of encrypted sets.
-  let state: PathBytes?
+  let state: StatePlace?
   let session: Session
   /// The differences that are counted, in the order of the summary.
   static let classes: [Difference.Class] = [.missing, .new, .type, .modified, .metadata, .touched]
@@ -23,7 +23,7 @@ struct VerifyCommand: Command {
     name = parsed.bytes(.setName)
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     share = try Self.share(parsed)
-    state = StateFile.path("manifests", environment: environment)
+    state = StateFile.place("manifests", environment: environment)
     let choosing = (CommandSpec.Group.choosing.options + CommandSpec.Group.events.options).map(\.id)
     if directory == nil, parsed.given.contains(where: { choosing.contains($0.id) }) {
       throw UsageError("Only --against looks at files that could be chosen.", in: parsed.command)

@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 
 extension BackupChoices {
-  func set(_ session: Session, state: PathBytes? = nil) throws(BatchError) -> BackupSet {
+  func set(_ session: Session, state: StatePlace? = nil) throws(BatchError) -> BackupSet {
     var set = try BackupSet(in: directory, named: name, session.context)
     set.keys = session.keys(keys)
     set.privateFolder = state

@@ -44,8 +44,8 @@ struct BackupCommand: Command {
     options.patience = choices.patience
     options.grouping = choices.grouping
     options.initializes = parsed.flag(.initialize)
-    options.state = StateFile.path("sets", environment: environment)
-    options.copies = StateFile.path("manifests", environment: environment)
+    options.state = StateFile.place("sets", environment: environment)
+    options.copies = StateFile.place("manifests", environment: environment)
     options.lock = try EncryptionChoices.lock(parsed)
     options.allowsPlain = parsed.flag(.plain)
     if options.allowsPlain, options.lock != nil {
@@ -59,7 +59,7 @@ struct BackupCommand: Command {
     self.options = options
     operands = parsed.operands
     hooks = try BackupHooks(
-      parsed, set: name, directory: target, successes: StateFile.path("successes", environment: environment))
+      parsed, set: name, directory: target, successes: StateFile.place("successes", environment: environment))
     manager = environment("NOTIFY_SOCKET")
     var call = BackupCall(to: try BackupSet(in: target, named: name), options, stride: common.stride)
     session = try Session(common, environment: environment, for: &call, rate: parsed.size(.rate))

@@ -18,7 +18,7 @@ struct BackupHooks: Sendable {
 
   /// - Throws: `UsageError` for a URL of another kind.
   init(
-    _ parsed: ParsedCommand, set: PathBytes, directory: PathBytes, successes: PathBytes?
+    _ parsed: ParsedCommand, set: PathBytes, directory: PathBytes, successes: StatePlace?
   ) throws(UsageError) {
     success = LastSuccess(of: set, in: directory, folder: successes)
     let limit = Double(parsed.duration(.hookTimeout) ?? 3600)

@@ -5,7 +5,7 @@ struct CopyCommand: Command {
   private let choices: BackupChoices
   private let copying: CopyChoices
   /// Where this machine stores its state of encrypted sets.
-  private let state: PathBytes?
+  private let state: StatePlace?
   let session: Session
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
@@ -16,7 +16,7 @@ struct CopyCommand: Command {
     choices = try BackupChoices(parsed, directory: parsed.operands[0])
     copying = CopyChoices(
       parsed, remote: parsed.operands[1], comparesContents: parsed.flag(.checksum))
-    state = StateFile.path("manifests", environment: environment)
+    state = StateFile.place("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 

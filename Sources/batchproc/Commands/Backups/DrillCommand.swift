@@ -7,7 +7,7 @@ struct DrillCommand: Command {
   private let budget: Duration?
   private let isAgainstLive: Bool
   /// Where this machine stores its state of encrypted sets.
-  private let state: PathBytes?
+  private let state: StatePlace?
   let session: Session
 
   init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
@@ -15,7 +15,7 @@ struct DrillCommand: Command {
     share = parsed.flag(.all) ? 1 : parsed.share(.sample) ?? 0.05
     budget = parsed.duration(.timeBudget).map { .seconds($0) }
     isAgainstLive = parsed.flag(.againstLive)
-    state = StateFile.path("manifests", environment: environment)
+    state = StateFile.place("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 

@@ -4,7 +4,7 @@ import BatchEngine
 struct PruneCommand: Command {
   private let choices: BackupChoices
   /// Where this machine stores its state of encrypted sets.
-  private let state: PathBytes?
+  private let state: StatePlace?
   private let removesUnlisted: Bool
   let session: Session
 
@@ -14,7 +14,7 @@ struct PruneCommand: Command {
     guard removesUnlisted || !choices.retention.isEmpty else {
       throw UsageError("No rule keeps any snapshot; please give a --keep option.", in: parsed.command)
     }
-    state = StateFile.path("manifests", environment: environment)
+    state = StateFile.place("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }
 

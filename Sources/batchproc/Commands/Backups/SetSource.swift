@@ -8,7 +8,7 @@ struct SetSource {
   private let lock: SetLock?
   private let run: RunContext
 
-  init(_ choices: BackupChoices, state: PathBytes? = nil, locks: Bool, _ session: Session) throws(BatchError)
+  init(_ choices: BackupChoices, state: StatePlace? = nil, locks: Bool, _ session: Session) throws(BatchError)
   {
     run = session.context
     guard BackupTarget.isRemote(choices.directory) else {
@@ -29,7 +29,7 @@ struct SetSource {
 
   /// The named set, or all sets of a local directory.
   static func all(
-    _ choices: BackupChoices, state: PathBytes?, _ session: Session
+    _ choices: BackupChoices, state: StatePlace?, _ session: Session
   ) throws(BatchError) -> [SetSource] {
     guard choices.name == nil, !BackupTarget.isRemote(choices.directory) else {
       return [try SetSource(choices, state: state, locks: false, session)]

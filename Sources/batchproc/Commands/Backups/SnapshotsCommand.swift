@@ -20,7 +20,7 @@ struct SnapshotsCommand: Command {
   private let maxAge: Int64?
   private let completeOnly: Bool
   /// Where this machine stores its state of encrypted sets.
-  private let state: PathBytes?
+  private let state: StatePlace?
   let session: Session
 
   /// - Throws: `UsageError` for requests that exclude each other, and for operands that none of them accepts.
@@ -38,7 +38,7 @@ struct SnapshotsCommand: Command {
     guard maxAge != nil || !completeOnly else {
       throw UsageError("--complete needs --max-age.", in: parsed.command)
     }
-    state = StateFile.path("manifests", environment: environment)
+    state = StateFile.place("manifests", environment: environment)
     let question = try Self.question(parsed, choices)
     self.question = question
     session = try Session(

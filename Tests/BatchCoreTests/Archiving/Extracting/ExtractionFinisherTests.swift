@@ -12,10 +12,11 @@ import Testing
 struct ExtractionFinisherTests {
   private let temporary: TreeFixture
   private let folder: ContainedFolder
+  private let calls = FaultyCalls()
 
   init() throws {
     temporary = try TreeFixture()
-    folder = try ContainedFolder(temporary.root, opener: RunContext().folders)
+    folder = try ContainedFolder(temporary.root, opener: FolderOpener(calls: calls))
   }
 
   private func status(_ name: PathBytes) throws -> FileStatus {
@@ -33,7 +34,7 @@ struct ExtractionFinisherTests {
   private func finish(_ steps: [DeferredStep], _ options: ExtractionOptions) throws {
     let lane = MemberWriter(folder, options, Cancellation())
     let finisher = ExtractionFinisher(
-      folder: folder, options: options, writer: lane, calls: RunContext().calls, right: CommitRight(),
+      folder: folder, options: options, writer: lane, calls: calls, right: CommitRight(),
       hasMade: { _ in true })
     func check(_ order: ExtractionOrder, _ verdict: ExtractionResult) {
       guard case .made(let losses) = verdict, losses.isEmpty else {
@@ -97,6 +98,46 @@ struct ExtractionFinisherTests {
     let after = try status("old")
     #expect((after.modified == before.modified) == !overwrites)
     #expect(try status("").mode == root.mode)
+  }
+
+  @Test("hides only the outermost new folder until the end, and the folders in it have their modes before")
+  func sheltered() throws {
+    let options = ExtractionOptions()
+    let lane = MemberWriter(folder, options, Cancellation())
+    _ = try lane.make(order("a/b/c/f", .file)) { _ in }
+    let described = try ["a/b/d", "a/b/d/e"].map { try order($0, .directory) }
+    for order in described { try lane.makeFolder(order) }
+    lane.closeFolder()
+    let plain = AtomicFile.folderPermissions
+    let inner: [PathBytes] = ["a/b", "a/b/c", "a/b/d", "a/b/d/e"]
+    #expect(try status("a").mode & 0o7777 == 0o700)
+    for path in inner { #expect(try status(path).mode & 0o7777 == plain, "\(path)") }
+    let changes = Atomic(0)
+    calls.watchChanges { change, _ in
+      if change == .setMode { changes.add(1, ordering: .relaxed) }
+    }
+    try finish(described.map { DeferredStep(.folder, $0) }, options)
+    // The two that members describe, and the outermost one.
+    #expect(changes.load(ordering: .relaxed) == 3)
+    for path in ["a", "a/b", "a/b/c"] as [PathBytes] { #expect(try status(path).mode & 0o7777 == plain) }
+    for order in described {
+      let status = try status(order.entry.path)
+      #expect(status.mode & 0o7777 == 0o750 && status.modified == order.entry.modified)
+    }
+  }
+
+  @Test("creates nothing behind a link that takes the place of a new folder", arguments: [false, true])
+  func swapped(isFile: Bool) throws {
+    try temporary.folder("outside")
+    let lane = MemberWriter(folder, ExtractionOptions(), Cancellation())
+    try lane.makeFolder(order("a", .directory))
+    try temporary.rename("a", to: "aside")
+    try temporary.symbolicLink("a", to: "outside")
+    #expect(throws: BatchError.self) {
+      if isFile { _ = try lane.make(order("a/new", .file)) { _ in } }
+      try lane.makeFolder(order("a/new", .directory))
+    }
+    #expect(temporary.names(in: "outside").isEmpty && temporary.names(in: "aside").isEmpty)
   }
 
   @Test("uses the last of several descriptions of a folder, and default modes for folders without one")

@@ -15,7 +15,7 @@ import Testing
     t = try TreeFixture()
     try t.folder("set")
     var set = try BackupSet(in: t.path("set"), named: "s")
-    set.privateFolder = t.path("private")
+    set.privateFolder = StatePlace(t.path("private"))
     self.set = set
     try t.file("set/.s.id", String(repeating: "a", count: 32) + "\n")
   }

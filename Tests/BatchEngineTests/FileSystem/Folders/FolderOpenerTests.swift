@@ -175,7 +175,8 @@ import Testing
     let root = try opener.folder(named: fixture.root)
     let names = Array(repeating: "a", count: 40) + Array(repeating: "new", count: missing)
     var made = 0
-    let folder = try opener.make(Array(names.joined(separator: "/").utf8)[...], below: root, shown: "") { _ in
+    let folder = try opener.make(Array(names.joined(separator: "/").utf8)[...], below: root, shown: "") {
+      _, _ in
       made += 1
     }
     #expect(folder.isNew && made == missing)

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 import Synchronization
 
 /// The target folder of an extraction. Everything is opened below its descriptor without following symbolic links, so that no
@@ -10,6 +11,8 @@ final class ContainedFolder: Sendable {
   let root: OpenFolder
   let area: StagingArea
   let opener: FolderOpener
+  /// The permissions of new folders that no member describes; nil if they cannot be created with them.
+  private let permissions: UInt32?
   /// In a dry run: whether the target folder is missing. Then its parent is open instead.
   private let isMissing: Bool
   /// Folders that were created here; complete only when all lanes have ended.
@@ -20,12 +23,16 @@ final class ContainedFolder: Sendable {
   /// Hashes of the paths of folders that were cleared.
   private let cleared = Mutex<Set<Int>>([])
 
-  /// - Parameter isDryRun: whether the folder may be missing if its parent exists.
+  /// - Parameters:
+  ///   - isDryRun: whether the folder may be missing if its parent exists.
+  ///   - permissions: those of new folders that no member describes.
   /// - Throws: the error of opening it.
   init(
-    _ path: PathBytes, isDryRun: Bool = false, area: StagingArea = .shared, opener: FolderOpener
+    _ path: PathBytes, isDryRun: Bool = false, area: StagingArea = .shared, opener: FolderOpener,
+    permissions: UInt32 = AtomicFile.folderPermissions
   ) throws(BatchError) {
     self.path = path
+    self.permissions = AtomicFile.creates(folderWith: permissions) ? permissions : nil
     self.opener = opener
     self.area = StagingArea(within: area)
     do throws(BatchError) {
@@ -73,7 +80,7 @@ final class ContainedFolder: Sendable {
         last = middle
       }
     }
-    let missing = ends[first...].map { $0 - folder.startIndex }
+    let missing = ends[first...].map { (end: $0 - folder.startIndex, state: MadeFolder.hidden) }
     made.withLock { $0.insert(folder, ends: missing) }
   }
 
@@ -88,18 +95,95 @@ final class ContainedFolder: Sendable {
     } catch {
       guard creating, error.isNotFound else { throw Self.error(error, at: folder) }
     }
-    var ends = [Int]()
+    var ends = [(end: Int, state: MadeFolder)]()
     // Also if a deeper folder cannot be created.
     defer {
       if let last = ends.last {
-        made.withLock { $0.insert(folder[..<(folder.startIndex + last)], ends: ends) }
+        made.withLock { $0.insert(folder[..<(folder.startIndex + last.end)], ends: ends) }
       }
     }
     do throws(BatchError) {
-      return try opener.make(folder, below: root, shown: path) { ends.append($0) }
+      return try opener.make(folder, below: root, shown: path, shelters: shelters) { ends.append(($0, $1)) }
     } catch {
       throw Self.error(error, at: folder)
     }
+  }
+
+  private var shelters: Shelters {
+    Shelters(permissions: permissions) { [self] path in
+      made.withLock { made in
+        made.tree.find(path).flatMap { made.state(of: $0) }.map { $0 != .hidden } ?? false
+      }
+    }
+  }
+
+  /// A folder below the target that is open, for members that are in it.
+  struct Place {
+    let path: ArraySlice<UInt8>
+    let folder: OpenFolder
+    /// Nil if it is not known whether this run created it.
+    fileprivate var node: FolderTree.Node?
+    /// Whether files may be created in it.
+    var isPrepared = false
+
+    init(_ path: ArraySlice<UInt8>, _ folder: OpenFolder) {
+      self.path = path
+      self.folder = folder
+    }
+  }
+
+  /// Opens an existing folder in an open one.
+  ///
+  /// - Returns: nil if it is no folder there.
+  func open(_ path: ArraySlice<UInt8>, in outer: Place) -> Place? {
+    guard path.count > outer.path.count, FolderPath(outer.path).holds(path) || outer.path.isEmpty else {
+      return nil
+    }
+    let name = outer.path.isEmpty ? path : path.dropFirst(outer.path.count + 1)
+    guard !name.contains(Self.slash),
+      let opened = try? opener.child(name, of: outer.folder, shown: self.path, isSearched: true)
+    else { return nil }
+    var place = Place(path, opened)
+    if let node = outer.node { place.node = made.withLock { $0.tree.find(Array(name), in: node) } }
+    return place
+  }
+
+  /// Creates a folder in an open one, unless it exists.
+  ///
+  /// - Parameter parent: the folder of the place.
+  /// - Throws: as ``open(_:creating:)``.
+  func makeFolder(_ place: RelativePath, in parent: inout Place) throws(BatchError) {
+    let (name, outer, path) = (place.name, parent.folder, parent.path)
+    var node = parent.node
+    var state = made.withLock { made in
+      node = node ?? made.tree.find(path)
+      return node.flatMap { made.state(of: $0) }
+    }
+    if state == .hidden, permissions != nil, outer.isShelter { state = .shelter }
+    let isSheltered = state == .shelter || state == .final
+    let new: MadeFolder?
+    do throws(BatchError) {
+      new = try opener.makeFolder(
+        name.bytes[...], in: outer.raw, permissions: isSheltered ? permissions : nil)
+    } catch {
+      // Some file systems report this for an existing folder.
+      if (try? checkFolder(name, in: outer)) != nil { return }
+      throw Self.error(error, at: place.bytes[...])
+    }
+    guard let new else {
+      do throws(BatchError) { return try checkFolder(name, in: outer) } catch {
+        throw Self.error(error, at: place.bytes[...])
+      }
+    }
+    parent.node = made.withLock { made in
+      let node = made.insert(name.bytes, new, in: node, path)
+      if state == .shelter, made.state(of: node) == .hidden { made.set(.shelter, of: node) }
+      return node
+    }
+  }
+
+  private func checkFolder(_ name: PathBytes, in folder: OpenFolder) throws(BatchError) {
+    _ = try opener.child(name.bytes[...], of: folder, shown: path, isSearched: true)
   }
 
   /// Whether a path below the target is a folder, with only folders on the way.
@@ -159,29 +243,5 @@ final class ContainedFolder: Sendable {
 extension ContainedFolder: StagedFolder.Opener {
   func openFolder(_ path: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {
     try open(path, creating: false)
-  }
-}
-
-/// The folders that a run created.
-struct MadeFolders: Sendable {
-  private(set) var tree = FolderTree()
-  private(set) var nodes: Set<FolderTree.Node> = []
-
-  /// - Parameter ends: the offsets in this path at which the paths of created folders end, ascending.
-  mutating func insert(_ path: ArraySlice<UInt8>, ends: [Int]) {
-    _ = tree.insert(path)
-    var ends = ends[...]
-    for (end, node) in tree.wayOfLast where end == ends.first {
-      nodes.insert(node)
-      ends = ends.dropFirst()
-    }
-  }
-
-  mutating func remove(_ path: ArraySlice<UInt8>) {
-    if let node = tree.find(path) { nodes.remove(node) }
-  }
-
-  func contains(_ path: ArraySlice<UInt8>) -> Bool {
-    tree.find(path).map { nodes.contains($0) } ?? false
   }
 }

@@ -1,4 +1,5 @@
 import BatchEngine
+import Glibc
 
 /// Visits folders below the target of an extraction, each one after its subfolders.
 ///
@@ -9,8 +10,16 @@ struct FolderDescent {
     let node: FolderTree.Node
     /// The subfolders that have not been visited yet.
     var rest: Range<Int>
-    /// Its anchor, or why it cannot be opened.
-    let place: Result<FolderAnchor, BatchError>
+    /// Or why it cannot be opened.
+    let identity: Result<FileIdentity, BatchError>
+    /// Nil if it is closed, or cannot be opened.
+    var open: Open?
+  }
+
+  private struct Open {
+    let folder: OpenFolder
+    /// Why it is open for looking up names only.
+    var failure: BatchError?
   }
 
   struct Visit {
@@ -25,55 +34,96 @@ struct FolderDescent {
 
   private let tree: FolderTree
   private let root: OpenFolder
+  private let limit: Int
   private let opener: FolderOpener
-  private let held: HeldFolders
 
   /// - Parameter open: how many folders may be open at once; at least two are used.
   init(_ tree: FolderTree, below root: OpenFolder, holding open: Int, opener: FolderOpener) {
     self.tree = tree
     self.root = root
     self.opener = opener
-    held = HeldFolders(limit: max(Self.fewestOpen, open))
+    limit = max(Self.fewestOpen, open)
   }
 
   func visit(_ body: (Visit) throws(BatchError) -> Void) throws(BatchError) {
     let (children, groups) = tree.children()
-    let top = FolderAnchor(root, held: held)
-    var levels = [Level(node: FolderTree.root, rest: groups[Int(FolderTree.root)], place: .success(top))]
-    while var level = levels.popLast() {
-      if let next = level.rest.popFirst() {
+    // The target folder is not counted. The open ones are always the last ones of the way.
+    var levels = [
+      Level(
+        node: FolderTree.root, rest: groups[Int(FolderTree.root)], identity: .success(root.identity),
+        open: Open(folder: root))
+    ]
+    while let last = levels.indices.last {
+      if let next = levels[last].rest.popFirst() {
         let node = children[next]
-        let place = place(of: node, in: level)
-        levels += [level, Level(node: node, rest: groups[Int(node)], place: place)]
+        let (identity, open) = enter(node, in: levels[last])
+        levels.append(Level(node: node, rest: groups[Int(node)], identity: identity, open: open))
+        if levels.count - 1 > limit { levels[levels.count - 1 - limit].open = nil }
         continue
       }
-      let folder = Result { () throws(BatchError) in try open(level) }
+      let level = levels.removeLast()
       // Opened before this folder gets its mode, which may prevent opening `..` in it.
-      let parent = try? levels.last.map { (level) throws(BatchError) in
-        try opener.folder(of: try level.place.get())
-      }
-      try body(Visit(node: level.node, folder: folder, parent: parent))
+      if last > 0, levels[last - 1].open == nil { levels[last - 1].open = openAgain(levels, from: level) }
+      try body(Visit(node: level.node, folder: folder(of: level), parent: levels.last?.open?.folder))
     }
   }
 
-  private func place(of node: FolderTree.Node, in level: Level) -> Result<FolderAnchor, BatchError> {
-    level.place.flatMap { outer in
-      Result { () throws(BatchError) in
-        do throws(BatchError) {
-          return try opener.anchor(tree.name(of: node), in: outer)
-        } catch {
-          throw ContainedFolder.error(error, at: tree.path(of: node)[...])
-        }
+  private func folder(of level: Level) -> Result<OpenFolder, BatchError> {
+    Result { () throws(BatchError) in
+      do throws(BatchError) {
+        _ = try level.identity.get()
+        guard let open = level.open else { throw Self.moved }
+        if let failure = open.failure { throw failure }
+        return open.folder
+      } catch {
+        throw ContainedFolder.error(error, at: tree.path(of: level.node)[...])
       }
     }
   }
 
-  private func open(_ level: Level) throws(BatchError) -> OpenFolder {
-    let place = try opener.folder(of: try level.place.get())
+  private static var moved: BatchError { .syscall("open the folder", errno: ENOENT) }
+
+  private func enter(
+    _ node: FolderTree.Node, in outer: Level
+  ) -> (Result<FileIdentity, BatchError>, Open?) {
     do throws(BatchError) {
-      return try place.readable()
+      _ = try outer.identity.get()
+      guard let parent = outer.open else { throw Self.moved }
+      let open = try open(tree.name(of: node), in: parent.folder)
+      return (.success(open.folder.identity), open)
     } catch {
-      throw ContainedFolder.error(error, at: tree.path(of: level.node)[...])
+      return (.failure(error), nil)
     }
+  }
+
+  /// - Parameter name: may be `..`.
+  private func open(_ name: [UInt8], in parent: OpenFolder) throws(BatchError) -> Open {
+    do throws(BatchError) {
+      return Open(folder: try opener.child(name[...], of: parent, shown: PathBytes(name)))
+    } catch {
+      guard error.errno == EACCES else { throw error }
+      return Open(
+        folder: try opener.child(name[...], of: parent, shown: PathBytes(name), isSearched: true),
+        failure: error)
+    }
+  }
+
+  /// Opens the last level again: from a subfolder, or from the levels above it.
+  private func openAgain(_ levels: [Level], from inner: Level) -> Open? {
+    guard let identity = try? levels.last?.identity.get() else { return nil }
+    if let inner = inner.open, let open = try? open(Array("..".utf8), in: inner.folder),
+      open.folder.identity == identity
+    {
+      return open
+    }
+    guard let first = levels.lastIndex(where: { $0.open != nil }) else { return nil }
+    var current = levels[first].open
+    for level in levels[(first + 1)...] {
+      guard let outer = current, let open = try? open(tree.name(of: level.node), in: outer.folder),
+        open.folder.identity == (try? level.identity.get())
+      else { return nil }
+      current = open
+    }
+    return current
   }
 }

@@ -76,12 +76,14 @@ struct FolderTree: Sendable {
     var start = path.startIndex
     while start < path.endIndex {
       let end = path[start...].firstIndex(of: Self.slash) ?? path.endIndex
-      guard let next = nodes[Folder(parent: node, name: Array(path[start..<end]))] else { return nil }
+      guard let next = find(Array(path[start..<end]), in: node) else { return nil }
       node = next
       start = end + 1
     }
     return node
   }
+
+  func find(_ name: [UInt8], in parent: Node) -> Node? { nodes[Folder(parent: parent, name: name)] }
 
   /// All folders except the root, grouped by parent, from the last name to the first.
   ///

@@ -80,6 +80,13 @@ struct FolderDescentTests {
     #expect(try visits(tree, holding: 2).suffix(4) == ["wrong", "a/b", "a", ""])
   }
 
+  @Test("enters a folder that may be searched and not read, which itself cannot be described")
+  func unreadable() throws {
+    let tree = try tree(["a/b/c"])
+    calls.on(.open, "b", turns: 1...1, .fail(EACCES))
+    #expect(try visits(tree, holding: 16) == ["a/b/c", "a/b \(EACCES)", "a", ""])
+  }
+
   @Test("refuses a link in the place of a folder, with everything below it")
   func link() throws {
     let tree = try tree(["a/b/c"])

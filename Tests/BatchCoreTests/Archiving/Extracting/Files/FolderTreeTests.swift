@@ -57,7 +57,7 @@ struct FolderTreeTests {
   @Test("count as made only at the ends that were named")
   func made() {
     var made = MadeFolders()
-    made.insert(Array("a/b/c".utf8)[...], ends: [3, 5])
+    made.insert(Array("a/b/c".utf8)[...], ends: [(3, .hidden), (5, .final)])
     func contains(_ path: String) -> Bool { made.contains(Array(path.utf8)[...]) }
     #expect(!contains("a") && contains("a/b") && contains("a/b/c") && !contains("x"))
     made.remove(Array("a/b".utf8)[...])
