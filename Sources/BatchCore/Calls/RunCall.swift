@@ -19,7 +19,9 @@ package struct RunCall: Call {
 
   package mutating func share(_ run: inout BatchOptions) throws(BatchError) {
     let each = ChildRunner.descriptorsOfChild + (options.kind == .passedOn ? 1 : 4)
-    let fewest = DescriptorBudget.tokensToRead + each
+    // The outputs that wait for a common sync, and the lanes.
+    let others = outputs.map { 2 * $0.descriptorsOfOutput + 2 * $0.descriptorsOfLane } ?? 2 * DescriptorBudget.tokensToRead
+    let fewest = others + each
     guard run.descriptors >= fewest else {
       throw BatchError(
         .exhausted,
@@ -27,7 +29,7 @@ package struct RunCall: Call {
         remedy: .raiseDescriptors)
     }
     let wanted = max(run.concurrency, run.mostConcurrency ?? 0) + 8
-    options.mostChildren = min(wanted, (run.descriptors - DescriptorBudget.tokensToRead) / each)
+    options.mostChildren = min(wanted, (run.descriptors - max(others, outputs == nil ? 0 : run.descriptors / 4)) / each)
     run.setApart(options.mostChildren * each)
   }
 

@@ -23,21 +23,21 @@ import Testing
   }
 
   @Test func variablesReplaceThoseOfThisProcess() async throws {
-    setenv("BATCHPROC_TEST_KEPT", "kept", 1)
-    setenv("BATCHPROC_TEST_OLD", "old", 1)
+    setenv("CHILD_VARIABLE_KEPT", "kept", 1)
+    setenv("CHILD_VARIABLE_OLD", "old", 1)
     defer {
-      unsetenv("BATCHPROC_TEST_KEPT")
-      unsetenv("BATCHPROC_TEST_OLD")
+      unsetenv("CHILD_VARIABLE_KEPT")
+      unsetenv("CHILD_VARIABLE_OLD")
     }
     var command = ChildCommand("/usr/bin/env", ["env", "-0"])
-    command.environment = ["BATCHPROC_TEST_OLD=new\nline", PathBytes(Array("BATCHPROC_TEST=".utf8) + [0xFF])]
+    command.environment = ["CHILD_VARIABLE_OLD=new\nline", PathBytes(Array("CHILD_VARIABLE=".utf8) + [0xFF])]
     let entries = try await TestChildren().ending(of: command).output.bytes.split(separator: 0).map(
       Array.init)
-    let ours = entries.filter { $0.starts(with: "BATCHPROC_TEST".utf8) }
+    let ours = entries.filter { $0.starts(with: "CHILD_VARIABLE".utf8) }
     #expect(
       Set(ours) == [
-        Array("BATCHPROC_TEST_KEPT=kept".utf8), Array("BATCHPROC_TEST_OLD=new\nline".utf8),
-        Array("BATCHPROC_TEST=".utf8) + [0xFF],
+        Array("CHILD_VARIABLE_KEPT=kept".utf8), Array("CHILD_VARIABLE_OLD=new\nline".utf8),
+        Array("CHILD_VARIABLE=".utf8) + [0xFF],
       ])
     #expect(ours.count == 3)
     #expect(entries.contains { $0.starts(with: "PATH=".utf8) })

@@ -21,7 +21,6 @@ import Testing
       ("--suffix .up --stdin", "tr a-z A-Z", "d/a.txt.up"),
       ("--replace-suffix .up", "sh -c 'tr a-z A-Z <\"$1\"' x {}", "d/a.up"),
       ("--suffix .up --output-dir o", "sh -c 'tr a-z A-Z <\"$1\" >\"$2\"' x {} {out}", "o/d/a.txt.up"),
-      ("--output-dir o", "sh -c 'tr a-z A-Z <\"$1\"' x {}", "o/d/a.txt"),
     ], [1, 7])
   func again(use: (options: String, command: String, output: String), concurrency: Int) throws {
     let (options, command, output) = use

@@ -10,7 +10,7 @@ package final class Drill {
   /// Files that are restored together.
   ///
   /// The index of an archive is searched for each portion, so that larger ones take less time. A file takes about 1 KB of memory.
-  private static let portionSize = 20_000
+  private static let portionSize = 40_000
   /// The bytes of a batch, unless one file alone has more.
   private static let portionBytes: UInt64 = 1 << 28
 
