@@ -99,7 +99,10 @@ final class ChildRequests: Sendable {
     }
     if rings {
       var one: UInt64 = 1
-      _ = retrying { Glibc.write(bell.raw, &one, 8) }
+      // Without the ring the thread would sleep for ever, so a write that fails is repeated. A full counter rings too.
+      for _ in 0..<8 {
+        if retrying({ Glibc.write(bell.raw, &one, 8) }) >= 0 { break }
+      }
     }
     return !isOver
   }

@@ -138,7 +138,11 @@ package final class StagingArea: Sendable {
   /// Removes a file, or a folder with everything in it.
   private static func remove(_ name: TemporaryName, in folder: OpenFolder) {
     guard folder.remove(PathBytes(name.bytes), by: CommitRight()) == EISDIR else { return }
-    TreeRemoval(calls: folder.calls).remove(PathBytes(name.bytes), in: folder.raw)
+    let removal = TreeRemoval(calls: folder.calls)
+    // A call may have failed for a reason that is gone, such as too many open files.
+    if removal.remove(PathBytes(name.bytes), in: folder.raw) != nil {
+      removal.remove(PathBytes(name.bytes), in: folder.raw)
+    }
   }
 }
 
