@@ -1,6 +1,10 @@
 import BatchEngine
 import BatchOutputs
 
+extension RunCounts: CallResult {
+  package var findings: [String: Int] { ["outputs": ran + upToDate] }
+}
+
 /// Runs a command of the user for each file.
 package struct RunCall: Call {
   package var options: CommandOptions
@@ -20,7 +24,9 @@ package struct RunCall: Call {
   package mutating func share(_ run: inout BatchOptions) throws(BatchError) {
     let each = ChildRunner.descriptorsOfChild + (options.kind == .passedOn ? 1 : 4)
     // The outputs that wait for a common sync, and the lanes.
-    let others = outputs.map { 2 * $0.descriptorsOfOutput + 2 * $0.descriptorsOfLane } ?? 2 * DescriptorBudget.tokensToRead
+    let others =
+      outputs.map { 2 * $0.descriptorsOfOutput + 2 * $0.descriptorsOfLane } ?? 2
+      * DescriptorBudget.tokensToRead
     let fewest = others + each
     guard run.descriptors >= fewest else {
       throw BatchError(
@@ -29,7 +35,8 @@ package struct RunCall: Call {
         remedy: .raiseDescriptors)
     }
     let wanted = max(run.concurrency, run.mostConcurrency ?? 0) + 8
-    options.mostChildren = min(wanted, (run.descriptors - max(others, outputs == nil ? 0 : run.descriptors / 4)) / each)
+    options.mostChildren = min(
+      wanted, (run.descriptors - max(others, outputs == nil ? 0 : run.descriptors / 4)) / each)
     run.setApart(options.mostChildren * each)
   }
 

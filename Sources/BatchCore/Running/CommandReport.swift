@@ -49,7 +49,7 @@ package struct RanChild: Sendable {
 }
 
 /// The number of files by result.
-package struct RunCounts: CallResult {
+package struct RunCounts: Sendable {
   /// Files whose child succeeded.
   package private(set) var ran = 0
   /// Outputs that were written, and files that were changed in place.
@@ -62,8 +62,6 @@ package struct RunCounts: CallResult {
   package private(set) var failed = 0
 
   package init() {}
-
-  package var findings: [String: Int] { ["outputs": ran + upToDate] }
 
   package mutating func add(_ report: CommandReport) {
     switch report.result {

@@ -1,4 +1,4 @@
-import class Foundation.Operation
+import Foundation
 
 /// One child process: an asynchronous operation that executes without a thread, and is finished when the kernel has reported the
 /// end of the process.
