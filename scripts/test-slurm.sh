@@ -102,6 +102,32 @@ fail() {
   exit 1
 }
 
+# Ends a node, with the tasks that have its name in their environment.
+kill_node() {
+  kill -9 "$(cat "slurmd-$1.pid")"
+  for process in $(comm -12 <(with "SLURMD_NODENAME=$1" | sort) <(with "SLURM_CONF=$SLURM_CONF" | sort)); do
+    kill -9 "$process" 2>/dev/null || true
+  done
+}
+
+# Sets the numbers of the jobs from the answer of a submission, and waits until four tasks run.
+await_tasks() {
+  merge=$(sed -n 's/.*merge \([0-9]*\).*/\1/p' "$1")
+  array=$(sed -n 's/.*shards \([0-9]*\).*/\1/p' "$1")
+  if [ -z "$merge" ] || [ -z "$array" ]; then fail "the answer names no jobs: $(cat "$1")"; fi
+  for _ in $(seq 100); do
+    [ "$(squeue -h -r -j "$array" -t running | wc -l)" -ge 4 ] && break
+    sleep 0.1
+  done
+}
+
+await_merge() {
+  for _ in $(seq 600); do
+    [ -z "$(squeue -h -j "$merge" 2>/dev/null)" ] && break
+    sleep 0.2
+  done
+}
+
 start
 cd "$work"
 mkdir tree
@@ -140,28 +166,15 @@ chmod +x slow
 "$program" submit --slurm --shards 16 --dir plan2 -- archive --stride 8 -o many.tar.zst tree |
   sed "s|^program=.*|program=$work/slow|" >script
 sh script >ids
-merge=$(sed -n 's/.*merge \([0-9]*\).*/\1/p' ids)
-array=$(sed -n 's/.*shards \([0-9]*\).*/\1/p' ids)
-if [ -z "$merge" ] || [ -z "$array" ]; then fail "the answer names no jobs: $(cat ids)"; fi
-for _ in $(seq 100); do
-  [ "$(squeue -h -r -j "$array" -t running | wc -l)" -ge 4 ] && break
-  sleep 0.1
-done
-kill -9 "$(cat slurmd-n2.pid)"
-# Ends the tasks of this node as well, which have its name in their environment.
-for process in $(comm -12 <(with 'SLURMD_NODENAME=n2' | sort) <(with "SLURM_CONF=$SLURM_CONF" | sort)); do
-  kill -9 "$process" 2>/dev/null || true
-done
+await_tasks ids
+kill_node n2
 task=$(squeue -h -r -j "$array" -t running -w n1,n3,n4 -o %i | head -n 1)
 [ -n "$task" ] || fail "no task runs"
 scontrol requeue "$task" || true
 other=$(squeue -h -r -j "$array" -t running -w n1,n3,n4 -o %i | head -n 1)
 # Kills the shell of another task and its program.
 if [ -n "$other" ]; then scancel --signal=KILL --full "$other" || true; fi
-for _ in $(seq 600); do
-  [ -z "$(squeue -h -j "$merge" 2>/dev/null)" ] && break
-  sleep 0.2
-done
+await_merge
 "$program" status plan2 || true
 if [ ! -e many.tar.zst ]; then
   # A task that was killed has no result. The merge must have named it; then all shards are run again.
@@ -171,4 +184,22 @@ if [ ! -e many.tar.zst ]; then
 fi
 cmp one.tar.zst many.tar.zst || fail "the archive differs"
 "$program" verify -q many.tar.zst || fail "verify: $?"
+
+echo "test-slurm: a command for each file by 16 tasks, while a node dies"
+# shellcheck disable=SC2016
+command=(sh -c 'cp "$1" "$2"; echo "$1"' x '{}' '{out}')
+"$program" run -q --suffix .o --output-dir one tree -- "${command[@]}" >one.rows
+"$program" submit --slurm --shards 16 --dir plan3 -- run --suffix .o --output-dir many tree -- "${command[@]}" |
+  sed "s|^program=.*|program=$work/slow|" >script
+sh script >ids
+await_tasks ids
+kill_node n3
+await_merge
+"$program" status plan3 || true
+if grep -q 'is missing' plan3.logs/merge.log; then
+  for shard in $(seq 0 15); do "$program" run -q --plan plan3 --shard "$shard" >/dev/null || fail "shard $shard: $?"; done
+fi
+"$program" merge -q plan3 || fail "merge: $?"
+# A folder of a task that was killed stays until a run writes beside it.
+diff -r -x '.batchproc-*' one many || fail "the outputs differ"
 echo "test-slurm: passed"

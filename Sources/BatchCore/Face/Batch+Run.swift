@@ -44,6 +44,7 @@ extension Batch {
 
   /// A child that ended, or a file that needed none.
   public struct RanCommand: Sendable {
+    /// What became of the files of the child.
     public enum Result: Sendable {
       /// The child succeeded, and there is no output.
       case ran

@@ -7,7 +7,7 @@ package struct CommandReport: OutputReport {
     /// The child succeeded, and there is no output.
     case ran
     /// The output, or the file that was changed in place, has its name; its size in bytes.
-    case written(PathBytes, size: Int64, isReplacing: Bool)
+    case written(PathBytes, size: Int64, replacing: Replaced)
     /// The command left the copy of its source unchanged.
     case unchanged
     /// No child was needed.
@@ -16,6 +16,15 @@ package struct CommandReport: OutputReport {
     case planned(PathBytes?)
     /// The child failed, or its output could not be used.
     case failed(BatchError)
+  }
+
+  /// What an output replaced.
+  package enum Replaced: Sendable {
+    case nothing
+    /// An older output of this command, or any file if that was forced.
+    case older
+    /// An output of another command.
+    case other
   }
 
   package let source: PathBytes
@@ -66,10 +75,10 @@ package struct RunCounts: Sendable {
   package mutating func add(_ report: CommandReport) {
     switch report.result {
     case .ran: ran += report.files
-    case .written(_, let size, let isReplacing):
+    case .written(_, let size, let replacing):
       ran += 1
       written += 1
-      if isReplacing { replaced += 1 }
+      if replacing != .nothing { replaced += 1 }
       writtenBytes.addClamped(size)
     case .unchanged:
       ran += 1

@@ -34,10 +34,12 @@ package final class RunChild: Sendable {
   }
 
   let files: [RunFile]
+  /// What its output replaces.
+  let replacing: CommandReport.Replaced
   private let state: Mutex<State>
 
-  init(_ files: [RunFile]) {
-    self.files = files
+  init(_ files: [RunFile], replacing: CommandReport.Replaced) {
+    (self.files, self.replacing) = (files, replacing)
     state = Mutex(State())
   }
 

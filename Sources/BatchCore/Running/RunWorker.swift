@@ -71,7 +71,7 @@ package final class RunWorker: BatchWorker {
       try collect(ended, context, into: &rows)
     }
     var isStarted = false
-    let child = RunChild(files)
+    let child = RunChild(files, replacing: plan.map { replaced(by: $0) } ?? .nothing)
     defer { if !isStarted { children.giveBack(child) } }
     do throws(BatchError) {
       if let row = try prepare(child, first, plan, context) { return rows.append(.settled(row)) }
@@ -94,6 +94,15 @@ package final class RunWorker: BatchWorker {
     if naming.isOutput(record, calls: context.calls) { return true }
     let found = try? context.withFile(record) { (file, _) in children.mark.find(on: file) }
     return found == .same || found == .other
+  }
+
+  /// What an output replaces.
+  private func replaced(by plan: OutputPlan) -> CommandReport.Replaced {
+    guard plan.decision.isReplacing else { return .nothing }
+    guard let file = try? plan.place.target?.openFile(PathBytes(plan.target.lastComponent)) else {
+      return .older
+    }
+    return children.mark.find(on: file.raw) == .other ? .other : .older
   }
 
   /// Counts a file that needs no child, or reports it as refused.
@@ -372,7 +381,8 @@ package final class RunWorker: BatchWorker {
       let output = stage.add(file, of: first.record, source.status, at: source.place, isProved: false)
       let report = report(
         child,
-        .written(source.plan.target, size: size, isReplacing: source.plan.decision.isReplacing), ran)
+        .written(
+          source.plan.target, size: size, replacing: source.digest == nil ? child.replacing : .older), ran)
       // The private folder goes with what is left in it.
       child.release()
       return .output(child, report, output, remark: remark)

@@ -47,7 +47,9 @@ package enum StateFile {
   package static func path(
     _ name: String, isRoot: Bool = StandardStreams.isRoot, environment: (String) -> PathBytes?
   ) -> PathBytes? {
-    place(name, isRoot: isRoot, environment: environment)?.path
+    // Then the home directory is not needed.
+    if isRoot, usable(environment("XDG_STATE_HOME")) == nil { return ofRoot.appending(name.utf8) }
+    return place(name, isRoot: isRoot, environment: environment)?.path
   }
 
   /// The home directory in the user database, for a service without `HOME`.

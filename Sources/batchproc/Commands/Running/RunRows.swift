@@ -108,10 +108,10 @@ extension CommandReport {
     if files > 1 { line.add("files", files) }
     line.add("outcome", word)
     switch result {
-    case .written(let target, let size, let isReplacing):
+    case .written(let target, let size, let replacing):
       line.add(path: target, as: "output")
       line.add("bytes", size)
-      line.add("replaced", isReplacing)
+      line.add("replaced", replacing != .nothing)
     case .failed(let error): line.add("message", error.message)
     case .planned(let target?): line.add(path: target, as: "output")
     case .ran, .unchanged, .upToDate, .planned: break
@@ -136,9 +136,14 @@ extension CommandReport {
     let text: String
     switch result {
     case .ran: text = "done"
-    case .written(let target, let size, let isReplacing):
-      text =
-        "\(TerminalText.string(target.bytes)), \(ByteCount.text(size))" + (isReplacing ? ", replaced" : "")
+    case .written(let target, let size, let replacing):
+      let former =
+        switch replacing {
+        case .nothing: ""
+        case .older: ", replaced"
+        case .other: ", replaced: another command made it"
+        }
+      text = "\(TerminalText.string(target.bytes)), \(ByteCount.text(size))\(former)"
     case .unchanged: text = "unchanged"
     case .upToDate: text = "up to date"
     case .planned, .failed: return nil

@@ -1,5 +1,6 @@
 import BatchEngine
-import Glibc
+import var Glibc.EACCES
+import var Glibc.ENOENT
 
 /// Visits folders below the target of an extraction, each one after its subfolders.
 ///
