@@ -261,9 +261,10 @@ import Testing
     cancel.withLock { [cancellation = children.cancellation] action in
       action = { cancellation.cancel(BatchError(.cancelled, "stopped"), signal: number) }
     }
-    // The shell acts on a signal between two commands.
-    let script =
+    // The shell acts on a signal between two commands. A shell whose caller ignored INT could not handle it.
+    let loop =
       "trap 'echo INT; exit' INT; trap 'echo TERM; exit' TERM; echo ready >&2; while :; do sleep 0.01; done"
+    let script = "exec env --default-signal=INT sh -c \"\(loop)\""
     async let queued = children.ending(of: script)
     async let other = children.ending(of: script)
     let endings = try await [queued, other]

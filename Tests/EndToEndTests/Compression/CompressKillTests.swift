@@ -169,7 +169,8 @@ import Testing
         $BP compress --remove-source w
       """)
     #expect(run.status == status, "\(run.errorText)")
-    #expect(!run.messages.isEmpty)
+    // The write of the message may be the one that fails.
+    #expect(!run.messages.isEmpty || call == "write")
     #expect(run.messages.allSatisfy { $0.hasSuffix(": Input/output error") }, "\(run.messages)")
     #expect(try t.allTemporaries() == "")
     try expectSafe(.gz, call)
