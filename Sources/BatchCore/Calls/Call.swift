@@ -63,7 +63,7 @@ package struct CallLimits: Sendable {
   package var isSerial = false
   /// The most lanes; nil for as many as operations.
   package var mostLanes: Int?
-  /// Whether the number of operations is that of the processors unless the user gives one, and is never adapted.
+  /// Whether the run keeps its number of operations. The default is then the number of processors.
   package var isFixed = false
 
   package init(

@@ -164,7 +164,9 @@ package final class RunWorker: BatchWorker {
     let file = try AtomicFile(
       outputOf: source.status, at: plan.target, in: folder, replacing: plan.decision.isReplacing,
       isSynced: options.outputs.isSynced)
-    child.prepare(.file(file, source), input: input, output: ChildFile(owning: try file.duplicate()))
+    // The descriptor can be written too.
+    let output = ChildFile(owning: try file.openForReading(syncing: false))
+    child.prepare(.file(file, source), input: input, output: output)
   }
 
   // MARK: In place

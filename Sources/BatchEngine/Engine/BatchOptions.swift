@@ -28,8 +28,7 @@ public struct BatchOptions: Sendable {
   public var chunksPerCheckpoint: Int?
   /// Always runs one operation at a time, in the order of the source: for workers that write to one stream.
   public var isSerial = false
-  /// The most lanes, if the operations at once are not those of the lanes: children of the run execute without a lane. nil for as many
-  /// lanes as ``concurrency``.
+  /// The most lanes; nil for ``concurrency``. Children of a run execute without a lane, so few lanes are enough for many children.
   package var mostLanes: Int?
   /// With a concurrency of 1, calls workers and collector on the thread that calls `run`. Large files and folders may still be
   /// read ahead on other queues.

@@ -80,9 +80,6 @@ package final class AtomicFile: Sendable {
     output = Mutex(consume file)
   }
 
-  /// Another descriptor of the file, for a program that writes the content. The caller closes it.
-  package func duplicate() throws(BatchError) -> Int32 { try openForReading(syncing: false) }
-
   // MARK: Content
 
   /// Appends all bytes.

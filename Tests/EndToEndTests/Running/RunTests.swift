@@ -154,6 +154,17 @@ import Testing
         """, "\(run.text)\(run.errorText)")
   }
 
+  @Test("--log replaces the log of an earlier run, and no other file")
+  func keptLog() throws {
+    let run = try t.shell(
+      """
+      echo mine >log; "$BP" run --log log d/f1 -- cat; echo $?; cat log; rm log
+      for n in 1 2; do "$BP" run -q --log log d/f$n -- true; echo $?; done; grep -c '"d/f2"' log
+      """)
+    #expect(run.text == "1\nmine\n0\n0\n1\n", "\(run.text)\(run.errorText)")
+    #expect(run.errorText.contains("log: cannot write the output: it exists already"), "\(run.errorText)")
+  }
+
   @Test(
     "a command that is missing or cannot be executed ends the run at once with 1",
     arguments: ["nosuch-command", "/etc/passwd", "./d", "/"])

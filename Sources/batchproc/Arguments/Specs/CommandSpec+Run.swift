@@ -74,7 +74,7 @@ extension CommandSpec {
         .log, "log", kind: .single(.file), value: "file",
         help: """
           Write a line of JSON for each child: command, status or signal, tries, seconds, peak memory, size of the \
-          output. With --json the same is printed on standard output.
+          output. With --json the same is printed on standard output. Only the log of an earlier run is replaced.
           """
       ).inPlans(.chosenByShard),
       .plan, .shard,

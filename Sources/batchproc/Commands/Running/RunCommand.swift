@@ -32,7 +32,9 @@ struct RunCommand: DividedCommand {
       resumes: choices.options.kind != .passedOn && !common.dryRun, shard: shard)
     self.session = session
     log = try choices.log.map { (path) throws(BatchError) in
-      try OutputFile(path, isReplacing: true, isSynced: common.fsync, in: session.context)
+      try OutputFile(
+        path, isReplacing: Self.isLog(path, session.context.calls), isSynced: common.fsync,
+        in: session.context)
     }
     if let shard {
       call.options.environment.append(PathBytes("BATCHPROC_SHARD=\(shard.shard.index)"))
@@ -43,6 +45,15 @@ struct RunCommand: DividedCommand {
         RunRows.print(lines, of: path, to: diagnostics)
       }
     }
+  }
+
+  /// Whether a file is the log of an earlier run, which is replaced. Any other file is kept.
+  private static func isLog(_ path: PathBytes, _ calls: any FileSystemCalls) -> Bool {
+    guard let file = try? calls.openFile(path, in: nil, followingLast: false) else { return false }
+    let start = Array("{\"path".utf8)
+    var found = [UInt8](repeating: 0, count: start.count)
+    let raw = file.raw
+    return found.withUnsafeMutableBytes { calls.read(raw, into: $0, at: 0) } == start.count && found == start
   }
 
   func run() throws(BatchError) -> Ending {
