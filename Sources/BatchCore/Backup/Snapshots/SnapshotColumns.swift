@@ -42,11 +42,15 @@ extension SnapshotEntry {
     try visitor.number("mode", &mode, below: 0o10000)
     try visitor.number("uid", &owner, below: 1 << 32)
     try visitor.number("gid", &group, below: 1 << 32)
+    try visitor.path("user", &userName)
+    try visitor.path("group", &groupName)
     try visitor.path("target", &linkTarget)
     try visitor.number("link_group", &linkGroup, below: SnapshotLine.limit)
     try visitor.path("first_name", &firstName)
     try visitor.digest("sha256", &digest)
+    try visitor.digest("attributes", &attributes)
     try visitor.stamp("archive", &archive)
+    try visitor.path("member", &member)
     try visitor.flag("unsettled", &isUnsettled)
   }
 
@@ -54,7 +58,12 @@ extension SnapshotEntry {
   static let blank = SnapshotEntry(kind: .file, path: PathBytes([]), archive: "")
 
   /// Whether the values of a row fit together.
-  var isConsistent: Bool { !path.isEmpty && (kind == .file || (digest == nil && linkGroup == nil)) }
+  var isConsistent: Bool {
+    !path.isEmpty && (kind == .file || (digest == nil && linkGroup == nil && !isReference))
+      && (userName == nil) == (groupName == nil)
+      && (isReference ? digest != nil && firstName == nil : member == nil)
+      && member?.isEmpty != true
+  }
 }
 
 // MARK: Writing

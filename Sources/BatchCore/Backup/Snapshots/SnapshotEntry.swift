@@ -16,6 +16,10 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var mode: UInt32 = 0
   package var owner: UInt32 = 0
   package var group: UInt32 = 0
+  /// The name of the owner, empty if it has none; nil if the metadata are those of the member in the archive.
+  package var userName: PathBytes?
+  /// The name of the group; nil together with ``userName``.
+  package var groupName: PathBytes?
   package var linkTarget: PathBytes?
   /// The same number for all names of a file in one manifest, and for no other row; nil for a file with one name, for other
   /// kinds, and in manifests of earlier versions.
@@ -24,8 +28,12 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var firstName: PathBytes?
   /// The SHA-256 of a file's content; nil if its holes are too large to be hashed.
   package var digest: Digest?
+  /// A digest of the extended attributes and access control lists; nil if it has none, and in manifests of schema 1.
+  package var attributes: Digest?
   /// The stamp of the snapshot whose archive contains the file.
   package var archive: String
+  /// The member of the archive that has the content, if a reference to earlier content has another path.
+  package var member: PathBytes?
   /// Whether its status cannot reveal later changes: the file changed while it was read, or so shortly before that a later
   /// change could have the same time.
   package var isUnsettled = false
@@ -40,6 +48,12 @@ extension SnapshotEntry {
       statusChanged: status.statusChanged, inode: status.identity.inode, linkCount: status.linkCount,
       mode: status.mode & 0o7777, owner: status.owner, group: status.group, archive: archive)
   }
+
+  /// Whether the content is that of an earlier snapshot, so that all metadata are those of the row, and not those of the member.
+  var isReference: Bool { userName != nil }
+
+  /// The name under which the archive contains the content.
+  package var contentName: PathBytes { member ?? firstName ?? path }
 
   /// Whether a file is the file of this row and has not changed since.
   ///
