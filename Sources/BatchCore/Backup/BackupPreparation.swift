@@ -151,6 +151,9 @@ package struct BackupPreparation: Sendable {
     self.set = set
   }
 
+  /// Whether the set has no manifest yet that earlier versions of this program refuse.
+  var needsMarker: Bool { content.markers.isEmpty }
+
   /// Whether the set has snapshots of other series only.
   package var beginsFurtherSeries: Bool { continued == nil && !headsOfOtherSeries.isEmpty }
 

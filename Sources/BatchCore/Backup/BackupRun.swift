@@ -134,6 +134,7 @@ package final class BackupRun: Sendable {
     try archive.finish()
     do throws(BatchError) {
       if let encryption = outputs.encryption { try describe(encryption, content) }
+      if preparation.needsMarker { try writeMarker() }
       try outputs.manifest.finish()
     } catch {
       // Without its manifest the archive is not part of a snapshot. The manifest exists if only the sync of its folder failed.
@@ -144,6 +145,15 @@ package final class BackupRun: Sendable {
     }
     copies?.removeOthers(than: preparation.headsOfOtherSeries.union([header.name.stamp]), in: run)
     try lock.note([])
+  }
+
+  /// Writes a manifest without rows beside the first one that is compressed. Earlier versions of this program do not see compressed
+  /// manifests, and would remove archives that these need; they refuse to remove anything beside a manifest of a newer version.
+  private func writeMarker() throws(BatchError) {
+    let file = try OutputFile(
+      set.path(header.name.marker), isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+    try file.write(BackupSet.marker(of: header))
+    try file.finish()
   }
 
   /// Writes the companion of an encrypted snapshot, and this machine's copy of its manifest.

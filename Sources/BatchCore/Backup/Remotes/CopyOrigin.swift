@@ -23,7 +23,7 @@ struct CopyOrigin {
   /// Marks the copies as copies of this set.
   ///
   /// - Throws: `invalid` when they may belong to another set; nothing has been changed then.
-  func claim(_ snapshots: [Snapshot]) throws(BatchError) {
+  func claim(_ content: BackupSet.Content) throws(BatchError) {
     let files = [set.idPath, set.originPath]
     let own = files.first { SetID.read($0) != nil }
     let mark = PathBytes(set.originPath.lastComponent)
@@ -41,15 +41,17 @@ struct CopyOrigin {
       isMarked = true
     }
     if isMarked { return }
-    try compare(snapshots)
+    try compare(content)
     // A set of an early version has no id.
     if let own { try remote.put(own, as: mark) }
   }
 
   /// Compares the manifests that both places have.
-  private func compare(_ snapshots: [Snapshot]) throws(BatchError) {
+  private func compare(_ content: BackupSet.Content) throws(BatchError) {
+    let snapshots = content.snapshots
     let manifests = there.keys.filter { file in
       SnapshotName.of(file).map { $0.set == set.name && $0.manifest == file } ?? false
+        && !content.markers.contains(file)
     }
     guard !manifests.isEmpty else { return }
     var isKnown = false

@@ -42,7 +42,7 @@ package enum Remotes {
   static func copy(
     _ source: PathBytes, to target: PathBytes, isSynced: Bool, in run: RunContext
   ) throws(BatchError) {
-    let content = try ManifestContent(ManifestFile(source), in: SourceContext(run))
+    let content = try ManifestContent(ManifestFile(source), isRaw: true, in: SourceContext(run))
     let file = try OutputFile(target, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
     do throws(BatchError) {
       try content.forEachPiece(run.cancellation, file.write)
@@ -95,7 +95,8 @@ struct FolderRemote: Remote {
   }
 
   func part(_ range: Range<UInt64>, of name: PathBytes) throws(BatchError) -> [UInt8] {
-    let content = try ManifestContent(ManifestFile(place.appending(name.bytes)), in: SourceContext(run))
+    let content = try ManifestContent(
+      ManifestFile(place.appending(name.bytes)), isRaw: true, in: SourceContext(run))
     return try content.bytes(Int64(clamping: range.lowerBound)..<Int64(clamping: range.upperBound))
   }
 

@@ -36,12 +36,12 @@ package final class RemoteSet {
     }
   }
 
-  /// Whether a file describes a snapshot: a manifest or a companion.
+  /// Whether a file describes a snapshot: a manifest, a marker or a companion.
   private static func describes(_ file: PathBytes) -> Bool {
-    [
-      SnapshotName.manifestSuffix, SnapshotName.manifestSuffix + SnapshotName.encryptedSuffix,
-      SnapshotName.companionSuffix,
-    ].contains { file.bytes.suffix($0.utf8.count).elementsEqual($0.utf8) }
+    let manifest = SnapshotName.of(file).map { $0.manifest == file } ?? false
+    return manifest
+      || file.bytes.suffix(SnapshotName.companionSuffix.utf8.count).elementsEqual(
+        SnapshotName.companionSuffix.utf8)
   }
 
   package func content() throws(BatchError) -> BackupSet.Content {

@@ -57,7 +57,8 @@ package struct SetCopy {
     let suspects = try set.foundDamage().suspects
     for error in content.damaged { note(error) }
     there = try remote.files()
-    try CopyOrigin(of: set, at: remote, there, in: run).claim(content.snapshots)
+    try CopyOrigin(of: set, at: remote, there, in: run).claim(content)
+    for marker in content.markers where there[marker] == nil { try remote.put(set.path(marker), as: marker) }
     let snapshots = Dictionary(content.snapshots.map { ($0.name, $0) }) { first, _ in first }
     var settled: Set<PathBytes> = []
     for snapshot in content.snapshots {

@@ -84,6 +84,8 @@ package struct BackupSet: Sendable {
     package internal(set) var snapshots: [Snapshot] = []
     /// The errors of manifests that are not valid.
     package internal(set) var damaged: [BatchError] = []
+    /// Manifests without rows, which earlier versions of this program refuse.
+    package internal(set) var markers: [PathBytes] = []
     /// The sizes of archives in bytes, by their snapshots.
     package internal(set) var archives: [SnapshotName: UInt64] = [:]
     /// Archives without a manifest that no snapshot needs, in the order of their names; empty while a manifest is not valid.
@@ -120,6 +122,10 @@ package struct BackupSet: Sendable {
     for file in try run.calls.names(in: directory) {
       if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) {
         do throws(BatchError) {
+          if try isMarker(name, in: run) {
+            content.markers.append(file)
+            continue
+          }
           content.snapshots.append(try name.isEncrypted ? sealed(name) : plain(name, in: run))
         } catch {
           try run.cancellation.check()
@@ -151,6 +157,31 @@ package struct BackupSet: Sendable {
     return others.filter { !pending.contains($0.archive) }.sorted {
       ($0.stamp, $0.archive) < ($1.stamp, $1.archive)
     }
+  }
+
+  /// Whether a manifest has no rows, and is there only so that earlier versions of this program, which do not know compressed
+  /// manifests, refuse the set.
+  private func isMarker(_ name: SnapshotName, in run: RunContext) throws(BatchError) -> Bool {
+    let path = path(name.manifest)
+    guard !name.isEncrypted, !name.hasCompressedManifest, try path.status().size <= Self.largestMarker else {
+      return false
+    }
+    let content = try SmallFile.readRegular(path, limit: Self.largestMarker)
+    guard content.last == UInt8(ascii: "\n"), let line = try? SnapshotLine(content.dropLast()) else {
+      return false
+    }
+    return line.text("type") == "snapshot" && (try? line.number("schema")).map { $0 >= 2 } == true
+  }
+
+  private static let largestMarker = 4096
+
+  /// The line of a marker.
+  static func marker(of header: SnapshotHeader) -> [UInt8] {
+    var line = [UInt8]()
+    SnapshotHeader(
+      name: header.name, sequence: 0, started: header.started, increment: 0
+    ).appendLine(to: &line)
+    return line
   }
 
   private func plain(_ name: SnapshotName, in run: RunContext) throws(BatchError) -> Snapshot {
@@ -274,7 +305,9 @@ package struct BackupSet: Sendable {
   /// The SHA-256 of a file.
   package static func digest(of path: PathBytes, in run: RunContext) throws(BatchError) -> Digest {
     let digest = try DigestStream(.sha256)
-    try ManifestContent(ManifestFile(path), in: SourceContext(run)).forEachPiece(run.cancellation) {
+    try ManifestContent(ManifestFile(path), isRaw: true, in: SourceContext(run)).forEachPiece(
+      run.cancellation
+    ) {
       (piece) throws(BatchError) in try digest.update(piece.span.bytes)
     }
     return try digest.finish()

@@ -27,7 +27,7 @@ struct ManifestCopies {
   /// The path for the copy of a new manifest; creates the directory.
   func path(of name: SnapshotName, in run: RunContext) throws(BatchError) -> PathBytes {
     try FolderMaker(calls: run.calls, isSynced: true).make(place.path)
-    return path(name, SnapshotName.manifestSuffix)
+    return path(name, name.manifestSuffix)
   }
 
   /// Records to which manifest a copy belongs.
@@ -56,7 +56,7 @@ struct ManifestCopies {
   /// - Returns: nil if there is no copy, or it does not match.
   /// - Throws: `unreadable` for a copy that another user can have written.
   func copy(of snapshot: Snapshot, in run: RunContext) throws(BatchError) -> ManifestFile? {
-    let places = place.paths.lazy.map { ($0, path(snapshot.name, SnapshotName.manifestSuffix, in: $0)) }
+    let places = place.paths.lazy.map { ($0, path(snapshot.name, snapshot.name.manifestSuffix, in: $0)) }
     guard let (folder, copy) = places.first(where: { (try? $0.1.status()) != nil }) else { return nil }
     for path in [folder, copy] where !StateFile.isSafe(path) {
       throw BatchError(

@@ -2,7 +2,8 @@ import BatchEngine
 
 /// The facts about a snapshot in the first line of its manifest.
 package struct SnapshotHeader: Sendable, Hashable {
-  package static let schema: UInt64 = 1
+  /// That of new manifests. Schema 1 had no references and was not compressed.
+  package static let schema: UInt64 = 2
 
   package var name: SnapshotName
   /// The order of snapshots, independent of the clock.
@@ -47,8 +48,8 @@ extension SnapshotHeader {
       LocalTime.seconds(ofStamp: stamp.utf8) != nil, let started = line.time("started"),
       started.seconds.magnitude < SnapshotLine.limit
     else { throw SnapshotLine.malformed }
-    guard try line.number("schema") == Self.schema else {
-      throw BatchError(.unsupported, "a later version of this program wrote the backup manifest")
+    guard (1...Self.schema).contains(try line.number("schema")) else {
+      throw BatchError(.unsupported, "the backup manifest was made by a newer version of this program")
     }
     do throws(BatchError) {
       try SnapshotName.check(set)

@@ -1,10 +1,11 @@
 import BatchEngine
 
-/// The names of a snapshot's files: `SET-20261120T020000Z.tar.zst` and `SET-20261120T020000Z.manifest`. If they are encrypted,
-/// both end in `.age`, and `SET-20261120T020000Z.companion` is added.
+/// The names of a snapshot's files: `SET-20261120T020000Z.tar.zst` and `SET-20261120T020000Z.manifest.zst`. If they are encrypted,
+/// both end in `.age`, and `SET-20261120T020000Z.companion` is added. Manifests of schema 1 are not compressed.
 package struct SnapshotName: Sendable, Hashable {
   package static let archiveSuffix = ".tar.zst"
   package static let manifestSuffix = ".manifest"
+  package static let compressedSuffix = ".zst"
   package static let companionSuffix = ".companion"
   package static let encryptedSuffix = ".age"
   /// The file with the id of a set, and the one beside copies with the id of the set from which they were made.
@@ -16,25 +17,48 @@ package struct SnapshotName: Sendable, Hashable {
   /// When the snapshot began, in UTC, by the clock of the machine. It is a name and does not define the order.
   package let stamp: String
   package let isEncrypted: Bool
+  /// Whether the name of the manifest is that of a compressed one. Names with the same stamp are equal without regard to this:
+  /// the name of an archive does not reveal it.
+  package let hasCompressedManifest: Bool
+
+  package static func == (one: SnapshotName, other: SnapshotName) -> Bool {
+    one.stamp == other.stamp && one.isEncrypted == other.isEncrypted && one.set == other.set
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(set)
+    hasher.combine(stamp)
+    hasher.combine(isEncrypted)
+  }
 
   package init(set: PathBytes, seconds: Int64, isEncrypted: Bool = false) {
     self.init(set: set, stamp: LocalTime.stamp(of: seconds), isEncrypted: isEncrypted)
   }
 
-  package init(set: PathBytes, stamp: String, isEncrypted: Bool = false) {
+  package init(
+    set: PathBytes, stamp: String, isEncrypted: Bool = false, hasCompressedManifest: Bool = true
+  ) {
     self.set = set
     self.stamp = stamp
     self.isEncrypted = isEncrypted
+    self.hasCompressedManifest = hasCompressedManifest
   }
 
   /// The snapshot of a file with a suffix; nil for another file, or one of another set.
   ///
-  /// - Parameter suffix: the suffix of manifests, archives or companions; that of encrypted files is accepted too.
+  /// - Parameter suffix: the suffix of manifests, archives or companions; those of compressed manifests and encrypted files are
+  ///   accepted too.
   package init?(file: some Collection<UInt8>, set: PathBytes, suffix: String) {
     let prefix = set.bytes + [UInt8(ascii: "-")]
     var bytes = Array(file)
     let isEncrypted = bytes.suffix(Self.encryptedSuffix.utf8.count).elementsEqual(Self.encryptedSuffix.utf8)
     if isEncrypted { bytes.removeLast(Self.encryptedSuffix.utf8.count) }
+    hasCompressedManifest =
+      suffix != Self.manifestSuffix
+      || bytes.suffix(Self.compressedSuffix.utf8.count).elementsEqual(Self.compressedSuffix.utf8)
+    if suffix == Self.manifestSuffix, hasCompressedManifest {
+      bytes.removeLast(Self.compressedSuffix.utf8.count)
+    }
     guard bytes.starts(with: prefix), bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) else {
       return nil
     }
@@ -53,7 +77,8 @@ package struct SnapshotName: Sendable, Hashable {
   private static func of(_ path: PathBytes, _ suffixes: [String]) -> SnapshotName? {
     let file = path.lastComponent
     for suffix in suffixes {
-      for end in [suffix, suffix + Self.encryptedSuffix]
+      let ends = suffix == Self.manifestSuffix ? [suffix, suffix + Self.compressedSuffix] : [suffix]
+      for end in ends + ends.map({ $0 + Self.encryptedSuffix })
       where file.suffix(end.utf8.count).elementsEqual(end.utf8) {
         let stem = file.dropLast(end.utf8.count)
         guard stem.count > 17 else { continue }
@@ -90,7 +115,11 @@ package struct SnapshotName: Sendable, Hashable {
   }
 
   package var archive: PathBytes { name(Self.archiveSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
-  package var manifest: PathBytes { name(Self.manifestSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
+  package var manifest: PathBytes { name(manifestSuffix + (isEncrypted ? Self.encryptedSuffix : "")) }
+  /// The suffix of a manifest that is not encrypted.
+  var manifestSuffix: String { Self.manifestSuffix + (hasCompressedManifest ? Self.compressedSuffix : "") }
+  /// In the first snapshot of a set with schema 2: a manifest without rows, which earlier versions refuse.
+  package var marker: PathBytes { name(Self.manifestSuffix) }
   /// The companion of an encrypted snapshot.
   package var companion: PathBytes { name(Self.companionSuffix) }
   package var files: [PathBytes] { isEncrypted ? [archive, companion, manifest] : [archive, manifest] }

@@ -7,7 +7,11 @@ final class SnapshotWriter {
   let header: SnapshotHeader
   private let stream: any ResultStream
   private let digest: DigestStream
+  private var frames: ManifestFrameWriter
   private var buffer: [UInt8] = []
+  /// How many bytes of the buffer are in the digest.
+  private var digested = 0
+  /// The offset of the buffer in the decompressed manifest.
   private var offset: UInt64 = 0
   private(set) var footer = SnapshotFooter()
 
@@ -15,6 +19,7 @@ final class SnapshotWriter {
     self.header = header
     self.stream = stream
     digest = try DigestStream(.sha256)
+    frames = try ManifestFrameWriter()
     header.appendLine(to: &buffer)
   }
 
@@ -74,24 +79,30 @@ final class SnapshotWriter {
     footer.failures = failures
     footer.selection = selection
     footer.recipients = recipients
-    try flush()
-    var lines = [UInt8]()
-    try footer.appendLines(to: &lines, offset: offset) { (bytes) throws(BatchError) in
+    // The last lines are in frames of their own, since the facts of a snapshot are read from them alone.
+    try flush(isAll: true)
+    try footer.appendLines(to: &buffer, offset: offset) { (bytes) throws(BatchError) in
       try digest.update(bytes.span.bytes)
       return try digest.finish()
     }
-    try stream.write(lines)
+    digested = buffer.count
+    try flush(isAll: true)
+    try stream.write(frames.table())
   }
 
   private func flushIfFull() throws(BatchError) {
-    if buffer.count >= Self.bufferSize { try flush() }
+    if buffer.count >= Self.bufferSize { try flush(isAll: false) }
   }
 
-  private func flush() throws(BatchError) {
-    try withBytes(of: buffer) { (raw) throws(BatchError) in try digest.update(raw) }
-    try stream.write(buffer)
-    offset += UInt64(buffer.count)
-    buffer.removeAll(keepingCapacity: true)
+  private func flush(isAll: Bool) throws(BatchError) {
+    try withBytes(of: buffer) { (raw) throws(BatchError) in
+      try digest.update(UnsafeRawBufferPointer(rebasing: raw[digested...]))
+    }
+    let count = buffer.count
+    let compressed = try frames.take(from: &buffer, isAll: isAll)
+    offset += UInt64(count - buffer.count)
+    digested = buffer.count
+    try stream.write(compressed)
   }
 }
 

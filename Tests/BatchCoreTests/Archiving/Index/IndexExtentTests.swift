@@ -100,8 +100,8 @@ struct IndexExtentTests {
       var end: [UInt8] = []
       end.appendLittleEndian(UInt32(4))
       end.append(0)
-      end.appendLittleEndian(ArchiveTail.seekableMagic)
-      pieces.append((offset, head(ArchiveTail.seekTableMagic, UInt64(entries.count + 9)) + entries + end))
+      end.appendLittleEndian(ZstdSeekTable.endMagic)
+      pieces.append((offset, head(ZstdSeekTable.magic, UInt64(entries.count + 9)) + entries + end))
     } else {
       var place: [UInt8] = []
       place.appendLittleEndian(start)

@@ -11,8 +11,6 @@ import BatchEngine
 struct ArchiveTail {
   static let indexMagic: UInt32 = 0x184D_2A5A
   static let locatorMagic: UInt32 = 0x184D_2A5B
-  static let seekTableMagic: UInt32 = 0x184D_2A5E
-  static let seekableMagic: UInt32 = 0x8F92_EAB1
   static let locatorText = Array("BPTAIL01".utf8)
   /// The beginning of the skippable frames of an index: a mark, a version, and flags.
   static let indexHead = Array("BPIX".utf8) + [4, 0]
@@ -123,23 +121,15 @@ struct ArchiveTail {
   }
 
   private func writeZstd(_ output: ([UInt8]) throws(BatchError) -> Void) throws(BatchError) {
-    var entries: [UInt8] = []
-    for frame in frames {
-      entries.appendLittleEndian(UInt32(clamping: frame.compressedSize))
-      entries.appendLittleEndian(UInt32(clamping: frame.plainSize))
+    var table = frames.map { frame in
+      ZstdSeekTable.Frame(
+        compressed: UInt32(clamping: frame.compressedSize), plain: UInt32(clamping: frame.plainSize))
     }
-    var count = frames.count
     for frame in skippableFrames {
       try write(frame, output)
-      entries.appendLittleEndian(UInt32(clamping: frame.count))
-      entries.appendLittleEndian(UInt32(0))
-      count += 1
+      table.append(ZstdSeekTable.Frame(compressed: UInt32(clamping: frame.count), plain: 0))
     }
-    entries.appendLittleEndian(UInt32(clamping: count))
-    // The seek table descriptor: no checksums, because each frame has its own.
-    entries.append(0)
-    entries.appendLittleEndian(Self.seekableMagic)
-    try output(Self.skippable(Self.seekTableMagic, entries))
+    try output(ZstdSeekTable.bytes(of: table))
   }
 
   private static func skippable(_ magic: UInt32, _ payload: [UInt8]) -> [UInt8] {
