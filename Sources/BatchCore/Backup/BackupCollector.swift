@@ -20,8 +20,22 @@ package final class BackupCollector: BatchCollector {
   /// Rows whose members have not been added yet, and the rows after them, in tree order.
   private var waiting: [BackupRow] = []
   private var rotten = 0
-  /// The contents of files with several names, by first name, for the rows of further names.
-  private var contents: [PathBytes: (digest: Digest?, size: UInt64, isUnsettled: Bool)] = [:]
+  /// How many files refer to a content of the previous snapshot.
+  private var references = 0
+  /// The rows for the first names of files with several names, for the rows of further names.
+  private var firstRows: [PathBytes: SnapshotEntry] = [:]
+  /// Large files whose rows are still to come, each with the rows that follow it.
+  private var unknown: [Unknown] = []
+
+  /// A large file whose content turned out to be unknown, after later items had begun. The results of these wait until all of its
+  /// blocks are in the archive, so that the archive has the order of the tree.
+  private struct Unknown {
+    let member: LargeMember
+    /// Its own rows, while an earlier large file is incomplete.
+    var own: [BackupRow] = []
+    var isComplete = false
+    var following: [BackupRow] = []
+  }
 
   init(
     _ plan: BackupPlan, in context: CollectorContext, job: ArchiveJob, outputs: SnapshotOutputs,
@@ -42,28 +56,57 @@ package final class BackupCollector: BatchCollector {
   package func collect(_ rows: [BackupRow]) throws(BatchError) {
     for row in rows {
       switch row {
-      case .source, .kept, .mount:
-        if waiting.isEmpty { try write(row) } else { waiting.append(row) }
-      case .planned: waiting.append(row)
-      case .archived(let row):
-        try collector.collect([row])
-        let members = reported.members
-        reported.members.removeAll()
-        // Links to files that are not in the archive were made, and then left out.
-        let made = if case .segment(_, let made) = row { made } else { members }
-        if let last = made.last { try write(members, upTo: last.number) }
-      case .rotten(let path):
-        rotten += 1
-        context.report(
-          Problem(
-            .changed,
-            BatchError(
-              .changed,
-              "ROT: the content changed, but size and times did not"
-                + (plan.acceptsRot ? "" : "; the snapshot keeps the bytes from before"), path: path,
-              remedy: plan.acceptsRot ? nil : .restoreOrAcceptRot)),
-          severity: .warning)
+      case .unknown(let member, let planned):
+        unknown.append(Unknown(member: member))
+        plan.asked.ask(
+          [.late(member, .header(member), planned)]
+            + (0..<member.blockCount).map { .late(member, .block(member, index: $0), nil) })
+      case .late(let member, let rows, let isLast):
+        guard let index = unknown.firstIndex(where: { $0.member === member }) else { continue }
+        if index == 0 { for row in rows { try take(row) } } else { unknown[index].own += rows }
+        if isLast { unknown[index].isComplete = true }
+        try takeFollowing()
+      default:
+        if unknown.isEmpty { try take(row) } else { unknown[unknown.count - 1].following.append(row) }
       }
+    }
+  }
+
+  /// Takes the rows that waited for large files which are complete now.
+  private func takeFollowing() throws(BatchError) {
+    while let first = unknown.first, first.isComplete {
+      unknown.removeFirst()
+      for row in first.following { try take(row) }
+      guard let next = unknown.first else { return }
+      unknown[0].own = []
+      for row in next.own { try take(row) }
+    }
+  }
+
+  private func take(_ row: BackupRow) throws(BatchError) {
+    switch row {
+    case .source, .kept, .mount, .reference, .further:
+      if waiting.isEmpty { try write(row) } else { waiting.append(row) }
+    case .planned: waiting.append(row)
+    case .archived(let row):
+      try collector.collect([row])
+      let members = reported.members
+      reported.members.removeAll()
+      // Links to files that are not in the archive were made, and then left out.
+      let made = if case .segment(_, let made) = row { made } else { members }
+      if let last = made.last { try write(members, upTo: last.number) }
+    case .rotten(let path):
+      rotten += 1
+      context.report(
+        Problem(
+          .changed,
+          BatchError(
+            .changed,
+            "ROT: the content changed, but size and times did not"
+              + (plan.acceptsRot ? "" : "; the snapshot keeps the bytes from before"), path: path,
+            remedy: plan.acceptsRot ? nil : .restoreOrAcceptRot)),
+        severity: .warning)
+    case .unknown, .late: break
     }
   }
 
@@ -90,16 +133,11 @@ package final class BackupCollector: BatchCollector {
   private func complete(_ entry: inout SnapshotEntry, by member: ArchivedMember) -> Bool {
     guard member.flags.isDisjoint(with: .incomplete) else { return false }
     if let firstName = entry.firstName {
-      guard let known = contents[firstName] else { return false }
-      (entry.digest, entry.size, entry.isUnsettled) = known
+      guard let first = firstRows[firstName] else { return false }
+      entry.takeContent(of: first)
     } else if entry.kind == .file {
-      // Nil for a file with very large holes.
-      entry.digest = member.digest
-      entry.size = member.size
-      // In the last second before 1970 the archive has no fraction, but the next backup compares the whole time.
-      if entry.modified.seconds != -1 || member.modified.seconds != -1 { entry.modified = member.modified }
-      entry.isUnsettled = !member.isSettled || member.flags.contains(.changed)
-      if entry.linkCount > 1 { contents[entry.path] = (entry.digest, entry.size, entry.isUnsettled) }
+      entry.take(member)
+      if entry.linkCount > 1 { firstRows[entry.path] = entry }
     } else if entry.kind == .symbolicLink {
       entry.linkTarget = member.linkTarget
     }
@@ -113,7 +151,20 @@ package final class BackupCollector: BatchCollector {
     case .kept(let kept):
       context.counters.addSkipped(.upToDate, kept.count)
       try writer.append(kept)
-    case .planned, .archived, .rotten: break
+    case .reference(let entry):
+      references += 1
+      if entry.linkCount > 1 { firstRows[entry.path] = entry }
+      try writer.append(entry)
+    case .further(let planned):
+      guard let firstName = planned.entry.firstName, let first = firstRows[firstName] else {
+        context.report(.dangling(planned.entry.path))
+        return
+      }
+      var entry = planned.entry
+      entry.takeContent(of: first)
+      context.counters.addDone()
+      try writer.append(entry, isFurther: true)
+    case .planned, .archived, .rotten, .unknown, .late: break
     }
   }
 
@@ -129,7 +180,7 @@ package final class BackupCollector: BatchCollector {
     try outputs.encryption?.manifest.seal()
     return BackupContent(
       header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count,
-      rotten: rotten, leftOut: plan.leftOut.count)
+      rotten: rotten, references: references, leftOut: plan.leftOut.count)
   }
 
   package func discard() { collector.discard() }
@@ -145,6 +196,20 @@ package struct BackupContent: Sendable {
   package let repeated: Int
   /// How many files have other bytes than before, although their status has not changed.
   package let rotten: Int
+  /// How many files are recorded by a reference to a content of an earlier snapshot; further names of a file count once.
+  package let references: Int
   /// How many files of sets were not archived.
   package let leftOut: Int
+}
+
+extension SnapshotEntry {
+  /// Takes the content of another name of the file.
+  fileprivate mutating func takeContent(of first: SnapshotEntry) {
+    (digest, size, attributes) = (first.digest, first.size, first.attributes)
+    (modified, isUnsettled) = (first.modified, first.isUnsettled)
+    guard first.isReference else { return }
+    firstName = nil
+    (archive, userName, groupName) = (first.archive, first.userName, first.groupName)
+    member = first.contentName == path ? nil : first.contentName
+  }
 }

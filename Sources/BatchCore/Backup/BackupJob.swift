@@ -18,6 +18,10 @@ package struct BackupPlan: Sendable {
   let recipients: String
   /// The rows that are not kept, since their content is damaged.
   let damage: DamagedRows
+  /// The contents to which rows can refer; nil in a full snapshot, which stores everything.
+  let known: KnownContents?
+  /// The parts of large files whose contents turned out to be unknown.
+  let asked = AskedItems<BackupItem>()
   /// Counts files that are archived only because they changed shortly before the previous snapshot.
   let repeated = FileCount()
   /// Counts files of sets that are not archived.
@@ -64,7 +68,9 @@ package struct BackupJob: BatchJob {
 
   package func makeWorker(in context: WorkerContext, sharing: Void) throws(BatchError) -> BackupWorker {
     BackupWorker(
-      try job.makeWorker(in: context, sharing: ()), try DigestStream(.sha256), plan)
+      try job.makeWorker(in: context, sharing: ()), try DigestStream(.sha256),
+      try ContentProbe(plan.settling),
+      plan)
   }
 
   package func add(_ row: BackupRow, in context: WorkerContext, to rows: inout [BackupRow]) {
@@ -86,6 +92,14 @@ package enum BackupRow: Sendable {
   case kept(KeptRows)
   /// A path whose member follows in the rows of the archive.
   case planned(PlannedRow)
+  /// A file with a content of the previous snapshot.
+  case reference(SnapshotEntry)
+  /// A further name of a file that has a row for its first name.
+  case further(PlannedRow)
+  /// A large file with an unknown content, whose rows follow as `late` ones, after other rows.
+  case unknown(LargeMember, PlannedRow)
+  /// - Parameter isLast: whether these are the last rows of the file.
+  indirect case late(LargeMember, [BackupRow], isLast: Bool)
   case archived(ArchiveRow)
   /// A file whose content has changed although its status has not. Its row follows.
   case rotten(PathBytes)
@@ -100,24 +114,21 @@ package final class BackupWorker: BatchWorker {
   private let worker: ArchiveWorker
   /// The rows of the chunk from the archive's worker.
   private var rows: [ArchiveRow] = []
+  /// The large file of which the chunk is a part, and whether it is the last part.
+  private var late: (member: LargeMember, isLast: Bool)?
   private let digests: DigestStream
+  private let probe: ContentProbe
+  private let owners = OwnerNames()
   private let plan: BackupPlan
 
-  init(_ worker: ArchiveWorker, _ digests: DigestStream, _ plan: BackupPlan) {
-    self.plan = plan
-    self.worker = worker
-    self.digests = digests
+  init(_ worker: ArchiveWorker, _ digests: DigestStream, _ probe: ContentProbe, _ plan: BackupPlan) {
+    (self.plan, self.worker, self.digests, self.probe) = (plan, worker, digests, probe)
   }
 
   package func begin(_ chunk: Chunk<Item>, in context: WorkerContext, into output: inout [BackupRow]) {
     rows.removeAll()
-    worker.begin(
-      expecting: chunk.items.reduce(0) { size, item in
-        switch item {
-        case .mount: size
-        case .archive(let item, _), .check(_, let item, _, _, _): size + item.plainSize
-        }
-      })
+    late = nil
+    worker.begin(expecting: chunk.items.reduce(0) { $0 + ($1.archived?.plainSize ?? 0) })
   }
 
   package func process(
@@ -127,6 +138,15 @@ package final class BackupWorker: BatchWorker {
     case .mount(let path):
       if MountFinder.mayBeMissing(path, context.calls) { output.append(.mount(path)) }
     case .archive(let item, let row): try archive(item, row: row, in: context, into: &output)
+    case .further(let row): output.append(.further(row))
+    case .probe(let member, let row): output.append(try self.row(of: member, row, in: context))
+    case .late(let member, let item, let row):
+      if case .block(_, let index) = item {
+        late = (member, index == member.blockCount - 1)
+      } else {
+        late = (member, false)
+      }
+      try archive(item, row: row, in: context, into: &output)
     case .check(let record, let item, let row, let before, let line):
       guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
       let isRotten = digest != before.digest
@@ -149,8 +169,85 @@ package final class BackupWorker: BatchWorker {
   }
 
   package func end(in context: WorkerContext, into output: inout [BackupRow]) throws(BatchError) {
-    try worker.end(in: context, into: &rows)
+    if let known = plan.known {
+      // Members have the order of their rows.
+      var index = 0
+      var chunk = output
+      try worker.end(in: context, into: &rows) { [self] (member) throws(BatchError) in
+        while index < chunk.count {
+          defer { index += 1 }
+          guard case .planned(let row) = chunk[index], row.number == member.number else { continue }
+          guard let reference = try reference(of: member, row.entry, among: known) else { return false }
+          chunk[index] = .reference(reference)
+          return true
+        }
+        return false
+      }
+      output = chunk
+    } else {
+      try worker.end(in: context, into: &rows)
+    }
     output += rows.map { .archived($0) }
+    if let late { output = [.late(late.member, output, isLast: late.isLast)] }
     rows.removeAll()
+  }
+
+  // MARK: Known contents
+
+  /// The row of a file that was read for the archive, if its content is known.
+  private func reference(
+    of member: ArchivedMember, _ planned: SnapshotEntry, among known: KnownContents
+  ) throws(BatchError) -> SnapshotEntry? {
+    guard member.kind == .file, member.size > 0, let digest = member.digest,
+      member.flags.isDisjoint(with: .incomplete),
+      let found = try known.row(
+        size: member.size, digest: digest, attributes: member.attributes, inode: planned.inode)
+    else { return nil }
+    var entry = planned
+    entry.take(member)
+    refer(&entry, to: found)
+    return entry
+  }
+
+  /// The row of a large file that is read first.
+  private func row(
+    of member: LargeMember, _ planned: PlannedRow, in context: WorkerContext
+  ) throws(BatchError) -> BackupRow {
+    let unknown = BackupRow.unknown(member, planned)
+    guard let known = plan.known, try known.mayHave(size: member.size),
+      let content = try probe.read(member, in: context),
+      let found = try known.row(
+        size: member.size, digest: content.digest, attributes: content.attributes,
+        inode: planned.entry.inode)
+    else { return unknown }
+    var entry = planned.entry
+    (entry.digest, entry.attributes, entry.isUnsettled) = (
+      content.digest, content.attributes, !content.isSettled
+    )
+    refer(&entry, to: found)
+    context.count(bytes: Int(clamping: member.storedSize))
+    context.finish()
+    return .reference(entry)
+  }
+
+  /// Completes a row with the place of its content, and with the names of the owner, which no member has.
+  private func refer(_ entry: inout SnapshotEntry, to found: SnapshotEntry) {
+    entry.archive = found.archive
+    entry.member = found.contentName == entry.path ? nil : found.contentName
+    entry.userName = PathBytes(owners.user(entry.owner))
+    entry.groupName = PathBytes(owners.group(entry.group))
+  }
+}
+
+extension SnapshotEntry {
+  /// Takes the values of the member of the file.
+  mutating func take(_ member: ArchivedMember) {
+    // Nil for a file with very large holes.
+    digest = member.digest
+    size = member.size
+    attributes = member.attributes
+    // In the last second before 1970 the archive has no fraction, but the next backup compares the whole time.
+    if modified.seconds != -1 || member.modified.seconds != -1 { modified = member.modified }
+    isUnsettled = !member.isSettled || member.flags.contains(.changed)
   }
 }

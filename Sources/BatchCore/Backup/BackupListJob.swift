@@ -28,7 +28,8 @@ package struct BackupListJob: RowJob {
     return FunctionWorker { (item, context, output) throws(BatchError) in
       try context.checkCancellation()
       switch item {
-      case .archive(.block, _), .mount: break
+      case .archive(.block, _), .mount, .late: break
+      case .further(let row), .probe(_, let row): add(row.entry, context, &output)
       case .archive(_, let row):
         guard let row else { return }
         add(row.entry, context, &output)

@@ -145,10 +145,22 @@ package struct BackupPreparation: Sendable {
       selection: options.selection,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything, acceptsRot: options.acceptsRot,
-      recipients: options.recipients, damage: damage)
+      recipients: options.recipients, damage: damage,
+      known: try Self.known(isFull ? nil : base, known?.manifest, damage, options, in: run))
     previous = base
     manifest = base == nil ? nil : known?.manifest
     self.set = set
+  }
+
+  /// The contents that a snapshot need not store again; nil without a previous snapshot.
+  private static func known(
+    _ base: Snapshot?, _ manifest: ManifestFile?, _ damage: DamagedRows, _ options: BackupOptions,
+    in run: RunContext
+  ) throws(BatchError) -> KnownContents? {
+    guard base != nil, let manifest else { return nil }
+    return KnownContents(
+      manifest, without: damage, in: [],
+      threshold: UInt64(clamping: try ArchiveSource.largeSize(options.archive)), SourceContext(run))
   }
 
   /// Whether the set has no manifest yet that earlier versions of this program refuse.

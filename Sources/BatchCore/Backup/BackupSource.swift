@@ -8,6 +8,20 @@ package enum BackupItem: Sendable {
   case archive(ArchiveItem, PlannedRow?)
   /// A seemingly unchanged file: it is read, and archived if its content has changed.
   case check(FileRecord, ArchiveItem, PlannedRow, before: SnapshotEntry, line: [UInt8])
+  /// A further name of a file, after a row for its first name, without a member of its own.
+  case further(PlannedRow)
+  /// A large file that is read first, since its content may be known.
+  case probe(LargeMember, PlannedRow)
+  /// A part of a large file whose content turned out to be unknown: its header, with the row, or a block.
+  case late(LargeMember, ArchiveItem, PlannedRow?)
+
+  /// What is archived; nil for an item that is never archived itself.
+  var archived: ArchiveItem? {
+    switch self {
+    case .mount, .further, .probe: nil
+    case .archive(let item, _), .check(_, let item, _, _, _), .late(_, let item, _): item
+    }
+  }
 }
 
 /// The row of a path that is archived, as far as the walk knows it.
@@ -20,6 +34,7 @@ package struct PlannedRow: Sendable {
 /// Compares the sources with the manifest of the previous snapshot, which has the same order. Yields new and changed files to
 /// archive, and the unchanged rows of the others, which need no worker.
 package struct BackupSource: BatchSource {
+  package let asked: AskedItems<BackupItem>?
   /// Rows that are yielded together.
   private static let mostKept = 256
 
@@ -51,6 +66,7 @@ package struct BackupSource: BatchSource {
     _ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?,
     former: FormerLinks, reread: RereadFiles, ownFolders: [FileIdentity: Set<PathBytes>] = [:]
   ) throws(BatchError) {
+    asked = plan.asked
     self.ownFolders = ownFolders
     self.former = former
     self.reread = reread
@@ -104,13 +120,13 @@ package struct BackupSource: BatchSource {
     if let (entry, line) = before,
       entry.isUnchanged(record.status), !plan.isDoubtful(entry), !former.isBroken(entry)
     {
-      let (entry, line) = kept(entry, line, record.status)
+      let (entry, line, isFurther) = kept(entry, line, record.status)
       guard plan.readsEverything, entry.digest != nil else {
         if plan.header.isFull {
           yieldKept()
           yield(record, walked, path, before: nil)
         } else {
-          keep(entry, line)
+          keep(entry, line, isFurther)
         }
         return
       }
@@ -121,7 +137,7 @@ package struct BackupSource: BatchSource {
           held.append(.row(.rotten(record.path)))
         }
         if finding == nil && !plan.header.isFull || finding == .rotten && !plan.acceptsRot {
-          keep(entry, line)
+          keep(entry, line, isFurther)
         } else {
           yieldKept()
           yield(record, walked, path, before: nil)
@@ -149,27 +165,25 @@ package struct BackupSource: BatchSource {
   /// A row of the previous snapshot with the link group of its file in this one.
   private mutating func kept(
     _ entry: SnapshotEntry, _ line: [UInt8], _ status: FileStatus
-  ) -> (SnapshotEntry, line: [UInt8]) {
-    guard let group = linkGroup(of: status), group != entry.linkGroup else { return (entry, line) }
+  ) -> (SnapshotEntry, line: [UInt8], isFurther: Bool) {
+    guard let (group, isFurther) = linkGroup(of: status) else { return (entry, line, false) }
+    guard group != entry.linkGroup else { return (entry, line, isFurther) }
     var entry = entry
     entry.linkGroup = group
-    var line = [UInt8]()
-    entry.appendLine(to: &line)
-    line.removeLast()
-    return (entry, line)
+    return (entry, entry.line, isFurther)
   }
 
   /// Nil for a file with one name, and for all other kinds.
-  private mutating func linkGroup(of status: FileStatus) -> UInt64? {
+  private mutating func linkGroup(of status: FileStatus) -> (group: UInt64, isFurther: Bool)? {
     guard status.kind == .regular, status.linkCount > 1 else { return nil }
-    if let known = linkGroups[status.identity] { return known }
+    if let known = linkGroups[status.identity] { return (known, true) }
     let group = UInt64(linkGroups.count + 1)
     linkGroups[status.identity] = group
-    return group
+    return (group, false)
   }
 
-  private mutating func keep(_ entry: SnapshotEntry, _ line: [UInt8]) {
-    kept.append(entry, line: line)
+  private mutating func keep(_ entry: SnapshotEntry, _ line: [UInt8], _ isFurther: Bool) {
+    kept.append(entry, line: line, isFurther: isFurther)
     if kept.count >= Self.mostKept { yieldKept() }
   }
 
@@ -183,12 +197,20 @@ package struct BackupSource: BatchSource {
     case .problem(let problem): return held.append(.problem(problem))
     }
     var entry = SnapshotEntry(record.status, path: path, archive: plan.stamp)
-    entry.linkGroup = linkGroup(of: record.status)
+    entry.linkGroup = linkGroup(of: record.status)?.group
     // For a file with content, a lane determines this just before it reads the file.
     entry.isUnsettled = record.status.kind != .regular && !plan.settling.isSettled(record.status)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
     plannedRows += 1
     let row = PlannedRow(number: plannedRows, entry: entry)
+    if plan.known != nil {
+      // The content of the first name may be a reference, to which no member can be a link.
+      if case .link(_, let first) = item, first != record.path { return held.append(.item(.further(row))) }
+      if case .header(let member) = item {
+        archive.dropBlocks()
+        return held.append(.item(.probe(member, row)))
+      }
+    }
     if let before {
       held.append(.item(.check(record, item, row, before: before.entry, line: before.line)))
     } else {
@@ -205,24 +227,20 @@ package struct BackupSource: BatchSource {
   package var filteredCount: Int { archive.filteredCount }
 
   package func weight(of item: BackupItem) -> Int64 {
-    switch item {
-    case .mount: 0
-    case .archive(let item, _), .check(_, let item, _, _, _): archive.weight(of: item)
-    }
+    // A large file that is read first is an operation of its own.
+    if case .probe = item { .max } else { item.archived.map { archive.weight(of: $0) } ?? 0 }
   }
 
   package func count(of item: BackupItem) -> Int {
     switch item {
-    case .mount: 0
+    case .mount, .late: 0
+    case .further, .probe: 1
     case .archive(let item, _), .check(_, let item, _, _, _): archive.count(of: item)
     }
   }
 
   package func retained(by item: BackupItem) -> Int64 {
-    switch item {
-    case .mount: 512
-    case .archive(let item, _), .check(_, let item, _, _, _): archive.retained(by: item) + 1024
-    }
+    item.archived.map { archive.retained(by: $0) + 1024 } ?? 1024
   }
 
   package func count(ofRow row: BackupRow) -> Int { if case .kept(let rows) = row { rows.count } else { 0 } }
@@ -282,7 +300,9 @@ extension BackupItem: FileItem {
   package var path: PathBytes? {
     switch self {
     case .mount(let path): path
-    case .archive(let item, _), .check(_, let item, _, _, _): item.path
+    case .further(let row): row.entry.path
+    case .probe(let member, _): member.record.path
+    case .archive(let item, _), .check(_, let item, _, _, _), .late(_, let item, _): item.path
     }
   }
 }

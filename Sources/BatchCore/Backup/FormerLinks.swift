@@ -41,12 +41,12 @@ struct FormerLinks: Sendable {
       case .entry(let entry, _):
         guard entry.kind == .file, entry.linkCount > 1, let group = entry.linkGroup else { continue }
         let found = source?.status(of: entry.path).flatMap { entry.isUnchanged($0) ? $0.identity : nil }
-        let content = entry.firstName ?? entry.path
+        let content = entry.contentName
         var known =
           names[group]
           ?? Names(links: entry.linkCount, archive: entry.archive, content: content, identity: found)
         known.count += 1
-        if entry.firstName == nil { known.hasContent = true }
+        if entry.firstName == nil || entry.isReference { known.hasContent = true }
         // If a folder was renamed during the backup, the rows do not fit together.
         if known.identity != found || known.archive != entry.archive || known.content != content {
           known.identity = nil

@@ -7,6 +7,7 @@ package struct RestoreReader: BatchReader {
 
   private struct Part {
     let archive: SnapshotName
+    /// Each member once: several files with one content are in several parts.
     let names: MemberNames
   }
 
@@ -101,7 +102,7 @@ package struct RestoreReader: BatchReader {
     self.set = set
     self.rows = rows
     var matches = GlobMatches(globs)
-    var names: [String: MemberNames] = [:]
+    var names = NamesOfParts()
     var groups = LinkGroups()
     var links = [Link]()
     var linked: Set<RelativePath> = []
@@ -121,7 +122,7 @@ package struct RestoreReader: BatchReader {
         }
         matches.note(found.map(\.number))
         for folder in way.take(above: place) where folder.place.dropping(strip) != nil {
-          names[folder.archive, default: MemberNames()].insert(folderOnWay: folder.place.bytes)
+          names.insert(folderOnWay: folder.place.bytes, in: folder.archive)
         }
       }
       chosen += 1
@@ -129,7 +130,7 @@ package struct RestoreReader: BatchReader {
       let digest = comparesDigests ? entry.digest : nil
       do throws(BatchError) {
         guard LinkGroups.mayBelong(entry) || LinkGroups.mayBeNode(entry) else {
-          return try names[entry.archive, default: MemberNames()].insert(place.bytes, digest)
+          return try names.insert(entry, digest, as: place)
         }
         if let first = groups.first(of: entry) {
           // Rows of a source within another source occur twice.
@@ -140,9 +141,7 @@ package struct RestoreReader: BatchReader {
                 first: try RelativePath(first).dropping(strip) ?? shown, digest: digest))
           }
         } else {
-          let member =
-            try entry.firstName.map { (name) throws(BatchError) in try RelativePath(name) } ?? place
-          try names[entry.archive, default: MemberNames()].insert(member.bytes, digest, as: place)
+          try names.insert(entry, digest, as: place)
         }
       } catch {
         throw error.at(set.path(snapshot.name.manifest))
@@ -159,7 +158,7 @@ package struct RestoreReader: BatchReader {
     doubtfulLinks = groups.doubtful
     unmatched = matches.unmatched
     parts =
-      names.sorted { $0.key < $1.key }.map { stamp, names in
+      names.all.map { stamp, names in
         Part(
           archive: SnapshotName(set: set.name, stamp: stamp, isEncrypted: snapshot.name.isEncrypted),
           names: names)
@@ -224,7 +223,7 @@ package struct RestoreReader: BatchReader {
     var reached = reached
     try rows.forEach(in: context.source) { (entry) throws(BatchError) in
       guard entry.archive == part.archive.stamp,
-        let member = try? RelativePath(entry.firstName ?? entry.path), part.names.contains(member.bytes),
+        let member = try? RelativePath(entry.contentName), part.names.contains(member.bytes),
         !reached.contains(member.bytes)
       else { return }
       try reached.insert(member.bytes)
@@ -235,6 +234,51 @@ package struct RestoreReader: BatchReader {
             .malformed, "lost: it cannot be read from \(part.archive.archive)", path: PathBytes(place.bytes)))
       )
     }
+  }
+}
+
+/// The names of the members that are read from each archive, in one or more parts.
+private struct NamesOfParts {
+  private var names: [String: [MemberNames]] = [:]
+
+  var isEmpty: Bool { names.isEmpty }
+
+  /// The parts with the stamps of their archives, in the order of these.
+  var all: [(stamp: String, names: MemberNames)] {
+    names.sorted { $0.key < $1.key }.flatMap { stamp, parts in parts.map { (stamp, $0) } }
+  }
+
+  /// Adds the member with the content of a row.
+  ///
+  /// - Throws: `malformed` for a member that no row can have.
+  mutating func insert(
+    _ entry: SnapshotEntry, _ digest: Digest?, as place: RelativePath
+  ) throws(BatchError) {
+    let member = try entry.contentName == entry.path ? place : RelativePath(entry.contentName)
+    let metadata = MemberMetadata(entry)
+    var parts = names.removeValue(forKey: entry.archive) ?? []
+    defer { names[entry.archive] = parts }
+    for index in parts.indices where try parts[index].insert(member.bytes, digest, as: place, metadata) {
+      return
+    }
+    var part = MemberNames()
+    try part.insert(member.bytes, digest, as: place, metadata)
+    parts.append(part)
+  }
+
+  mutating func insert(folderOnWay name: [UInt8], in archive: String) {
+    if names[archive]?.isEmpty ?? true { names[archive] = [MemberNames()] }
+    names[archive]?[0].insert(folderOnWay: name)
+  }
+}
+
+extension MemberMetadata {
+  /// Nil for a row whose metadata are those of its member.
+  fileprivate init?(_ entry: SnapshotEntry) {
+    guard let user = entry.userName, let group = entry.groupName else { return nil }
+    self.init(
+      mode: entry.mode, owner: entry.owner, group: entry.group, ownerName: user.bytes,
+      groupName: group.bytes, modified: entry.modified, hasAttributes: entry.attributes != nil)
   }
 }
 

@@ -11,6 +11,8 @@ package struct ArchivedMember: Sendable, Hashable {
   /// The digest of the whole content; nil for a member without content, and if it was not computed or requested.
   package internal(set) var digest: Digest?
   package internal(set) var flags: MemberFlags = []
+  /// The digest of the extended attributes of a file that was written; nil without any.
+  var attributes: Digest?
   /// For a file with content that was written: ``ReadOutcome/isSettled``.
   var isSettled = false
   /// The number that the caller of the worker gave the item from which the member was made; 0 if it gave none.

@@ -179,6 +179,18 @@ private struct MemberChoice: Sendable {
   }
 }
 
+/// The metadata of a file that is not as a header of an archive says, since it refers to the content of an earlier file.
+struct MemberMetadata: Sendable {
+  let mode: UInt32
+  let owner: UInt32
+  let group: UInt32
+  let ownerName: [UInt8]
+  let groupName: [UInt8]
+  let modified: FileStatus.Time
+  /// Whether it has the attributes of the header, or none.
+  let hasAttributes: Bool
+}
+
 /// Names of members and the expected SHA-256 of their contents. Only 128-bit hashes of names are kept, with keys that are
 /// random for each process.
 struct MemberNames: Sendable {
@@ -187,6 +199,8 @@ struct MemberNames: Sendable {
   private var digests: [UInt8] = []
   /// The places of members that get another name.
   private var renamed: [UInt128: RelativePath] = [:]
+  /// The metadata of members that do not get those of their headers.
+  private var metadata: [UInt128: MemberMetadata] = [:]
   /// Folders that were not selected, but contain selected members.
   private var foldersOnWay: Set<UInt128> = []
   /// The first and the last name in the order of their bytes. A drill searches the whole index for each portion of neighbours,
@@ -198,26 +212,42 @@ struct MemberNames: Sendable {
   /// - Parameters:
   ///   - digest: the digest of its content; nil if it is not compared.
   ///   - place: its place, if that is not its own name.
-  /// - Throws: `malformed` when the same name has another place too.
+  ///   - metadata: nil for those of the header.
+  /// - Returns: false, and changes nothing, if the name has another place already.
+  /// - Throws: `malformed` when it has another place, and neither place has metadata of its own.
+  @discardableResult
   mutating func insert(
-    _ name: [UInt8], _ digest: Digest? = nil, as place: RelativePath? = nil
-  ) throws(BatchError) {
+    _ name: [UInt8], _ digest: Digest? = nil, as place: RelativePath? = nil, _ metadata: MemberMetadata? = nil
+  ) throws(BatchError) -> Bool {
     let hash = Self.hash(of: name)
-    extend(to: name)
     let place = place?.bytes == name ? nil : place
     if places[hash] != nil, renamed[hash]?.bytes != place?.bytes {
+      guard metadata == nil, self.metadata[hash] == nil else { return false }
       throw BatchError(
         .malformed, "the manifest has one member of the archive for two files", path: PathBytes(name))
     }
+    extend(to: name)
     if let place { renamed[hash] = place }
+    if let metadata { self.metadata[hash] = metadata }
     guard let digest, places[hash] ?? -1 < 0,
       let place = Int32(exactly: digests.count / digest.algorithm.byteCount)
     else {
       if places[hash] == nil { places[hash] = -1 }
-      return
+      return true
     }
     places[hash] = place
     digests += digest.bytes
+    return true
+  }
+
+  /// Gives an entry the metadata of its name, if it has some.
+  func describe(_ entry: inout ArchiveEntry, named name: [UInt8]) {
+    guard !metadata.isEmpty, let found = metadata[Self.hash(of: name)] else { return }
+    (entry.mode, entry.hasMode) = (found.mode, true)
+    (entry.owner, entry.group) = (found.owner, found.group)
+    (entry.ownerName, entry.groupName) = (found.ownerName, found.groupName)
+    (entry.modified, entry.hasTime) = (found.modified, true)
+    if !found.hasAttributes { entry.attributes = [] }
   }
 
   /// Adds a folder that was not selected, but contains a selected member.

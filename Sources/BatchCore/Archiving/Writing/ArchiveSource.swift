@@ -29,7 +29,7 @@ package struct ArchiveSource: BatchSource {
     self.plannedFirst = plannedFirst
     format = options.format
     blockSize = try format.blockSize(level: options.level)
-    threshold = Int64(blockSize) * 2
+    threshold = try Self.largeSize(options)
   }
 
   package mutating func next() -> Yielded<ArchiveItem, Never>? {
@@ -49,6 +49,16 @@ package struct ArchiveSource: BatchSource {
 
   /// The next step of the walk. Unless it is skipped, ``item(for:)`` follows, and then its blocks.
   mutating func walk() -> Walked? { tree.next() }
+
+  /// Leaves the blocks of the last large file to the caller.
+  mutating func dropBlocks() { large = nil }
+
+  /// From this size in bytes on a file is archived in blocks.
+  ///
+  /// - Throws: `invalid` for a level that the format does not have.
+  static func largeSize(_ options: ArchiveOptions) throws(BatchError) -> Int64 {
+    Int64(try options.format.blockSize(level: options.level)) * 2
+  }
 
   /// Whether a file is archived in blocks, by several lanes.
   func isLarge(_ record: FileRecord) -> Bool { record.status.size >= threshold }

@@ -69,11 +69,22 @@ package final class ArchiveWorker: BatchWorker {
   }
 
   package func end(in context: WorkerContext, into rows: inout [ArchiveRow]) throws(BatchError) {
+    try end(in: context, into: &rows, without: nil)
+  }
+
+  /// Ends a chunk.
+  ///
+  /// - Parameter isUnneeded: whether a member of the segment is left out; called once for each.
+  func end(
+    in context: WorkerContext, into rows: inout [ArchiveRow],
+    without isUnneeded: ((ArchivedMember) throws(BatchError) -> Bool)?
+  ) throws(BatchError) {
     rows += lost.map { .missing($0) }
     if !members.isEmpty { rows.append(.members(members)) }
     members.removeAll()
     // The frame of a header or block has already been taken.
-    guard !isSerial, rows.isEmpty || !lost.isEmpty, let frame = try writer.frame() else { return }
+    guard !isSerial, rows.isEmpty || !lost.isEmpty, let frame = try writer.frame(without: isUnneeded)
+    else { return }
     rows.append(.segment(frame, writer.members))
   }
 

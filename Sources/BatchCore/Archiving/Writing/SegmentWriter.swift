@@ -1,4 +1,5 @@
 import BatchEngine
+import func Glibc.memmove
 
 /// The tools of a lane to make segments: headers, a codec, a digest, and a buffer for the members.
 final class SegmentWriter {
@@ -51,9 +52,15 @@ final class SegmentWriter {
   }
 
   /// The frame of the segment; nil if the segment is empty.
-  func frame() throws(BatchError) -> ArchiveFrame? {
+  ///
+  /// - Parameter isUnneeded: whether a member is left out, although it was added; called once for each.
+  func frame(
+    without isUnneeded: ((ArchivedMember) throws(BatchError) -> Bool)? = nil
+  ) throws(BatchError) -> ArchiveFrame? {
     guard !plain.isEmpty else { return nil }
     try addDigests()
+    if let isUnneeded { try removeMembers(where: isUnneeded) }
+    guard !plain.isEmpty else { return nil }
     guard let codec else {
       let content = try isRemembered ? ArchiveFrame.content(of: plain) : nil
       let bytes = takePlain()
@@ -83,7 +90,9 @@ final class SegmentWriter {
   func add(_ entry: ArchiveEntry, identity: FileIdentity? = nil) throws(BatchError) {
     let start = plain.count
     try addHeader(entry)
-    append(ArchivedMember(entry, offset: start, header: headerCheck(from: start), identity: identity))
+    var member = ArchivedMember(entry, offset: start, header: headerCheck(from: start), identity: identity)
+    member.attributes = try entry.attributes.digest()
+    append(member)
   }
 
   /// Adds a file.
@@ -124,6 +133,7 @@ final class SegmentWriter {
     }
     var member = ArchivedMember(
       final, offset: start, header: headerCheck(from: start), identity: expected.identity)
+    member.attributes = try final.attributes.digest()
     member.flags = MemberFlags(outcome)
     member.isSettled = outcome.isSettled
     waiting.append((members.count, contentStart..<plain.count))
@@ -207,12 +217,35 @@ final class SegmentWriter {
     var member = ArchivedMember(
       entry, offset: start, header: headerCheck(from: start), digest: try sparse.finish(),
       identity: expected.identity)
+    member.attributes = try entry.attributes.digest()
     member.flags = flags
     member.isSettled = isSettled
     append(member)
     TarBlock.pad(&plain, from: contentStart)
     isAdded = true
     return true
+  }
+
+  private func removeMembers(
+    where isUnneeded: (ArchivedMember) throws(BatchError) -> Bool
+  ) throws(BatchError) {
+    var kept = [ArchivedMember]()
+    var size = 0
+    for (index, member) in members.enumerated() {
+      guard try !isUnneeded(member) else { continue }
+      let start = Int(member.offset)
+      let end = index + 1 < members.count ? Int(members[index + 1].offset) : plain.count
+      plain.withUnsafeMutableBytes { bytes in
+        guard size < start, let base = bytes.baseAddress else { return }
+        memmove(base + size, base + start, end - start)
+      }
+      var moved = member
+      moved.offset = UInt64(size)
+      kept.append(moved)
+      size += end - start
+    }
+    plain.removeSubrange(size...)
+    members = kept
   }
 
   private func append(_ member: ArchivedMember) {

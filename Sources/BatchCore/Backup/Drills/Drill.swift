@@ -156,7 +156,7 @@ package final class Drill {
     case .others: break
     }
     for entry in portion.entries where !undrilled.contains(entry.path) {
-      state.note(entry.path, in: entry.archive, isDamaged: damaged.contains(entry.path))
+      state.note(entry.contentName, in: entry.archive, isDamaged: damaged.contains(entry.path))
     }
     provesAll = provesAll && damaged.isEmpty && undrilled.isEmpty
     // The snapshot contains all files of its archive.

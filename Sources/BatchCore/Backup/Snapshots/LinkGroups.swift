@@ -52,10 +52,11 @@ struct LinkGroups {
       entry.linkGroup.map { .group($0) }
       ?? .inode(entry.inode, modified: entry.modified, changed: entry.statusChanged)
     let file = File(kind: entry.kind, number: number, size: entry.size, digest: entry.digest)
-    let member = Member(archive: entry.archive, name: entry.firstName ?? entry.path)
-    if let first = files[file] ?? members[member] { return first }
+    let member = Member(archive: entry.archive, name: entry.contentName)
+    // A member with the content of a row with a number may be referred to by other files.
+    if let first = files[file] ?? (entry.linkGroup == nil ? members[member] : nil) { return first }
     files[file] = entry.path
-    members[member] = entry.path
+    if entry.linkGroup == nil { members[member] = entry.path }
     if entry.linkGroup == nil, entry.kind == .file,
       !contents.insert(Content(inode: entry.inode, size: entry.size, digest: entry.digest)).inserted
     {

@@ -69,6 +69,14 @@ extension SnapshotEntry {
 // MARK: Writing
 
 extension SnapshotEntry {
+  /// The row as a line of JSON, without its newline.
+  var line: [UInt8] {
+    var line = [UInt8]()
+    appendLine(to: &line)
+    line.removeLast()
+    return line
+  }
+
   /// Appends the row as a line of JSON.
   func appendLine(to lines: inout [UInt8]) {
     var row = self

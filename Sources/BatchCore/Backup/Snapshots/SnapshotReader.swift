@@ -16,6 +16,8 @@ final class SnapshotReader {
   let header: SnapshotHeader
   /// Complete after ``next()`` has returned nil.
   private(set) var footer = SnapshotFooter()
+  /// The offset of the last line in the decompressed manifest.
+  private(set) var offset: UInt64 = 0
   private let content: ManifestContent
   private var splitter = LineSplitter(terminator: UInt8(ascii: "\n"), limit: longestLine)
   private var line: [UInt8] = []
@@ -45,6 +47,7 @@ final class SnapshotReader {
   /// - Parameter ofLinks: whether rows of files with one name may be skipped.
   func next(ofLinks: Bool = false) throws(BatchError) -> Item? {
     while !isAtEnd {
+      offset += UInt64(line.count + 1)
       guard try Self.fill(&line, from: &splitter, content: content, path: path) else {
         throw BatchError(.malformed, "the backup manifest is cut short", path: path)
       }

@@ -35,9 +35,11 @@ final class SnapshotWriter {
     footer.sources[last].add(mount: path)
   }
 
-  func append(_ entry: SnapshotEntry) throws(BatchError) {
+  /// - Parameter isFurther: whether the row is a further name of a file, which adds no bytes.
+  func append(_ entry: SnapshotEntry, isFurther: Bool = false) throws(BatchError) {
     entry.appendLine(to: &buffer)
-    count(entry.kind, size: entry.size, archive: entry.archive, isRepeated: entry.firstName != nil)
+    count(
+      entry.kind, size: entry.size, archive: entry.archive, isRepeated: isFurther || entry.firstName != nil)
     if entry.linkGroup != nil { footer.linked? += 1 }
     try flushIfFull()
   }
@@ -115,7 +117,8 @@ package struct KeptRows: Sendable {
   /// The archives that the rows need, usually one.
   var needs: [(archive: String, need: SnapshotFooter.Need)] = []
 
-  mutating func append(_ entry: SnapshotEntry, line: [UInt8]) {
+  /// - Parameter isFurther: whether the row is a further name of a file, which adds no bytes.
+  mutating func append(_ entry: SnapshotEntry, line: [UInt8], isFurther: Bool = false) {
     lines += line
     lines.append(UInt8(ascii: "\n"))
     count += 1
@@ -129,6 +132,6 @@ package struct KeptRows: Sendable {
       place = needs.count
       needs.append((entry.archive, SnapshotFooter.Need()))
     }
-    needs[place].need.add(files: isFile ? 1 : 0, bytes: entry.firstName == nil ? entry.size : 0)
+    needs[place].need.add(files: isFile ? 1 : 0, bytes: entry.firstName == nil && !isFurther ? entry.size : 0)
   }
 }

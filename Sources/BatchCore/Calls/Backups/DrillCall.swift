@@ -173,7 +173,7 @@ package struct DrillCall: Call {
     let refused = refusals.errors
     var undrilled: Set<PathBytes> = []
     for entry in portion.entries {
-      guard let error = refused[entry.path] ?? entry.firstName.flatMap({ refused[$0] }) else { continue }
+      guard let error = refused[entry.path] ?? refused[entry.contentName] else { continue }
       refuse(error, "could not be drilled", entry.path, in: run)
       undrilled.insert(entry.path)
     }

@@ -103,6 +103,8 @@ extension MemberSelection {
   func order(for entry: ArchiveEntry, wait: MemberClaims.Wait) throws(BatchError) -> ExtractionOrder? {
     let path = try RelativePath(entry.path)
     guard let place = self.place(of: path) else { return nil }
+    var entry = entry
+    names?.describe(&entry, named: path.bytes)
     var order = ExtractionOrder(entry: entry, place: place, wait: wait)
     order.isOnWay = entry.kind == .directory && names?.isOnWay(path.bytes) ?? false
     if entry.kind == .hardLink {
