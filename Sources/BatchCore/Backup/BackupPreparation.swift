@@ -93,8 +93,13 @@ package struct BackupPreparation: Sendable {
       remarks.append(reason.at(set.path(snapshot.name.manifest)))
     }
     if let snapshot = base {
-      if snapshot.header.increment + 1 >= min(max(1, options.fullEvery), SnapshotLine.limit - 1) {
-        isFull = true
+      let last = max(1, min(options.fullEvery ?? .max, SnapshotLine.limit - 1))
+      if snapshot.header.increment + 1 >= last { isFull = true }
+      if options.fullEvery == nil, !snapshot.name.hasCompressedManifest {
+        remarks.append(
+          BatchError(
+            .changed, "was made by an earlier version, with which every seventh snapshot was full by default",
+            path: set.path(snapshot.name.manifest), remedy: .makeFullSnapshots))
       }
       if isFull, !options.readsEverything {
         base = nil

@@ -3,8 +3,8 @@ import BatchOutputs
 
 package struct BackupOptions: Sendable {
   package var archive = ArchiveOptions(format: .tarZstandard)
-  /// One of this many snapshots is a full one.
-  package var fullEvery: UInt64 = 7
+  /// One of this many snapshots is a full one; nil if only the first one is.
+  package var fullEvery: UInt64?
   /// Whether this snapshot is always a full one.
   package var isFull = false
   /// Whether seemingly unchanged files are read too, and archived if their content has changed.

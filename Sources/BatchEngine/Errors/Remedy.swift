@@ -50,6 +50,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case waitForLock
   /// To say which of several sets of snapshots is meant.
   case chooseSet
+  /// To make a full snapshot from time to time.
+  case makeFullSnapshots
   /// To say which of several series of snapshots is meant.
   case chooseSeries
   /// To give an archive as a file in place of a stream, or a text as a name that is no glob.

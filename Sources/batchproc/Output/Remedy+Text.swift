@@ -30,6 +30,7 @@ extension Remedy {
     case .waitForLock: "give --lock-wait, or run it later"
     case .chooseSet: "choose one by --name"
     case .giveFileOrName: "give the archive as a file, or the name with --escaped"
+    case .makeFullSnapshots: "now only the first one is full; give --full-every N for more"
     case .chooseSeries: "choose one by --source PATH, --host NAME or --at ID"
     case .mountOrInitialize: "mount it; or, if a new set is to begin here, give --init this once"
     case .continueSet: "leave out --init"

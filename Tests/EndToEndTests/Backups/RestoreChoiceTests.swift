@@ -322,7 +322,7 @@ import Testing
       echo x >now/x
       $BP backup -q --no-fsync --to s now
       $BP backup --no-fsync --to s now 2>&1 |
-        counts "reason of the second backup" '1 archived again: changed shortly before the last backup'
+        counts "reason of the second backup" '1 read again: changed shortly before the last backup'
       ends "list -v is list -l" cmp <($BP list -v p.tar.zst 2>/dev/null) <($BP list -l p.tar.zst 2>/dev/null)
       $BP verify p.tar.zst 2>&1 | wc -l | says "lines of verify"
       $BP verify -v p.tar.zst 2>&1 | counts "index in verify -v" 'SHA-256 of the index'

@@ -11,8 +11,9 @@ extension Batch {
     public var setName: PathBytes = "backup"
     /// One of the levels of zstd; nil for its default.
     public var level: Int?
-    /// One of this many snapshots is a full one, 1 or more; the others contain what has changed since the one before.
-    public var fullEvery = 7
+    /// One of this many snapshots is a full one, 1 or more; the others contain what has changed since the one before. Nil if only
+    /// the first one is full.
+    public var fullEvery: Int?
     /// Makes a full snapshot in any case.
     public var isFull = false
     /// Also reads files that seem unchanged by size and time, and so finds bytes that have changed unnoticed (rot).
@@ -139,7 +140,7 @@ extension Batch.BackupOptions {
       var options = BackupOptions()
       options.archive.level = level
       options.archive.isRemembered = readsBack
-      options.fullEvery = UInt64(max(1, fullEvery))
+      options.fullEvery = fullEvery.map { UInt64(max(1, $0)) }
       options.isFull = isFull
       options.readsEverything = readsAllFiles
       options.acceptsRot = acceptsRot

@@ -56,8 +56,8 @@ extension CommandSpec {
           """),
       .setName(default: "backup", help: "The name of the set. The names of its files begin with it."),
       OptionSpec(
-        .fullEvery, "full-every", kind: .single(.number(1...1_000_000)), value: "n", default: "7",
-        help: "Archive everything in every n-th snapshot."),
+        .fullEvery, "full-every", kind: .single(.interval), value: "n", default: "never",
+        help: "Archive everything in every n-th snapshot, or never again after the first one."),
       OptionSpec(.full, "full", help: "Archive everything now."),
       OptionSpec(
         .checksum, "checksum",

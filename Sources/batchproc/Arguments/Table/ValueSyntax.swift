@@ -27,6 +27,8 @@ enum ValueSyntax: Sendable, Hashable {
   case share
   /// A whole number, 0 or more, or `auto`.
   case index
+  /// A whole number, 1 or more, or `never`, which is 0.
+  case interval
   /// One of some words, in any case.
   case choice([String], aliases: [Alias] = [])
   case file
@@ -63,6 +65,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .count(let allowsAuto): allowsAuto ? ["auto"] : []
     case .choice(let values, _): values
     case .threads, .index: ["auto"]
+    case .interval: ["never"]
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
@@ -89,6 +92,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))
     case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))
     case .index: .count(try ValueSyntax.index(value))
+    case .interval: .count(try ValueSyntax.interval(value))
     case .policy: try ValueSyntax.policy(value)
     case .file, .directory, .glob: .bytes(try ValueSyntax.nonEmpty(value))
     }
@@ -125,6 +129,11 @@ enum ValueSyntax: Sendable, Hashable {
     if value == "auto" { return nil }
     return try number(
       value, in: 0...ShardPlan.mostShards, else: "Please provide a whole number from 0 up, or 'auto'.")
+  }
+
+  private static func interval(_ value: PathBytes) throws(Mismatch) -> Int {
+    if value == "never" { return 0 }
+    return try number(value, in: 0...1_000_000, else: "Please provide a whole number from 1 up, or 'never'.")
   }
 
   private static func load(_ value: PathBytes) throws(Mismatch) -> LoadLimit {

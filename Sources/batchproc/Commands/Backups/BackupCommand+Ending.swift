@@ -55,13 +55,14 @@ extension BackupCommand {
       others: [
         (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
         (counts.failed, "failed"), (content.rotten, "rotten"),
-        (content.repeated, "archived again: changed shortly before the last backup"),
+        (content.references, "stored before"),
+        (content.repeated, "read again: changed shortly before the last backup"),
         (verified ?? 0, "verified"),
         (removed, removed == 1 ? "old snapshot removed" : "old snapshots removed"),
       ],
       tallies: [
         (Int(clamping: content.footer.files), "snapshot_files"),
-        (Int(clamping: content.footer.bytes), "snapshot_bytes"),
+        (Int(clamping: content.footer.bytes), "snapshot_bytes"), (content.references, "references"),
       ] + (verified.map { [($0, "verified")] } ?? []) + (prune == nil ? [] : [(removed, "removed")]))
     session.reporter.summary(
       RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: outcome.summary.elapsed),
