@@ -26,16 +26,23 @@ package final class BackupCollector: BatchCollector {
   private var firstRows: [PathBytes: SnapshotEntry] = [:]
   /// Large files whose rows are still to come, each with the rows that follow it.
   private var unknown: [Unknown] = []
+  /// Whether the file of which changed blocks were archived last changed between the comparison and that.
+  private var changedMeanwhile = false
 
   /// A large file whose content turned out to be unknown, after later items had begun. The results of these wait until all of its
   /// blocks are in the archive, so that the archive has the order of the tree.
   private struct Unknown {
-    let member: LargeMember
+    let file: ProbedFile
+    /// What is stored of it; nil if all of it is.
+    var changed: ChangedBlocks?
     /// Its own rows, while an earlier large file is incomplete.
     var own: [BackupRow] = []
     var isComplete = false
     var following: [BackupRow] = []
   }
+
+  /// Nil if the next backup needs no blocks.
+  private let blocks: BlocksWriter?
 
   init(
     _ plan: BackupPlan, in context: CollectorContext, job: ArchiveJob, outputs: SnapshotOutputs,
@@ -51,18 +58,21 @@ package final class BackupCollector: BatchCollector {
       try report(members)
     }
     writer = try SnapshotWriter(plan.header, to: outputs.manifestStream)
+    blocks = try outputs.blocks.flatMap { (output) throws(BatchError) in
+      try plan.archive.blockSeed.map { (seed) throws(BatchError) in
+        try BlocksWriter(plan.header, seed: seed, to: output)
+      }
+    }
   }
 
   package func collect(_ rows: [BackupRow]) throws(BatchError) {
     for row in rows {
       switch row {
-      case .unknown(let member, let planned):
-        unknown.append(Unknown(member: member))
-        plan.asked.ask(
-          [.late(member, .header(member), planned)]
-            + (0..<member.blockCount).map { .late(member, .block(member, index: $0), nil) })
-      case .late(let member, let rows, let isLast):
-        guard let index = unknown.firstIndex(where: { $0.member === member }) else { continue }
+      case .unknown(let file, let changed):
+        unknown.append(Unknown(file: file, changed: changed))
+        ask(changed.map { ProbedFile.items(of: $0.member, file.row) } ?? file.items, of: file)
+      case .late(let file, let rows, let isLast):
+        guard let index = unknown.firstIndex(where: { $0.file === file }) else { continue }
         if index == 0 { for row in rows { try take(row) } } else { unknown[index].own += rows }
         if isLast { unknown[index].isComplete = true }
         try takeFollowing()
@@ -72,9 +82,22 @@ package final class BackupCollector: BatchCollector {
     }
   }
 
+  private func ask(_ items: [(item: ArchiveItem, row: PlannedRow?)], of file: ProbedFile) {
+    plan.asked.ask(
+      items.enumerated().map { index, part in
+        .late(file, part.item, part.row, isLast: index == items.count - 1)
+      })
+  }
+
   /// Takes the rows that waited for large files which are complete now.
   private func takeFollowing() throws(BatchError) {
     while let first = unknown.first, first.isComplete {
+      if changedMeanwhile {
+        // Its blocks do not fit those that were compared: all of it is stored.
+        changedMeanwhile = false
+        (unknown[0].changed, unknown[0].isComplete) = (nil, false)
+        return ask(first.file.items, of: first.file)
+      }
       unknown.removeFirst()
       for row in first.following { try take(row) }
       guard let next = unknown.first else { return }
@@ -119,7 +142,7 @@ package final class BackupCollector: BatchCollector {
         guard planned.number <= last else { break }
         if let member = members.first, member.number == planned.number {
           members.removeFirst()
-          if complete(&planned.entry, by: member) { try writer.append(planned.entry) }
+          if try complete(&planned.entry, by: member) { try writer.append(planned.entry) }
         }
       } else {
         try write(row)
@@ -130,7 +153,19 @@ package final class BackupCollector: BatchCollector {
   }
 
   /// - Returns: whether the archive has the content of the file.
-  private func complete(_ entry: inout SnapshotEntry, by member: ArchivedMember) -> Bool {
+  private func complete(
+    _ entry: inout SnapshotEntry, by member: ArchivedMember
+  ) throws(BatchError) -> Bool {
+    if let first = unknown.first, let changed = first.changed, first.file.row.number == member.number {
+      guard member.flags.isEmpty else {
+        changedMeanwhile = true
+        return false
+      }
+      entry = changed.entry
+      if entry.linkCount > 1 { firstRows[entry.path] = entry }
+      try blocks?.append(changed.record, at: entry.place)
+      return true
+    }
     guard member.flags.isDisjoint(with: .incomplete) else { return false }
     if let firstName = entry.firstName {
       guard let first = firstRows[firstName] else { return false }
@@ -138,6 +173,9 @@ package final class BackupCollector: BatchCollector {
     } else if entry.kind == .file {
       entry.take(member)
       if entry.linkCount > 1 { firstRows[entry.path] = entry }
+      if let list = member.blocks {
+        try blocks?.append(BlocksRecord(list: list, changed: nil), at: entry.place)
+      }
     } else if entry.kind == .symbolicLink {
       entry.linkTarget = member.linkTarget
     }
@@ -150,9 +188,11 @@ package final class BackupCollector: BatchCollector {
     case .mount(let path): writer.add(mount: MemberNaming.name(of: path))
     case .kept(let kept):
       context.counters.addSkipped(.upToDate, kept.count)
+      for place in kept.large { try copyBlocks(of: place) }
       try writer.append(kept)
     case .reference(let entry):
       references += 1
+      if entry.size >= BlockList.smallestFile { try copyBlocks(of: entry.place) }
       if entry.linkCount > 1 { firstRows[entry.path] = entry }
       try writer.append(entry)
     case .further(let planned):
@@ -168,6 +208,11 @@ package final class BackupCollector: BatchCollector {
     }
   }
 
+  /// Copies what the file of blocks of the previous snapshot has of a member.
+  private func copyBlocks(of place: SnapshotEntry.Place) throws(BatchError) {
+    if let lines = try plan.blocks?.lines(at: place) { try blocks?.append(lines: lines) }
+  }
+
   /// Writes the end of the archive and of the manifest; both are renamed later.
   package func finish() throws(BatchError) -> BackupContent {
     let written = try collector.finish()
@@ -178,6 +223,7 @@ package final class BackupCollector: BatchCollector {
       failures: UInt64(clamping: context.counters.snapshot.failed), selection: plan.selection,
       recipients: plan.recipients)
     try outputs.encryption?.manifest.seal()
+    try blocks?.finish()
     return BackupContent(
       header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count,
       rotten: rotten, references: references, leftOut: plan.leftOut.count)
@@ -211,5 +257,6 @@ extension SnapshotEntry {
     firstName = nil
     (archive, userName, groupName) = (first.archive, first.userName, first.groupName)
     member = first.contentName == path ? nil : first.contentName
+    baseList = first.baseList
   }
 }

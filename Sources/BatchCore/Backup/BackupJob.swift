@@ -20,6 +20,12 @@ package struct BackupPlan: Sendable {
   let damage: DamagedRows
   /// The contents to which rows can refer; nil in a full snapshot, which stores everything.
   let known: KnownContents?
+  /// The stamps of archives whose contents are to be stored again.
+  let unwanted: Set<String>
+  /// The blocks of the large files of the previous snapshot; nil if unknown.
+  let blocks: KnownBlocks?
+  /// The size of the frames of a large file, in bytes.
+  let frameSize: Int
   /// The parts of large files whose contents turned out to be unknown.
   let asked = AskedItems<BackupItem>()
   /// Counts files that are archived only because they changed shortly before the previous snapshot.
@@ -97,9 +103,9 @@ package enum BackupRow: Sendable {
   /// A further name of a file that has a row for its first name.
   case further(PlannedRow)
   /// A large file with an unknown content, whose rows follow as `late` ones, after other rows.
-  case unknown(LargeMember, PlannedRow)
+  case unknown(ProbedFile, ChangedBlocks?)
   /// - Parameter isLast: whether these are the last rows of the file.
-  indirect case late(LargeMember, [BackupRow], isLast: Bool)
+  indirect case late(ProbedFile, [BackupRow], isLast: Bool)
   case archived(ArchiveRow)
   /// A file whose content has changed although its status has not. Its row follows.
   case rotten(PathBytes)
@@ -115,7 +121,7 @@ package final class BackupWorker: BatchWorker {
   /// The rows of the chunk from the archive's worker.
   private var rows: [ArchiveRow] = []
   /// The large file of which the chunk is a part, and whether it is the last part.
-  private var late: (member: LargeMember, isLast: Bool)?
+  private var late: (file: ProbedFile, isLast: Bool)?
   private let digests: DigestStream
   private let probe: ContentProbe
   private let owners = OwnerNames()
@@ -139,13 +145,9 @@ package final class BackupWorker: BatchWorker {
       if MountFinder.mayBeMissing(path, context.calls) { output.append(.mount(path)) }
     case .archive(let item, let row): try archive(item, row: row, in: context, into: &output)
     case .further(let row): output.append(.further(row))
-    case .probe(let member, let row): output.append(try self.row(of: member, row, in: context))
-    case .late(let member, let item, let row):
-      if case .block(_, let index) = item {
-        late = (member, index == member.blockCount - 1)
-      } else {
-        late = (member, false)
-      }
+    case .probe(let file): output.append(try row(of: file, in: context))
+    case .late(let file, let item, let row, let isLast):
+      late = (file, isLast)
       try archive(item, row: row, in: context, into: &output)
     case .check(let record, let item, let row, let before, let line):
       guard let digest = try digests.digest(of: record, in: context)?.digest else { return }
@@ -188,7 +190,7 @@ package final class BackupWorker: BatchWorker {
       try worker.end(in: context, into: &rows)
     }
     output += rows.map { .archived($0) }
-    if let late { output = [.late(late.member, output, isLast: late.isLast)] }
+    if let late { output = [.late(late.file, output, isLast: late.isLast)] }
     rows.removeAll()
   }
 
@@ -210,30 +212,58 @@ package final class BackupWorker: BatchWorker {
   }
 
   /// The row of a large file that is read first.
-  private func row(
-    of member: LargeMember, _ planned: PlannedRow, in context: WorkerContext
-  ) throws(BatchError) -> BackupRow {
-    let unknown = BackupRow.unknown(member, planned)
-    guard let known = plan.known, try known.mayHave(size: member.size),
-      let content = try probe.read(member, in: context),
+  private func row(of file: ProbedFile, in context: WorkerContext) throws(BatchError) -> BackupRow {
+    guard let known = plan.known else { return .unknown(file, nil) }
+    let before = try earlier(than: file)
+    if before == nil, try !known.mayHave(size: file.size) { return .unknown(file, nil) }
+    let hashes = before.flatMap { before in
+      plan.blocks.map { BlockHashes(seed: $0.seed, blockSize: before.blocks.list.blockSize) }
+    }
+    guard let content = try probe.read(file, hashes, in: context) else { return .unknown(file, nil) }
+    var entry = file.row.entry
+    (entry.digest, entry.attributes) = (content.digest, content.attributes)
+    entry.isUnsettled = !content.isSettled
+    if let digest = content.digest,
       let found = try known.row(
-        size: member.size, digest: content.digest, attributes: content.attributes,
-        inode: planned.entry.inode)
-    else { return unknown }
-    var entry = planned.entry
-    (entry.digest, entry.attributes, entry.isUnsettled) = (
-      content.digest, content.attributes, !content.isSettled
-    )
-    refer(&entry, to: found)
-    context.count(bytes: Int(clamping: member.storedSize))
-    context.finish()
-    return .reference(entry)
+        size: file.size, digest: digest, attributes: content.attributes, inode: entry.inode)
+    {
+      refer(&entry, to: found)
+      context.count(bytes: Int(clamping: ArchiveItem.storedSize(of: file.record)))
+      context.finish()
+      return .reference(entry)
+    }
+    guard let before, let list = content.blocks else { return .unknown(file, nil) }
+    setOwner(of: &entry)
+    let changed = ChangedBlocks(
+      file, entry, since: before, list, stamp: plan.stamp, frameSize: plan.frameSize
+    ) { name in
+      (try? context.withFolder(of: file.record) { (folder) throws(BatchError) in
+        try context.calls.status(of: PathBytes(name), in: folder, followingLinks: false)
+      }) != nil
+    }
+    return .unknown(file, changed)
+  }
+
+  /// The version of a file in the previous snapshot, with its blocks; nil if they cannot be compared.
+  private func earlier(
+    than file: ProbedFile
+  ) throws(BatchError) -> (entry: SnapshotEntry, blocks: BlocksRecord)? {
+    guard let entry = file.before,
+      let record = try plan.blocks?.record(at: entry.place, size: entry.size),
+      record.list.isComparable(with: file.size)
+    else { return nil }
+    return (entry, record)
   }
 
   /// Completes a row with the place of its content, and with the names of the owner, which no member has.
   private func refer(_ entry: inout SnapshotEntry, to found: SnapshotEntry) {
     entry.archive = found.archive
     entry.member = found.contentName == entry.path ? nil : found.contentName
+    entry.baseList = found.baseList
+    setOwner(of: &entry)
+  }
+
+  private func setOwner(of entry: inout SnapshotEntry) {
     entry.userName = PathBytes(owners.user(entry.owner))
     entry.groupName = PathBytes(owners.group(entry.group))
   }

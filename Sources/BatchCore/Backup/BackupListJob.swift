@@ -29,7 +29,8 @@ package struct BackupListJob: RowJob {
       try context.checkCancellation()
       switch item {
       case .archive(.block, _), .mount, .late: break
-      case .further(let row), .probe(_, let row): add(row.entry, context, &output)
+      case .further(let row): add(row.entry, context, &output)
+      case .probe(let file): add(file.row.entry, context, &output)
       case .archive(_, let row):
         guard let row else { return }
         add(row.entry, context, &output)

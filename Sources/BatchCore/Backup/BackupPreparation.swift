@@ -144,14 +144,18 @@ package struct BackupPreparation: Sendable {
     header.increment = isFull ? 0 : base.map { $0.header.increment + 1 } ?? 0
     self.header = header
     self.content = content
+    let blocks = Self.blocks(of: base, set, options, in: run)
+    var archive = options.archive
+    archive.blockSeed = blocks?.seed ?? .random(in: 0...UInt64.max)
     plan = BackupPlan(
-      header: header, archive: options.archive,
+      header: header, archive: archive,
       settling: ChangeSettling(calls: run.calls, now: options.fileClock),
       selection: options.selection,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything, acceptsRot: options.acceptsRot,
       recipients: options.recipients, damage: damage,
-      known: try Self.known(isFull ? nil : base, known?.manifest, damage, options, in: run))
+      known: try Self.known(isFull ? nil : base, known?.manifest, damage, options, in: run), unwanted: [],
+      blocks: blocks, frameSize: Int(try ArchiveSource.largeSize(archive) / 2))
     previous = base
     manifest = base == nil ? nil : known?.manifest
     self.set = set
@@ -166,6 +170,17 @@ package struct BackupPreparation: Sendable {
     return KnownContents(
       manifest, without: damage, in: [],
       threshold: UInt64(clamping: try ArchiveSource.largeSize(options.archive)), SourceContext(run))
+  }
+
+  /// What is known about the blocks of the large files of the previous snapshot.
+  private static func blocks(
+    of base: Snapshot?, _ set: BackupSet, _ options: BackupOptions, in run: RunContext
+  ) -> KnownBlocks? {
+    guard let name = base?.name else { return nil }
+    let path =
+      name.isEncrypted
+      ? ManifestCopies(options.copies, of: set)?.knownBlocks(of: name) : set.path(name.blocks)
+    return path.flatMap { KnownBlocks($0, SourceContext(run)) }
   }
 
   /// Whether the set has no manifest yet that earlier versions of this program refuse.

@@ -120,7 +120,7 @@ package final class BackupRun: Sendable {
     isSynced = options.isSynced
     copies = header.name.isEncrypted ? ManifestCopies(options.copies, of: set) : nil
     outputs = try SnapshotOutputs(
-      header, of: set, lock: options.lock, copy: try copies?.path(of: header.name, in: run),
+      header, of: set, lock: options.lock, copies: copies,
       isSynced: options.isSynced, in: run)
     job = BackupJob(preparation.plan, outputs, report: report)
   }
@@ -135,6 +135,7 @@ package final class BackupRun: Sendable {
     do throws(BatchError) {
       if let encryption = outputs.encryption { try describe(encryption, content) }
       if preparation.needsMarker { try writeMarker() }
+      try outputs.blocks?.finish()
       try outputs.manifest.finish()
     } catch {
       // Without its manifest the archive is not part of a snapshot. The manifest exists if only the sync of its folder failed.
@@ -143,8 +144,24 @@ package final class BackupRun: Sendable {
       }
       throw error
     }
-    copies?.removeOthers(than: preparation.headsOfOtherSeries.union([header.name.stamp]), in: run)
+    let heads = preparation.headsOfOtherSeries.union([header.name.stamp])
+    copies?.removeOthers(than: heads, in: run)
+    removeBlocks(except: heads)
     try lock.note([])
+  }
+
+  /// Removes the files of blocks that no next backup reads.
+  private func removeBlocks(except heads: Set<String>) {
+    guard let files = try? run.calls.names(in: set.directory), let folder = try? SetFolder(set, in: run)
+    else {
+      return
+    }
+    for file in files {
+      guard let name = SnapshotName(file: file.bytes, set: set.name, suffix: SnapshotName.blocksSuffix),
+        !heads.contains(name.stamp)
+      else { continue }
+      try? folder.remove(file)
+    }
   }
 
   /// Writes a manifest without rows beside the first one that is compressed. Earlier versions of this program do not see compressed

@@ -11,15 +11,15 @@ package enum BackupItem: Sendable {
   /// A further name of a file, after a row for its first name, without a member of its own.
   case further(PlannedRow)
   /// A large file that is read first, since its content may be known.
-  case probe(LargeMember, PlannedRow)
+  case probe(ProbedFile)
   /// A part of a large file whose content turned out to be unknown: its header, with the row, or a block.
-  case late(LargeMember, ArchiveItem, PlannedRow?)
+  case late(ProbedFile, ArchiveItem, PlannedRow?, isLast: Bool)
 
   /// What is archived; nil for an item that is never archived itself.
   var archived: ArchiveItem? {
     switch self {
     case .mount, .further, .probe: nil
-    case .archive(let item, _), .check(_, let item, _, _, _), .late(_, let item, _): item
+    case .archive(let item, _), .check(_, let item, _, _, _), .late(_, let item, _, _): item
     }
   }
 }
@@ -149,7 +149,7 @@ package struct BackupSource: BatchSource {
       return
     }
     yieldKept()
-    yield(record, walked, path, before: nil)
+    yield(record, walked, path, before: nil, former: before?.0)
   }
 
   /// Whether a file belongs to a set in the folder of the set, or in that of its copies.
@@ -189,7 +189,7 @@ package struct BackupSource: BatchSource {
 
   private mutating func yield(
     _ record: FileRecord, _ walked: Walked, _ path: PathBytes,
-    before: (entry: SnapshotEntry, line: [UInt8])?
+    before: (entry: SnapshotEntry, line: [UInt8])?, former: SnapshotEntry? = nil
   ) {
     let item: ArchiveItem
     switch archive.item(for: walked) {
@@ -206,9 +206,10 @@ package struct BackupSource: BatchSource {
     if plan.known != nil {
       // The content of the first name may be a reference, to which no member can be a link.
       if case .link(_, let first) = item, first != record.path { return held.append(.item(.further(row))) }
-      if case .header(let member) = item {
-        archive.dropBlocks()
-        return held.append(.item(.probe(member, row)))
+      if record.status.kind == .regular, record.status.size >= Int64(BlockList.smallestFile) {
+        if case .header = item { archive.dropBlocks() }
+        return held.append(
+          .item(.probe(ProbedFile(record, item, row, before: former.flatMap { isUsable($0) ? $0 : nil }))))
       }
     }
     if let before {
@@ -216,6 +217,12 @@ package struct BackupSource: BatchSource {
     } else {
       held.append(.item(.archive(item, row)))
     }
+  }
+
+  /// Whether a row of the previous snapshot can be the base of a file that has changed in part.
+  private func isUsable(_ entry: SnapshotEntry) -> Bool {
+    entry.kind == .file && !plan.damage.contains(entry)
+      && !entry.places.contains { plan.unwanted.contains($0.archive) }
   }
 
   private mutating func yieldKept() {
@@ -301,8 +308,8 @@ extension BackupItem: FileItem {
     switch self {
     case .mount(let path): path
     case .further(let row): row.entry.path
-    case .probe(let member, _): member.record.path
-    case .archive(let item, _), .check(_, let item, _, _, _), .late(_, let item, _): item.path
+    case .probe(let file): file.record.path
+    case .archive(let item, _), .check(_, let item, _, _, _), .late(_, let item, _, _): item.path
     }
   }
 }

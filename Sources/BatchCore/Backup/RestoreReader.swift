@@ -36,6 +36,10 @@ package struct RestoreReader: BatchReader {
     }
   }
 
+  /// Files whose contents are in several members, in the order of the manifest.
+  private let joined: [(row: SnapshotEntry, place: RelativePath, digest: Digest?)]
+  private let isEncrypted: Bool
+
   /// Further names of files, which are created after all files.
   private let links: [Link]
 
@@ -105,6 +109,7 @@ package struct RestoreReader: BatchReader {
     var names = NamesOfParts()
     var groups = LinkGroups()
     var links = [Link]()
+    var joined: [(row: SnapshotEntry, place: RelativePath, digest: Digest?)] = []
     var linked: Set<RelativePath> = []
     var (outside, chosen) = (0, 0)
     var way = FoldersOnWay()
@@ -129,9 +134,11 @@ package struct RestoreReader: BatchReader {
       guard let shown = place.dropping(strip) else { return }
       let digest = comparesDigests ? entry.digest : nil
       do throws(BatchError) {
-        guard LinkGroups.mayBelong(entry) || LinkGroups.mayBeNode(entry) else {
-          return try names.insert(entry, digest, as: place)
+        func take() throws(BatchError) {
+          guard entry.baseList != nil else { return try names.insert(entry, digest, as: place) }
+          joined.append((entry, shown, digest))
         }
+        guard LinkGroups.mayBelong(entry) || LinkGroups.mayBeNode(entry) else { return try take() }
         if let first = groups.first(of: entry) {
           // Rows of a source within another source occur twice.
           if first != entry.path, linked.insert(place).inserted {
@@ -141,16 +148,18 @@ package struct RestoreReader: BatchReader {
                 first: try RelativePath(first).dropping(strip) ?? shown, digest: digest))
           }
         } else {
-          try names.insert(entry, digest, as: place)
+          try take()
         }
       } catch {
         throw error.at(set.path(snapshot.name.manifest))
       }
     }
     self.links = links
+    self.joined = joined
+    isEncrypted = snapshot.name.isEncrypted
     self.outside = outside > 0 ? SnapshotReader.leadsOutside(outside, set.path(snapshot.name.manifest)) : nil
     stripped =
-      chosen > 0 && names.isEmpty && links.isEmpty
+      chosen > 0 && names.isEmpty && links.isEmpty && joined.isEmpty
       ? BatchError(
         .invalid,
         "nothing is restored: no chosen path has more than the \(strip) leading names that are dropped",
@@ -180,7 +189,27 @@ package struct RestoreReader: BatchReader {
   package func read(in context: Context) throws(BatchError) {
     for error in [outside, stripped].compactMap({ $0 }) { try context.yield(.failed(error)) }
     for part in parts { try read(part, in: context) }
+    for (row, place, digest) in joined {
+      try context.yield(.item(ExtractionItem(step: .joined(file(row, place, digest, in: context.source)))))
+    }
     for link in links { try context.yield(link.step) }
+  }
+
+  private func file(
+    _ row: SnapshotEntry, _ place: RelativePath, _ digest: Digest?, in context: SourceContext
+  ) -> JoinedFile {
+    var entry = ArchiveEntry(path: row.path, kind: .file)
+    (entry.size, entry.mode, entry.modified) = (row.size, row.mode, row.modified)
+    (entry.owner, entry.group) = (row.owner, row.group)
+    (entry.ownerName, entry.groupName) = (row.userName?.bytes ?? [], row.groupName?.bytes ?? [])
+    let parts = row.places.map { [set, isEncrypted] place in
+      let name = SnapshotName(set: set.name, stamp: place.archive, isEncrypted: isEncrypted)
+      return JoinedFile.Part(member: place.member) { () throws(BatchError) in
+        try set.archive(name, in: context)
+      }
+    }
+    return JoinedFile(
+      entry: entry, place: place, digest: digest, hasAttributes: row.attributes != nil, parts: parts)
   }
 
   private func read(_ part: Part, in context: Context) throws(BatchError) {
@@ -329,7 +358,7 @@ extension ExtractionStep {
     case .item(let item):
       switch item.step {
       case .member(let member, _), .lost(let member, _): order = member
-      case .segment: return nil
+      case .segment, .joined: return nil
       }
     case .row(let row):
       guard case .begin(let large) = row.row else { return nil }

@@ -8,10 +8,12 @@ final class SnapshotOutputs: Sendable {
   let encryption: (archive: EncryptedOutput, manifest: EncryptedOutput)?
   /// This machine's copy of an encrypted manifest.
   let copy: OutputFile?
+  /// The blocks of large files; nil for an encrypted snapshot if this machine has no place for them.
+  let blocks: OutputFile?
 
-  /// - Parameter copy: the path for the copy of an encrypted manifest; nil for none.
+  /// - Parameter copies: the copies of an encrypted set; nil for none.
   init(
-    _ header: SnapshotHeader, of set: BackupSet, lock: AgeLock?, copy: PathBytes?, isSynced: Bool,
+    _ header: SnapshotHeader, of set: BackupSet, lock: AgeLock?, copies: ManifestCopies?, isSynced: Bool,
     in run: RunContext
   ) throws(BatchError) {
     let archive = try OutputFile(
@@ -27,8 +29,16 @@ final class SnapshotOutputs: Sendable {
         try EncryptedOutput(manifest, for: lock, digested: true)
       )
     }
-    self.copy = try copy.map { (path) throws(BatchError) in
+    func output(_ path: PathBytes) throws(BatchError) -> OutputFile {
       try OutputFile(path, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
+    }
+    self.copy = try copies.map { (copies) throws(BatchError) in
+      try output(copies.path(of: header.name, in: run))
+    }
+    if header.name.isEncrypted {
+      blocks = try copies.map { (copies) throws(BatchError) in try output(copies.blocks(of: header.name)) }
+    } else {
+      blocks = try output(set.path(header.name.blocks))
     }
   }
 
@@ -50,6 +60,7 @@ final class SnapshotOutputs: Sendable {
     archive.discard()
     manifest.discard()
     copy?.discard()
+    blocks?.discard()
   }
 }
 

@@ -87,6 +87,9 @@ extension ExtractionItem: MeasuredItem {
         weight: plan.archive.index.weight(of: plan.group), count: plan.choices.count - plan.countOnWay,
         retained: Int64(plan.choices.count * 64 + plan.members.memory))
     case .lost: ItemMeasure(weight: 0, retained: Self.ownSize)
+    case .joined(let file):
+      ItemMeasure(
+        weight: Int64(clamping: file.entry.size), retained: Self.ownSize + Int64(file.parts.count) * 256)
     }
   }
 

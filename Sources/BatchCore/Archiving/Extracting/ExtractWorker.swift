@@ -50,6 +50,31 @@ package final class ExtractWorker: BatchWorker {
       }
     case .segment(let plan): try extract(plan, in: context, into: &output)
     case .lost(let order, let error): lose(order, error, into: &output)
+    case .joined(let file): try join(file, in: context, into: &output)
+    }
+  }
+
+  private func join(
+    _ file: JoinedFile, in context: WorkerContext, into output: inout Output
+  ) throws(BatchError) {
+    context.startTime()
+    defer { context.endTime(of: file.entry.path) }
+    var order = ExtractionOrder(entry: file.entry, place: file.place)
+    (order.digest, order.isJoined) = (file.digest, true)
+    // Its data may end before its size.
+    order.entry.dataMap = []
+    do throws(BatchError) {
+      order.entry.attributes = try file.attributes(memory: options.memory, by: context.reading)
+    } catch {
+      try context.checkCancellation()
+      return lose(order, error, into: &output)
+    }
+    try make(order, into: &output) { write throws(BatchError) in
+      try file.read(memory: options.memory, by: context.reading) { (piece, offset) throws(BatchError) in
+        try context.checkCancellation()
+        count(piece.count, in: context)
+        try write(piece, offset)
+      }
     }
   }
 

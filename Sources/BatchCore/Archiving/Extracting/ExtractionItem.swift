@@ -9,6 +9,8 @@ package struct ExtractionItem: Sendable {
     case lost(ExtractionOrder, BatchError)
     /// Members of an archive that has an index.
     case segment(SegmentPlan)
+    /// A file whose content is in several members.
+    case joined(JoinedFile)
   }
 
   let step: Step
@@ -119,6 +121,7 @@ extension ExtractionItem: FileItem {
     switch step {
     case .member(let order, _), .lost(let order, _): order.entry.path
     case .segment(let plan): plan.archive.file.path
+    case .joined(let file): file.entry.path
     }
   }
 }

@@ -26,10 +26,11 @@ extension MemberWriter {
   /// - Throws: the error of `fill`; `malformed` if size or digest differ from the expected ones.
   func check(_ order: ExtractionOrder, _ fill: Fill) throws(BatchError) {
     var end: UInt64 = 0
-    let content = try expectedContent(of: order, reusing: true)
+    // The pieces of a joined file come in any order.
+    let content = order.isJoined ? nil : try expectedContent(of: order, reusing: true)
     try fill { (bytes, offset) throws(BatchError) in
       try content?.add(bytes, at: offset)
-      end = offset + UInt64(bytes.count)
+      end = max(end, offset + UInt64(bytes.count))
     }
     try content?.check(size: order.entry.size)
     try order.entry.checkSize(end: end)

@@ -200,15 +200,34 @@ final class MemberWriter {
     var end: UInt64 = 0
     let content = try expectedContent(of: order, reusing: true)
     try fill { (bytes, offset) throws(BatchError) in
-      try content?.add(bytes, at: offset)
+      if !order.isJoined { try content?.add(bytes, at: offset) }
       try file.write(bytes, at: offset)
-      end = offset + UInt64(bytes.count)
+      end = max(end, offset + UInt64(bytes.count))
     }
+    if order.isJoined { try readBack(file, upTo: end, to: content) }
     try content?.check(size: order.entry.size)
     try order.entry.checkSize(end: end)
     // A sparse file may end in a hole.
     if end < order.entry.size { try file.setSize(order.entry.size) }
     return metadata.apply(to: file.raw, having: file.given, lists: .ofFile(in: file.folder))
+  }
+
+  /// Reads a file whose pieces came in any order.
+  private func readBack(
+    _ file: borrowing TemporaryFile, upTo end: UInt64, to content: ContentDigest?
+  ) throws(BatchError) {
+    guard let content else { return }
+    let buffer = try ScratchBuffer(capacity: 1 << 20)
+    var position: UInt64 = 0
+    while position < end {
+      try cancellation.check()
+      let room = UnsafeMutableRawBufferPointer(
+        rebasing: buffer.room[..<Int(min(UInt64(buffer.room.count), end - position))])
+      let count = folder.root.calls.read(file.raw, into: room, at: Int(clamping: position))
+      guard count > 0 else { throw BatchError(.unwritable, "cannot be read back") }
+      try content.add(UnsafeRawBufferPointer(rebasing: room[..<count]), at: position)
+      position += UInt64(count)
+    }
   }
 
   /// - Returns: false if a file that may be replaced was created meanwhile.

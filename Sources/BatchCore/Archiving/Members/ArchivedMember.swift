@@ -13,6 +13,8 @@ package struct ArchivedMember: Sendable, Hashable {
   package internal(set) var flags: MemberFlags = []
   /// The digest of the extended attributes of a file that was written; nil without any.
   var attributes: Digest?
+  /// The hashes of the blocks of a file that was written, if they were requested.
+  var blocks: BlockList?
   /// For a file with content that was written: ``ReadOutcome/isSettled``.
   var isSettled = false
   /// The number that the caller of the worker gave the item from which the member was made; 0 if it gave none.

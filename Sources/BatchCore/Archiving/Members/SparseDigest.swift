@@ -11,11 +11,14 @@ final class SparseDigest {
   private var ranges: ArraySlice<Range<UInt64>>
   /// The offset up to which the file is hashed.
   private var position: UInt64 = 0
+  private let blocks: BlockHashes?
 
   /// - Parameters:
   ///   - digest: in use from the first call until ``finish()``; afterwards free for other files.
   ///   - map: nil for a file without holes.
-  init(_ digest: DigestStream, map: [Range<UInt64>]?, size: UInt64) {
+  ///   - blocks: receives all bytes too, also those of a file that gets no digest.
+  init(_ digest: DigestStream, map: [Range<UInt64>]?, size: UInt64, blocks: BlockHashes? = nil) {
+    self.blocks = blocks
     self.digest = digest
     self.size = size
     ranges = (map ?? [0..<size])[...]
@@ -26,13 +29,15 @@ final class SparseDigest {
 
   /// Adds the next data, which continues where the last piece ended.
   func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    guard isComputed else { return }
+    guard isComputed || blocks != nil else { return }
     var rest = bytes
     while !rest.isEmpty, let range = ranges.first {
       try addZeros(upTo: range.lowerBound)
       let left = range.upperBound - max(position, range.lowerBound)
       let count = Int(min(UInt64(rest.count), left))
-      try digest.update(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      let piece = UnsafeRawBufferPointer(rebasing: rest[..<count])
+      if isComputed { try digest.update(piece) }
+      blocks?.update(piece)
       position += UInt64(count)
       rest = UnsafeRawBufferPointer(rebasing: rest[count...])
       if position >= range.upperBound { ranges.removeFirst() }
@@ -41,14 +46,15 @@ final class SparseDigest {
 
   /// The digest of the file; nil if it has more holes than are hashed.
   func finish() throws(BatchError) -> Digest? {
-    guard isComputed else { return nil }
     try addZeros(upTo: size)
-    return try digest.finish()
+    return isComputed ? try digest.finish() : nil
   }
 
   private func addZeros(upTo end: UInt64) throws(BatchError) {
     guard position < end else { return }
+    blocks?.addZeros(end - position)
+    defer { position = end }
+    guard isComputed else { return }
     try SparseReading.hand(zeros: end - position) { (zeros) throws(BatchError) in try digest.update(zeros) }
-    position = end
   }
 }

@@ -14,6 +14,9 @@ package struct ArchiveOptions: Sendable {
   /// Records what was written, so that the archive can be read back and compared.
   package var isRemembered = false
 
+  /// The seed with which the blocks of large files are hashed; nil if they are not.
+  var blockSeed: UInt64?
+
   package init(format: ArchiveFormat) {
     self.format = format
   }

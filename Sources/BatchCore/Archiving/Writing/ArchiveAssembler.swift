@@ -9,12 +9,17 @@ final class ArchiveAssembler {
     var outcome: LargeOutcome
     let frame: UInt32
     let digest: SparseDigest
+    let blocks: BlockHashes?
 
-    init(_ member: LargeMember, _ entry: ArchivedMember, frame: UInt32) throws(BatchError) {
+    init(
+      _ member: LargeMember, _ entry: ArchivedMember, frame: UInt32, _ options: ArchiveOptions
+    ) throws(BatchError) {
+      blocks =
+        member.isPart ? nil : options.blockSeed.flatMap { BlockHashes(seed: $0, fileSize: member.size) }
       self.member = member
       outcome = LargeOutcome(entry)
       self.frame = frame
-      digest = SparseDigest(try DigestStream(.sha256), map: member.dataMap, size: member.size)
+      digest = SparseDigest(try DigestStream(.sha256), map: member.dataMap, size: member.size, blocks: blocks)
     }
   }
 
@@ -94,7 +99,7 @@ final class ArchiveAssembler {
   /// Appends the header of a large file, whose blocks follow.
   func begin(_ member: LargeMember, _ frame: ArchiveFrame, _ entry: ArchivedMember) throws(BatchError) {
     let number = try append(frame)
-    large = try Large(member, entry, frame: number)
+    large = try Large(member, entry, frame: number, options)
   }
 
   /// Appends the next block of a large file.
@@ -118,6 +123,7 @@ final class ArchiveAssembler {
     guard isLast else { return nil }
     self.large = nil
     large.outcome.member.digest = try large.digest.finish()
+    large.outcome.member.blocks = large.blocks?.finish()
     if let parts {
       try parts.add(large.outcome.member, frame: large.frame)
     } else {

@@ -266,6 +266,7 @@ package final class ArchiveWorker: BatchWorker {
       try context.withFile(member.record) { (_, _) throws(BatchError) in }
       var entry = try maker.entry(for: member.record, in: context)
       entry.dataMap = member.dataMap
+      if let path = member.partPath { entry.path = path }
       let status = member.record.status
       if isSerial {
         return .members([

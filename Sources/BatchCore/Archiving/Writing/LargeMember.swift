@@ -9,9 +9,14 @@ package final class LargeMember: Sendable {
   /// Bytes of the file in the archive.
   let storedSize: UInt64
   let blockCount: Int
+  /// The path of the member if it has only a part of the file's data, the data ranges; nil for a whole file with its own path.
+  let partPath: PathBytes?
 
-  init(_ record: FileRecord, dataMap: [Range<UInt64>]?, blockSize: Int) {
+  var isPart: Bool { partPath != nil }
+
+  init(_ record: FileRecord, dataMap: [Range<UInt64>]?, blockSize: Int, partPath: PathBytes? = nil) {
     self.record = record
+    self.partPath = partPath
     self.dataMap = dataMap
     self.blockSize = blockSize
     let size = UInt64(clamping: record.status.size)

@@ -9,6 +9,7 @@ final class SegmentWriter {
   private let batch: DigestBatch
   private let buffers: FrameBuffers
   private let isRemembered: Bool
+  private let blockSeed: UInt64?
   /// The uncompressed bytes of the segment.
   private(set) var plain: [UInt8] = []
   private(set) var members: [ArchivedMember] = []
@@ -30,6 +31,7 @@ final class SegmentWriter {
     codec = try options.format.compression?.makeContext(level: options.level, checking: check)
     self.buffers = buffers
     isRemembered = options.isRemembered
+    blockSeed = options.blockSeed
     headers = try TarHeaders()
     digest = try DigestStream(.sha256)
     batch = try DigestBatch()
@@ -188,6 +190,12 @@ final class SegmentWriter {
     try withBytes(of: plain) { (raw) throws(BatchError) in
       for (_, content) in waiting { batch.add(UnsafeRawBufferPointer(rebasing: raw[content])) }
       try batch.finish { (index, digest) in members[waiting[index].member].digest = digest }
+      guard let blockSeed else { return }
+      for (member, content) in waiting {
+        guard let blocks = BlockHashes(seed: blockSeed, fileSize: UInt64(content.count)) else { continue }
+        blocks.update(UnsafeRawBufferPointer(rebasing: raw[content]))
+        members[member].blocks = blocks.finish()
+      }
     }
     waiting.removeAll(keepingCapacity: true)
     waitingBytes = 0
@@ -210,7 +218,8 @@ final class SegmentWriter {
     entry.dataMap = map
     try addHeader(entry)
     guard let (flags, isSettled) = try read() else { return false }
-    let sparse = SparseDigest(digest, map: map, size: entry.size)
+    let blocks = blockSeed.flatMap { BlockHashes(seed: $0, fileSize: entry.size) }
+    let sparse = SparseDigest(digest, map: map, size: entry.size, blocks: blocks)
     try withBytes(of: plain) { (raw) throws(BatchError) in
       try sparse.update(UnsafeRawBufferPointer(rebasing: raw[contentStart...]))
     }
@@ -218,6 +227,7 @@ final class SegmentWriter {
       entry, offset: start, header: headerCheck(from: start), digest: try sparse.finish(),
       identity: expected.identity)
     member.attributes = try entry.attributes.digest()
+    member.blocks = blocks?.finish()
     member.flags = flags
     member.isSettled = isSettled
     append(member)

@@ -8,9 +8,12 @@ final class ContentProbe {
   private static let pieceSize = 1 << 20
 
   struct Finding {
-    let digest: Digest
+    /// Nil for a file with very large holes.
+    let digest: Digest?
     let attributes: Digest?
     let isSettled: Bool
+    /// Nil if they were not requested.
+    let blocks: BlockList?
   }
 
   private let digests: DigestStream
@@ -22,25 +25,35 @@ final class ContentProbe {
     self.settling = settling
   }
 
-  /// - Returns: nil if the content is not certain, or has too many holes to be hashed.
-  func read(_ member: LargeMember, in context: WorkerContext) throws(BatchError) -> Finding? {
+  /// - Parameter blocks: hashes the blocks too; nil if they are not needed.
+  /// - Returns: nil if the content is not certain.
+  func read(
+    _ file: ProbedFile, _ blocks: BlockHashes?, in context: WorkerContext
+  ) throws(BatchError) -> Finding? {
     do throws(BatchError) {
-      return try context.withFile(member.record) { (descriptor, before) throws(BatchError) in
-        guard before.hasSameContent(as: member.record.status) else { return nil }
+      return try context.withFile(file.record) { (descriptor, before) throws(BatchError) in
+        guard before.hasSameContent(as: file.record.status) else { return nil }
         let isSettled = settling.isSettled(before, of: descriptor)
-        let digest = SparseDigest(digests, map: member.dataMap, size: member.size)
-        for range in member.dataMap ?? [0..<member.size] {
+        let map = file.dataMap ?? holes(of: descriptor, before)
+        let digest = SparseDigest(digests, map: map, size: file.size, blocks: blocks)
+        for range in map ?? [0..<file.size] {
           guard try read(range, of: descriptor, into: digest, context) else { return nil }
         }
         let attributes = try AttributeReader.attributes(of: descriptor).digest()
-        guard try context.status(of: descriptor).hasSameContent(as: before), let found = try digest.finish()
-        else { return nil }
-        return Finding(digest: found, attributes: attributes, isSettled: isSettled)
+        guard try context.status(of: descriptor).hasSameContent(as: before) else { return nil }
+        let found = try digest.finish()
+        return Finding(
+          digest: found, attributes: attributes, isSettled: isSettled, blocks: blocks?.finish())
       }
     } catch {
       try context.checkCancellation()
       return nil
     }
+  }
+
+  private func holes(of descriptor: Int32, _ status: FileStatus) -> [Range<UInt64>]? {
+    guard status.allocated < status.size else { return nil }
+    return DataMap.read(descriptor, size: UInt64(clamping: status.size))
   }
 
   /// - Returns: whether the whole range could be read.

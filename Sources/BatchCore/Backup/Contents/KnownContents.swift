@@ -112,7 +112,8 @@ final class KnownContents: Sendable {
     while let item = try reader.next() {
       try context.cancellation.check()
       guard case .entry(let entry, _) = item, entry.kind == .file, entry.size > 0, let digest = entry.digest,
-        reader.offset < 1 << Slot.offsetBits, !unwanted.contains(entry.archive), !damage.contains(entry)
+        reader.offset < 1 << Slot.offsetBits,
+        !entry.places.contains(where: { unwanted.contains($0.archive) }), !damage.contains(entry)
       else { continue }
       slots.append(
         Slot(

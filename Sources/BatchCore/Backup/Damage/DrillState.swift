@@ -91,9 +91,12 @@ package struct DrillState: Sendable {
 
   /// Whether damage was found in the content or the header of an entry, or may be there.
   func isDamaged(_ entry: SnapshotEntry) -> Bool {
-    guard let found = damage[entry.archive] else { return false }
-    return found.hasOthers || found.paths.contains(entry.contentName)
-      || !entry.isReference && found.paths.contains(entry.path)
+    guard !damage.isEmpty else { return false }
+    return entry.places.contains { place in
+      guard let found = damage[place.archive] else { return false }
+      return found.hasOthers || found.paths.contains(place.member)
+        || !entry.isReference && found.paths.contains(entry.path)
+    }
   }
 
   /// Records that an archive is damaged at an unknown place.

@@ -30,6 +30,16 @@ struct ManifestCopies {
     return path(name, name.manifestSuffix)
   }
 
+  /// The path for the blocks of the large files of a snapshot.
+  func blocks(of name: SnapshotName) -> PathBytes { path(name, SnapshotName.blocksSuffix) }
+
+  /// The blocks of a snapshot: the path of an existing file that only this user, or root, can have written.
+  func knownBlocks(of name: SnapshotName) -> PathBytes? {
+    place.paths.lazy.map { ($0, path(name, SnapshotName.blocksSuffix, in: $0)) }.first { folder, file in
+      StateFile.isSafe(folder) && (try? file.status()) != nil && StateFile.isSafe(file)
+    }?.1
+  }
+
   /// Records to which manifest a copy belongs.
   func note(_ digest: Digest, of name: SnapshotName, isSynced: Bool, in run: RunContext) throws(BatchError) {
     let file = try OutputFile(

@@ -51,6 +51,7 @@ extension SnapshotEntry {
     try visitor.digest("attributes", &attributes)
     try visitor.stamp("archive", &archive)
     try visitor.path("member", &member)
+    try visitor.path("base", &baseList)
     try visitor.flag("unsettled", &isUnsettled)
   }
 
@@ -61,7 +62,8 @@ extension SnapshotEntry {
   var isConsistent: Bool {
     !path.isEmpty && (kind == .file || (digest == nil && linkGroup == nil && !isReference))
       && (userName == nil) == (groupName == nil)
-      && (isReference ? digest != nil && firstName == nil : member == nil)
+      && (isReference ? firstName == nil : member == nil && baseList == nil)
+      && (digest != nil || !isReference || baseList != nil) && hasValidBases
       && member?.isEmpty != true
   }
 }

@@ -34,6 +34,8 @@ package struct SnapshotEntry: Sendable, Hashable {
   package var archive: String
   /// The member of the archive that has the content, if a reference to earlier content has another path.
   package var member: PathBytes?
+  /// For a file of which the member has the changed blocks alone: the members with the others, as ``bases`` writes them.
+  package internal(set) var baseList: PathBytes?
   /// Whether its status cannot reveal later changes: the file changed while it was read, or so shortly before that a later
   /// change could have the same time.
   package var isUnsettled = false
@@ -54,6 +56,59 @@ extension SnapshotEntry {
 
   /// The name under which the archive contains the content.
   package var contentName: PathBytes { member ?? firstName ?? path }
+
+  /// A member of an archive.
+  package struct Place: Sendable, Hashable {
+    /// The stamp of the snapshot of the archive.
+    package let archive: String
+    package let member: PathBytes
+  }
+
+  /// A path has no empty names.
+  private static let baseSeparator = Array("//".utf8)
+  private static let stampSize = 16
+  /// The most members that a file needs.
+  static let mostPlaces = 64
+
+  /// The members with the content of a file that changed in part, from the newest to the oldest, which has the whole file of that
+  /// time; each block is in the newest member that has it. Empty for a file whose content is in one member.
+  package var bases: [Place] {
+    get {
+      guard let list = baseList?.bytes else { return [] }
+      return list.split(separator: Self.baseSeparator).compactMap { text in
+        guard text.count > Self.stampSize + 1, text[text.startIndex + Self.stampSize] == UInt8(ascii: "/")
+        else {
+          return nil
+        }
+        return Place(
+          archive: String(decoding: text.prefix(Self.stampSize), as: UTF8.self),
+          member: PathBytes(text.dropFirst(Self.stampSize + 1)))
+      }
+    }
+    set {
+      let texts = newValue.map { Array($0.archive.utf8) + [UInt8(ascii: "/")] + $0.member.bytes }
+      baseList = texts.isEmpty ? nil : PathBytes(Array(texts.joined(separator: Self.baseSeparator)))
+    }
+  }
+
+  /// Whether the list of bases is one that this program writes: none is named twice, and none is the member of the row itself.
+  var hasValidBases: Bool {
+    guard let list = baseList?.bytes else { return true }
+    let found = bases
+    let all = [place] + found
+    return isReference
+      && found.count == list.split(separator: Self.baseSeparator, omittingEmptySubsequences: false).count
+      && all.count <= Self.mostPlaces && Set(all).count == all.count
+      && found.allSatisfy {
+        LocalTime.seconds(ofStamp: $0.archive.utf8) != nil && (try? RelativePath($0.member)) != nil
+      }
+  }
+
+  /// The member with the content, or with its newest blocks.
+  package var place: Place { Place(archive: archive, member: contentName) }
+
+  /// All members that the content needs.
+  package var places: [Place] { baseList == nil ? [place] : [place] + bases }
 
   /// Whether a file is the file of this row and has not changed since.
   ///

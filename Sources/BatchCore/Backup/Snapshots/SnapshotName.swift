@@ -7,6 +7,8 @@ package struct SnapshotName: Sendable, Hashable {
   package static let manifestSuffix = ".manifest"
   package static let compressedSuffix = ".zst"
   package static let companionSuffix = ".companion"
+  /// The hashes of the blocks of large files, which only the next backup reads.
+  static let blocksSuffix = ".blocks"
   package static let encryptedSuffix = ".age"
   /// The file with the id of a set, and the one beside copies with the id of the set from which they were made.
   static let idSuffix = ".id"
@@ -92,7 +94,9 @@ package struct SnapshotName: Sendable, Hashable {
   /// name in a local folder.
   static func isOfSet(_ file: PathBytes) -> Bool {
     guard file == PathBytes(file.lastComponent) else { return false }
-    if let name = of(file, [Self.archiveSuffix, Self.manifestSuffix, Self.companionSuffix]) {
+    if let name = of(
+      file, [Self.archiveSuffix, Self.manifestSuffix, Self.companionSuffix, Self.blocksSuffix])
+    {
       return (try? check(name.set)) != nil
     }
     guard file.bytes.first == UInt8(ascii: ".") else { return false }
@@ -106,7 +110,9 @@ package struct SnapshotName: Sendable, Hashable {
   ///
   /// - Parameter sets: the names of sets that may have hidden files.
   static func isOfSet(_ file: [UInt8], sets: Set<PathBytes>) -> Bool {
-    if of(PathBytes(file), [archiveSuffix, manifestSuffix, companionSuffix]) != nil { return true }
+    if of(PathBytes(file), [archiveSuffix, manifestSuffix, companionSuffix, blocksSuffix]) != nil {
+      return true
+    }
     guard file.first == UInt8(ascii: "."), let dot = file.lastIndex(of: UInt8(ascii: ".")), dot > 0 else {
       return false
     }
@@ -120,6 +126,7 @@ package struct SnapshotName: Sendable, Hashable {
   var manifestSuffix: String { Self.manifestSuffix + (hasCompressedManifest ? Self.compressedSuffix : "") }
   /// In the first snapshot of a set with schema 2: a manifest without rows, which earlier versions refuse.
   package var marker: PathBytes { name(Self.manifestSuffix) }
+  var blocks: PathBytes { name(Self.blocksSuffix) }
   /// The companion of an encrypted snapshot.
   package var companion: PathBytes { name(Self.companionSuffix) }
   package var files: [PathBytes] { isEncrypted ? [archive, companion, manifest] : [archive, manifest] }

@@ -40,6 +40,9 @@ final class SnapshotWriter {
     entry.appendLine(to: &buffer)
     count(
       entry.kind, size: entry.size, archive: entry.archive, isRepeated: isFurther || entry.firstName != nil)
+    for base in entry.bases {
+      footer.needs[base.archive, default: .init()].add(files: 0, bytes: isFurther ? 0 : entry.size)
+    }
     if entry.linkGroup != nil { footer.linked? += 1 }
     try flushIfFull()
   }
@@ -51,8 +54,8 @@ final class SnapshotWriter {
     footer.linked? += kept.linked
     for (archive, need) in kept.needs {
       footer.needs[archive, default: .init()].add(files: need.files, bytes: need.bytes)
-      footer.bytes.addWithinRange(need.bytes)
     }
+    footer.bytes.addWithinRange(kept.bytes)
     footer.files += kept.files
     if !footer.sources.isEmpty { footer.sources[footer.sources.count - 1].files += kept.files }
     try flushIfFull()
@@ -113,9 +116,12 @@ package struct KeptRows: Sendable {
   var lines: [UInt8] = []
   var count = 0
   var files: UInt64 = 0
+  var bytes: UInt64 = 0
   var linked: UInt64 = 0
   /// The archives that the rows need, usually one.
   var needs: [(archive: String, need: SnapshotFooter.Need)] = []
+  /// The members of files whose blocks are recorded.
+  var large: [SnapshotEntry.Place] = []
 
   /// - Parameter isFurther: whether the row is a further name of a file, which adds no bytes.
   mutating func append(_ entry: SnapshotEntry, line: [UInt8], isFurther: Bool = false) {
@@ -125,13 +131,21 @@ package struct KeptRows: Sendable {
     let isFile = entry.kind != .directory
     if isFile { files += 1 }
     if entry.linkGroup != nil { linked += 1 }
+    if entry.size >= BlockList.smallestFile, entry.kind == .file { large.append(entry.place) }
+    let bytes = entry.firstName == nil && !isFurther ? entry.size : 0
+    self.bytes.addWithinRange(bytes)
+    need(entry.archive) { $0.add(files: isFile ? 1 : 0, bytes: bytes) }
+    for base in entry.bases { need(base.archive) { $0.add(files: 0, bytes: bytes) } }
+  }
+
+  private mutating func need(_ archive: String, _ add: (inout SnapshotFooter.Need) -> Void) {
     let place: Int
-    if let known = needs.lastIndex(where: { $0.archive == entry.archive }) {
+    if let known = needs.lastIndex(where: { $0.archive == archive }) {
       place = known
     } else {
       place = needs.count
-      needs.append((entry.archive, SnapshotFooter.Need()))
+      needs.append((archive, SnapshotFooter.Need()))
     }
-    needs[place].need.add(files: isFile ? 1 : 0, bytes: entry.firstName == nil && !isFurther ? entry.size : 0)
+    add(&needs[place].need)
   }
 }

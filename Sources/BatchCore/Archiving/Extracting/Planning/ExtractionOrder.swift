@@ -11,6 +11,8 @@ struct ExtractionOrder: Sendable {
   /// Whether it is a folder that was not selected, but contains a selected member: it is neither counted nor reported, and keeps
   /// its metadata if it exists.
   var isOnWay = false
+  /// Whether its pieces come in any order, and are read back for the comparison with the digest.
+  var isJoined = false
   /// Whether it must wait for earlier members.
   var wait = MemberClaims.Wait.nothing
 
