@@ -13,6 +13,8 @@ package struct ArchivedMember: Sendable, Hashable {
   package internal(set) var flags: MemberFlags = []
   /// The digest of the extended attributes of a file that was written; nil without any.
   var attributes: Digest?
+  /// The bytes of data in the archive, if the member has only a part of a file.
+  package var partSize: UInt64?
   /// The hashes of the blocks of a file that was written, if they were requested.
   var blocks: BlockList?
   /// For a file with content that was written: ``ReadOutcome/isSettled``.

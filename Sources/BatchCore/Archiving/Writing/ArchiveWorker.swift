@@ -275,7 +275,8 @@ package final class ArchiveWorker: BatchWorker {
         ])
       }
       try writer.add(entry, identity: status.identity)
-      if let frame = try writer.frame(), let written = writer.members.first {
+      if let frame = try writer.frame(), var written = writer.members.first {
+        if member.isPart { written.partSize = member.storedSize }
         return .header(member, frame, written)
       }
     } catch {

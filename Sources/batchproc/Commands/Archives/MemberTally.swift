@@ -29,7 +29,9 @@ final class MemberTally: Sendable {
 
   /// Adds the members of an archive that are complete.
   func add(_ members: [ArchivedMember]) {
-    for member in members where !member.flags.contains(.incomplete) { add(member.kind, member.size) }
+    for member in members where !member.flags.contains(.incomplete) {
+      add(member.kind, member.partSize ?? member.size)
+    }
   }
 
   var files: Int { counts.withLock { $0.files } }
