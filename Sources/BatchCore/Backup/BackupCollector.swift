@@ -219,14 +219,14 @@ package final class BackupCollector: BatchCollector {
     try write([], upTo: .max)
     try writer.finish(
       archiveSize: try outputs.sealArchive(), index: written?.index.digest,
-      isVerified: plan.archive.isRemembered,
+      isVerified: plan.archive.isRemembered && !plan.cut.isStop, reached: plan.cut.reached,
       failures: UInt64(clamping: context.counters.snapshot.failed), selection: plan.selection,
       recipients: plan.recipients)
     try outputs.encryption?.manifest.seal()
     try blocks?.finish()
     return BackupContent(
       header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count,
-      rotten: rotten, references: references, leftOut: plan.leftOut.count)
+      isStopped: plan.cut.isStop, rotten: rotten, references: references, leftOut: plan.leftOut.count)
   }
 
   package func discard() { collector.discard() }
@@ -240,6 +240,8 @@ package struct BackupContent: Sendable {
   package let written: WrittenArchive?
   /// How many files were archived only because they changed shortly before the previous snapshot.
   package let repeated: Int
+  /// Whether the run was asked to stop before all sources were walked.
+  package let isStopped: Bool
   /// How many files have other bytes than before, although their status has not changed.
   package let rotten: Int
   /// How many files are recorded by a reference to a content of an earlier snapshot; further names of a file count once.

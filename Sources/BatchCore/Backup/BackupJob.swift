@@ -28,6 +28,10 @@ package struct BackupPlan: Sendable {
   let frameSize: Int
   /// The parts of large files whose contents turned out to be unknown.
   let asked = AskedItems<BackupItem>()
+  /// Where the run ends before all sources are walked.
+  let cut: RunCut
+  /// Whether the base is a snapshot that was cut: it may lack names of files with several names.
+  let isContinued: Bool
   /// Counts files that are archived only because they changed shortly before the previous snapshot.
   let repeated = FileCount()
   /// Counts files of sets that are not archived.
@@ -39,7 +43,8 @@ package struct BackupPlan: Sendable {
   /// may have been left out before, or may belong to an unknown row, and an archive must contain all names of a file or none.
   func isDoubtful(_ entry: SnapshotEntry) -> Bool {
     damage.contains(entry)
-      || entry.linkCount > 1 && entry.kind == .file && (hasOtherSelection || entry.linkGroup == nil)
+      || entry.linkCount > 1 && entry.kind == .file
+        && (hasOtherSelection || isContinued || entry.linkGroup == nil)
   }
 }
 

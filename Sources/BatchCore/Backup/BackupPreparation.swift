@@ -17,9 +17,16 @@ package struct BackupPreparation: Sendable {
   private let sources: [SnapshotSource]
   /// The sources of the snapshot before; empty if they need not be as before.
   private var former: [SnapshotSource] = []
-  private let previous: Snapshot?
-  /// The manifest of the previous snapshot, or this machine's copy of it.
-  private let manifest: ManifestFile?
+  /// The previous snapshot, with its manifest or this machine's copy of it.
+  private let previous: Base?
+  /// The snapshot that was cut and that this run continues.
+  private let cutBase: Base?
+  /// The snapshots of the series that were cut.
+  private let cut: [Snapshot]
+  /// The stamps of the snapshots that this run has made so far.
+  private let earlier: Set<String>
+
+  private typealias Base = (snapshot: Snapshot, manifest: ManifestFile)
 
   /// For a dry run: the set may change meanwhile, and need not exist.
   ///
@@ -52,7 +59,7 @@ package struct BackupPreparation: Sendable {
   ) throws(BatchError) {
     if options.lock == nil, !options.allowsPlain { try Self.refusePlain(in: set, content) }
     var remarks = content.damaged
-    let last = content.snapshots.last
+    let last = (content.snapshots + content.cut).max { $0.header.sequence < $1.header.sequence }
     sources = try SourceGuard.sources(paths)
     ownFolders = [set.directory, options.copyFolder].compactMap { $0 }
     for folder in ownFolders { try SourceGuard.refuse(folder, among: sources) }
@@ -85,7 +92,8 @@ package struct BackupPreparation: Sendable {
       if !options.allowsEmpty { former = known.snapshot.footer.sources }
     }
     // A full snapshot in which all files are read is compared with the one before too: it does not replace good content by rot.
-    let isComparable = !options.isFull || options.readsEverything
+    let isContinuing = !options.earlier.isEmpty
+    let isComparable = !options.isFull || options.readsEverything && !isContinuing
     var base = isComparable ? known?.snapshot : nil
     var isFull = options.isFull
     if let snapshot = known?.snapshot, let reason = Self.reason(against: snapshot, options) {
@@ -119,16 +127,25 @@ package struct BackupPreparation: Sendable {
         }
       }
     }
+    cut = content.cut(besides: header, by: options.grouping, machine)
+    earlier = Set(options.earlier.map(\.name.stamp))
+    let cutBase =
+      options.isFull && !isContinuing
+      ? nil : try Self.cutBase(cut, behind: own, content, of: set, options, in: run)
+    if cutBase != nil { isFull = false }
+    previous = base.flatMap { base in known.map { (base, $0.manifest) } }
+    self.cutBase = cutBase
+    let bases = [cutBase, previous].compactMap { $0 }
     var damage = DamagedRows()
-    if let base, let manifest = known?.manifest {
+    if !bases.isEmpty {
       do throws(BatchError) {
-        damage = try DamagedRows(of: base, in: manifest, set, run)
+        damage = try DamagedRows(of: bases, set, run)
       } catch {
         try run.cancellation.check()
         remarks.append(error)
       }
       for (stamp, count) in damage.counts.sorted(by: { $0.key < $1.key }) {
-        let archive = SnapshotName(set: set.name, stamp: stamp, isEncrypted: base.name.isEncrypted).archive
+        let archive = SnapshotName(set: set.name, stamp: stamp, isEncrypted: header.name.isEncrypted).archive
         remarks.append(
           BatchError(
             .malformed, "is damaged: what the snapshot before needs of it (\(count) paths) is archived again",
@@ -141,10 +158,11 @@ package struct BackupPreparation: Sendable {
         .malformed, "the sequence number of this snapshot leaves none for a later one",
         path: set.path(last.name.manifest), remedy: "remove this manifest if its snapshot is not needed")
     }
-    header.increment = isFull ? 0 : base.map { $0.header.increment + 1 } ?? 0
+    header.increment = isFull ? 0 : bases.map { $0.snapshot.header.increment + 1 }.max() ?? 0
     self.header = header
     self.content = content
-    let blocks = Self.blocks(of: base, set, options, in: run)
+    let unwanted = Set<String>()
+    let blocks = Self.blocks(of: bases, set, options, in: run)
     var archive = options.archive
     archive.blockSeed = blocks?.seed ?? .random(in: 0...UInt64.max)
     plan = BackupPlan(
@@ -154,33 +172,105 @@ package struct BackupPreparation: Sendable {
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything, acceptsRot: options.acceptsRot,
       recipients: options.recipients, damage: damage,
-      known: try Self.known(isFull ? nil : base, known?.manifest, damage, options, in: run), unwanted: [],
-      blocks: blocks, frameSize: Int(try ArchiveSource.largeSize(archive) / 2))
-    previous = base
-    manifest = base == nil ? nil : known?.manifest
+      known: try isFull ? nil : Self.known(bases, damage, unwanted, options, in: run), unwanted: unwanted,
+      blocks: blocks, frameSize: Int(try ArchiveSource.largeSize(archive) / 2),
+      cut: RunCut(after: options.checkpoint, options.stop), isContinued: cutBase != nil)
     self.set = set
   }
 
   /// The contents that a snapshot need not store again; nil without a previous snapshot.
   private static func known(
-    _ base: Snapshot?, _ manifest: ManifestFile?, _ damage: DamagedRows, _ options: BackupOptions,
+    _ bases: [Base], _ damage: DamagedRows, _ unwanted: Set<String>, _ options: BackupOptions,
     in run: RunContext
   ) throws(BatchError) -> KnownContents? {
-    guard base != nil, let manifest else { return nil }
+    guard !bases.isEmpty else { return nil }
     return KnownContents(
-      manifest, without: damage, in: [],
+      bases.map(\.manifest), without: damage, in: unwanted,
       threshold: UInt64(clamping: try ArchiveSource.largeSize(options.archive)), SourceContext(run))
   }
 
-  /// What is known about the blocks of the large files of the previous snapshot.
+  /// What is known about the blocks of the large files of the previous snapshots.
+  ///
+  /// - Parameter bases: the first one has precedence.
   private static func blocks(
-    of base: Snapshot?, _ set: BackupSet, _ options: BackupOptions, in run: RunContext
+    of bases: [Base], _ set: BackupSet, _ options: BackupOptions, in run: RunContext
   ) -> KnownBlocks? {
-    guard let name = base?.name else { return nil }
-    let path =
-      name.isEncrypted
-      ? ManifestCopies(options.copies, of: set)?.knownBlocks(of: name) : set.path(name.blocks)
-    return path.flatMap { KnownBlocks($0, SourceContext(run)) }
+    bases.reversed().reduce(nil) { earlier, base in
+      let name = base.snapshot.name
+      let path =
+        name.isEncrypted
+        ? ManifestCopies(options.copies, of: set)?.knownBlocks(of: name) : set.path(name.blocks)
+      return path.flatMap { KnownBlocks($0, SourceContext(run), earlier: earlier) } ?? earlier
+    }
+  }
+
+  // MARK: Snapshots that were cut
+
+  /// The snapshot that was cut and reached furthest, if it can be continued.
+  ///
+  /// - Parameter complete: the newest complete snapshot of the series; an earlier one that was cut is of no use.
+  private static func cutBase(
+    _ cut: [Snapshot], behind complete: Snapshot?, _ content: BackupSet.Content, of set: BackupSet,
+    _ options: BackupOptions, in run: RunContext
+  ) throws(BatchError) -> Base? {
+    var best: (base: Base, reached: ReachedPath)?
+    for snapshot in cut where snapshot.header.sequence > complete?.header.sequence ?? 0 {
+      do throws(BatchError) {
+        guard content.faults(of: snapshot).isEmpty,
+          let found = try known(snapshot, of: set, options, in: run),
+          let reached = found.snapshot.footer.reached,
+          found.snapshot.footer.selection == options.selection,
+          reason(against: found.snapshot, options) == nil
+        else { continue }
+        if let best,
+          !reached.includes(best.reached.path.bytes, isFolder: best.reached.isFolder, of: best.reached.source)
+        {
+          continue
+        }
+        try SnapshotReader.check(found.manifest, in: SourceContext(run))
+        best = (found, reached)
+      } catch {
+        // It costs only that its files are read again.
+        try run.cancellation.check()
+      }
+    }
+    return best?.base
+  }
+
+  /// The snapshot that was cut and that reached as far as a new one, or further; nil for a complete new one.
+  func furtherCut(than footer: SnapshotFooter) -> Snapshot? {
+    guard let reached = footer.reached, let former = cutBase?.snapshot, let place = former.footer.reached,
+      place.includes(reached.path.bytes, isFolder: reached.isFolder, of: reached.source)
+    else { return nil }
+    return former
+  }
+
+  /// The snapshots that a new one replaces: all of the series that were cut, but after failures only those of this run.
+  private func replaced(by footer: SnapshotFooter) -> [Snapshot] {
+    (footer.failures ?? 0) == 0 ? cut : cut.filter { earlier.contains($0.name.stamp) }
+  }
+
+  /// The stamps of snapshots besides the new one from which a later run may continue.
+  func stampsOfOtherHeads(after footer: SnapshotFooter) -> Set<String> {
+    var stamps = headsOfOtherSeries.union((content.cut).map(\.name.stamp))
+    stamps.subtract(replaced(by: footer).map(\.name.stamp))
+    // A run that is cut again goes on from the last complete one.
+    if footer.isCut, let previous { stamps.insert(previous.snapshot.name.stamp) }
+    return stamps
+  }
+
+  /// Removes the snapshots that a new one replaces, and their archives that no snapshot needs.
+  ///
+  /// - Throws: the error for which they stay; a later run removes them.
+  func removeReplaced(
+    by new: BackupContent, _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool, in run: RunContext
+  ) throws(BatchError) {
+    let replaced = replaced(by: new.footer)
+    guard !replaced.isEmpty else { return }
+    var content = try set.content(in: run)
+    guard content.damaged.isEmpty else { return }
+    content.cut.removeAll { snapshot in replaced.contains { $0.name == snapshot.name } }
+    try Prune.replaced(replaced, of: set, in: content).remove(lock, patience, isSynced: isSynced, in: run)
   }
 
   /// Whether the set has no manifest yet that earlier versions of this program refuse.
@@ -244,18 +334,19 @@ package struct BackupPreparation: Sendable {
     var (walk, links, reread) = (walk, FormerLinks(), RereadFiles())
     walk.followsOperands = true
     try checkMounts(walk, in: run)
-    var reader: SnapshotReader?
-    if let previous, let manifest {
+    if previous != nil || cutBase != nil {
       // In a tree with few changes the walk is most of the work.
       walk.readAheadThreshold = .zero
-      if previous.footer.linked != 0, !plan.hasOtherSelection {
-        links = try FormerLinks(in: manifest, of: sources, walk, in: SourceContext(run))
+      if let previous, cutBase == nil, previous.snapshot.footer.linked != 0, !plan.hasOtherSelection {
+        links = try FormerLinks(in: previous.manifest, of: sources, walk, in: SourceContext(run))
       }
-      if plan.readsEverything { reread = try RereadFiles(in: manifest, of: sources, plan, walk, in: run) }
-      reader = try SnapshotReader(manifest, in: SourceContext(run))
+      if plan.readsEverything, let rows = try rows(in: run) {
+        reread = try RereadFiles(comparedWith: rows, of: sources, plan, walk, in: run)
+      }
     }
     return try BackupSource(
-      run.tree(paths, options: walk), sources: sources, plan: plan, previous: reader, former: links,
+      run.tree(paths, options: walk), sources: sources, plan: plan, previous: try rows(in: run),
+      former: links,
       reread: reread,
       ownFolders: Dictionary(
         ownFolders.compactMap { folder in
@@ -265,12 +356,26 @@ package struct BackupPreparation: Sendable {
         }, uniquingKeysWith: { $0.union($1) }))
   }
 
+  /// Nil without a previous snapshot.
+  private func rows(in run: RunContext) throws(BatchError) -> sending PreviousRows? {
+    guard previous != nil || cutBase != nil else { return nil }
+    let context = SourceContext(run)
+    return try PreviousRows(
+      cut: cutBase.flatMap { (base) throws(BatchError) in
+        try base.snapshot.footer.reached.map { (reached) throws(BatchError) in
+          (try SnapshotReader(base.manifest, in: context), reached)
+        }
+      },
+      complete: previous.map { (base) throws(BatchError) in try SnapshotReader(base.manifest, in: context) })
+  }
+
   /// The first second, from a given time on, whose name is not used yet: the clock may have been set back.
   private static func freeName(
     _ set: BackupSet, _ content: BackupSet.Content, from seconds: Int64, isEncrypted: Bool
   ) -> SnapshotName {
-    let taken = Set(content.snapshots.map(\.name.stamp)).union(content.archives.keys.map(\.stamp))
-      .union(content.snapshots.flatMap(\.footer.needs.keys))
+    let all = content.snapshots + content.cut
+    let taken = Set(all.map(\.name.stamp)).union(content.archives.keys.map(\.stamp))
+      .union(all.flatMap(\.footer.needs.keys))
     var seconds = seconds
     while taken.contains(LocalTime.stamp(of: seconds)) { seconds += 1 }
     return SnapshotName(set: set.name, seconds: seconds, isEncrypted: isEncrypted)

@@ -24,6 +24,14 @@ package struct BackupOptions: Sendable {
   package var patience = SetLock.Patience.none
   /// Whether the set is created in its directory.
   package var initializes = false
+  /// After this many bytes of files what was done becomes a snapshot that was cut, which the next run continues; nil for never.
+  package var checkpoint: UInt64?
+  /// Asks the run to end early with what it has; nil if it is never asked.
+  package var stop: StopRequest?
+  /// The snapshots that this run has made so far, each of which was cut; the newest one is continued.
+  package var earlier: [Snapshot] = []
+  /// The lock of the set, if the run has it already.
+  package var heldLock: SetLock?
   /// The file that records which sets this machine has used; nil for none.
   package var state: StatePlace?
   /// The directory of this machine's copies of encrypted manifests; nil for none.
@@ -64,6 +72,7 @@ package final class BackupRun: Sendable {
   private let outputs: SnapshotOutputs
   private let copies: ManifestCopies?
   private let isSynced: Bool
+  private let patience: SetLock.Patience
   package let preparation: BackupPreparation
   private let run: RunContext
   /// A note about the directory of the set.
@@ -99,7 +108,11 @@ package final class BackupRun: Sendable {
     // Before a folder is created, which could be the source itself.
     try SourceGuard.refuse(set.directory, among: try SourceGuard.sources(paths))
     try target.make(isSynced: options.isSynced, in: run)
-    lock = try set.lockForWriting(options.patience, in: run)
+    if let held = options.heldLock {
+      lock = held
+    } else {
+      lock = try set.lockForWriting(options.patience, in: run)
+    }
     StaleTemporaries.remove(in: set.directory, calls: run.calls)
     preparation = try BackupPreparation.prepare(
       paths, to: set, options: options, content: try set.content(in: run), in: run)
@@ -118,6 +131,7 @@ package final class BackupRun: Sendable {
     let header = preparation.header
     try lock.note(Array(header.name.files.dropLast()))
     isSynced = options.isSynced
+    patience = options.patience
     copies = header.name.isEncrypted ? ManifestCopies(options.copies, of: set) : nil
     outputs = try SnapshotOutputs(
       header, of: set, lock: options.lock, copies: copies,
@@ -131,6 +145,11 @@ package final class BackupRun: Sendable {
   ///
   /// - Throws: `unwritable`; then the snapshot does not exist.
   package func complete(_ content: BackupContent) throws(BatchError) {
+    if let former = preparation.furtherCut(than: content.footer) {
+      throw BatchError(
+        .cancelled,
+        "nothing of this run is kept: the incomplete snapshot \(former.name.stamp) reached further")
+    }
     try archive.finish()
     do throws(BatchError) {
       if let encryption = outputs.encryption { try describe(encryption, content) }
@@ -144,10 +163,11 @@ package final class BackupRun: Sendable {
       }
       throw error
     }
-    let heads = preparation.headsOfOtherSeries.union([header.name.stamp])
+    let heads = preparation.stampsOfOtherHeads(after: content.footer).union([header.name.stamp])
     copies?.removeOthers(than: heads, in: run)
     removeBlocks(except: heads)
     try lock.note([])
+    try? preparation.removeReplaced(by: content, lock, patience, isSynced: isSynced, in: run)
   }
 
   /// Removes the files of blocks that no next backup reads.

@@ -42,6 +42,10 @@ package struct BackupSource: BatchSource {
   private let sources: [SnapshotSource]
   private let plan: BackupPlan
   private var previous: PreviousRows?
+  /// The last path whose item was yielded.
+  private var reached: ReachedPath?
+  /// Bytes of the items so far.
+  private var planned: UInt64 = 0
   /// The source in which the walk is.
   private var current = -1
   private var kept = KeptRows()
@@ -63,7 +67,7 @@ package struct BackupSource: BatchSource {
   ///   - reread: the large files that were read in advance, if all files are read.
   ///   - ownFolders: folders in which files of sets are not archived, with the names of their sets.
   init(
-    _ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: SnapshotReader?,
+    _ tree: TreeSource, sources: [SnapshotSource], plan: BackupPlan, previous: PreviousRows?,
     former: FormerLinks, reread: RereadFiles, ownFolders: [FileIdentity: Set<PathBytes>] = [:]
   ) throws(BatchError) {
     asked = plan.asked
@@ -73,12 +77,18 @@ package struct BackupSource: BatchSource {
     archive = try ArchiveSource(tree, options: plan.archive, operandCount: 1)
     self.sources = sources
     self.plan = plan
-    self.previous = try previous.map { (reader) throws(BatchError) in try PreviousRows(reader) }
+    self.previous = previous
   }
 
   package mutating func next() throws(BatchError) -> Yielded<BackupItem, BackupRow>? {
     while held.isEmpty, !isAtEnd {
       if let block = archive.nextBlock() { return .item(.archive(block, nil)) }
+      if let reached, plan.cut.isDue(after: planned) {
+        plan.cut.note(reached)
+        isAtEnd = true
+        yieldKept()
+        break
+      }
       guard let walked = archive.walk() else {
         isAtEnd = true
         yieldKept()
@@ -111,6 +121,10 @@ package struct BackupSource: BatchSource {
     }
     for mount in mounts.take(record) { held.append(.item(.mount(mount))) }
     let path = MemberNaming.name(of: record.path)
+    if current >= 0 {
+      reached = ReachedPath(
+        source: sources[current].path, path: path, isFolder: record.status.kind == .directory)
+    }
     let before = try previous?.find(path.bytes, isFolder: record.status.kind == .directory)
     if let entry = before?.0, entry.kind == .file, entry.isUnsettled {
       var settled = entry
@@ -202,6 +216,7 @@ package struct BackupSource: BatchSource {
     entry.isUnsettled = record.status.kind != .regular && !plan.settling.isSettled(record.status)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
     plannedRows += 1
+    planned.addWithinRange(UInt64(clamping: ArchiveItem.storedSize(of: record)))
     let row = PlannedRow(number: plannedRows, entry: entry)
     if plan.known != nil {
       // The content of the first name may be a reference, to which no member can be a link.
@@ -268,8 +283,43 @@ extension [SnapshotSource] {
   }
 }
 
-/// The rows of the previous snapshot, requested in the order of the walk.
+/// The rows of the previous snapshot, requested in the order of the walk: those of a snapshot that was cut up to the path that it
+/// reached, and beyond it those of the last complete one.
 struct PreviousRows {
+  private var cut: RowsOfManifest?
+  private let reached: ReachedPath?
+  private var complete: RowsOfManifest?
+  private var source: PathBytes = ""
+
+  /// - Parameters:
+  ///   - cut: a snapshot that was cut, with the path that it reached.
+  ///   - complete: nil if there is none.
+  init(
+    cut: (reader: SnapshotReader, reached: ReachedPath)?, complete: SnapshotReader?
+  ) throws(BatchError) {
+    self.cut = try cut.map { (cut) throws(BatchError) in try RowsOfManifest(cut.reader) }
+    reached = cut?.reached
+    self.complete = try complete.map { (reader) throws(BatchError) in try RowsOfManifest(reader) }
+  }
+
+  /// Skips to the rows of a source.
+  mutating func enter(_ path: PathBytes) throws(BatchError) {
+    source = path
+    try cut?.enter(path)
+    try complete?.enter(path)
+  }
+
+  /// The row of a path of the source; skips the rows of removed files.
+  mutating func find(_ path: [UInt8], isFolder: Bool) throws(BatchError) -> (SnapshotEntry, line: [UInt8])? {
+    if let reached, reached.includes(path, isFolder: isFolder, of: source) {
+      return try cut?.find(path, isFolder: isFolder)
+    }
+    return try complete?.find(path, isFolder: isFolder)
+  }
+}
+
+/// The rows of a manifest, requested in the order of the walk.
+private struct RowsOfManifest {
   private let reader: SnapshotReader
   private var item: SnapshotReader.Item?
 
@@ -278,7 +328,6 @@ struct PreviousRows {
     item = try reader.next()
   }
 
-  /// Skips to the rows of a source.
   mutating func enter(_ path: PathBytes) throws(BatchError) {
     while let current = item {
       // Sources are sorted: if a later one comes next, the requested one is new.
@@ -290,7 +339,6 @@ struct PreviousRows {
     }
   }
 
-  /// The row of a path of the source; skips the rows of removed files.
   mutating func find(_ path: [UInt8], isFolder: Bool) throws(BatchError) -> (SnapshotEntry, line: [UInt8])? {
     while case .entry(let entry, let line) = item {
       let order = TreeOrder.compare(

@@ -32,6 +32,7 @@ package struct Prune: Sendable {
   package let archives: [SnapshotName]
   /// Those of them that have no manifest.
   package let unlisted: [SnapshotName]
+  private let cut: [Snapshot]
   private let set: BackupSet
 
   /// - Parameters:
@@ -53,7 +54,9 @@ package struct Prune: Sendable {
     let unlisted = removesUnlisted ? content.unlisted : []
     if removesUnlisted, retention.isEmpty {
       self.init(
-        content.snapshots.reversed().map { Decision(snapshot: $0, reasons: [.noRule]) }, unlisted, of: set)
+        content.snapshots.reversed().map { Decision(snapshot: $0, reasons: [.noRule]) }, unlisted,
+        content.cut,
+        of: set)
       return
     }
     let doubtful = Self.doubtful(content.snapshots, known, now: now)
@@ -88,12 +91,15 @@ package struct Prune: Sendable {
     }
     self.init(
       content.snapshots.reversed().map { Decision(snapshot: $0, reasons: reasons[$0.name] ?? []) }, unlisted,
-      of: set)
+      content.cut, of: set)
   }
 
-  private init(_ decisions: [Decision], _ unlisted: [SnapshotName], of set: BackupSet) {
-    (self.decisions, self.unlisted, self.set) = (decisions, unlisted, set)
-    let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot)
+  /// - Parameter cut: snapshots whose runs were cut; they stay until a later run of their series is complete.
+  private init(
+    _ decisions: [Decision], _ unlisted: [SnapshotName], _ cut: [Snapshot], of set: BackupSet
+  ) {
+    (self.decisions, self.unlisted, self.cut, self.set) = (decisions, unlisted, cut, set)
+    let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot) + cut
     let needed = Self.archives(neededBy: kept)
     archives = Self.archives(neededBy: decisions.filter(\.reasons.isEmpty).map(\.snapshot))
       .subtracting(needed).union(unlisted).sorted { $0.stamp < $1.stamp }
@@ -107,7 +113,16 @@ package struct Prune: Sendable {
       decisions.filter { $0.snapshot.name != planned }.map { decision in
         guard decision.reasons.isEmpty, names.contains(decision.snapshot.name) else { return decision }
         return Decision(snapshot: decision.snapshot, reasons: [.untilNext])
-      }, unlisted, of: set)
+      }, unlisted, cut, of: set)
+  }
+
+  /// Removes snapshots whose runs were cut, and that a later one of their series has replaced, and no other ones.
+  ///
+  /// - Parameter content: without the removed ones among those that were cut, and with the later one.
+  static func replaced(_ cut: [Snapshot], of set: BackupSet, in content: BackupSet.Content) -> Prune {
+    Prune(
+      cut.map { Decision(snapshot: $0, reasons: []) }
+        + content.snapshots.map { Decision(snapshot: $0, reasons: [.noRule]) }, [], content.cut, of: set)
   }
 
   private static func archives(neededBy snapshots: [Snapshot]) -> Swift.Set<SnapshotName> {

@@ -22,14 +22,15 @@ struct RereadFiles: Sendable {
   /// - Parameter run: counts the bytes that are read.
   /// - Throws: `malformed` for the manifest, or the reason when the run is to stop.
   init(
-    in manifest: ManifestFile, of sources: [SnapshotSource], _ plan: BackupPlan, _ walk: WalkOptions,
+    comparedWith previous: sending PreviousRows, of sources: [SnapshotSource], _ plan: BackupPlan,
+    _ walk: WalkOptions,
     in run: RunContext
   ) throws(BatchError) {
     let source = Source(
       tree: try ArchiveSource(
         run.tree(sources.map(\.path), options: walk), options: plan.archive, operandCount: 1),
       sources: sources, plan: plan,
-      previous: try PreviousRows(try SnapshotReader(manifest, in: SourceContext(run))))
+      previous: previous)
     let context = RunContext(sharing: run, stride: .automatic, observer: nil)
     let outcome = BatchRunner(context).run(Job(counters: run.counters), over: source)
     guard let findings = outcome.result else {

@@ -11,6 +11,15 @@ extension BackupSet.Content {
     return (own, Set(newest.values.map(\.name.stamp)))
   }
 
+  /// The snapshots of the series of a new one whose runs were cut.
+  func cut(
+    besides new: SnapshotHeader, by grouping: Series.Grouping, _ machine: Machine
+  ) -> [Snapshot] {
+    let all = snapshots + cut
+    let series = Series.all(of: all.map(\.header) + [new], by: grouping, machine: machine)
+    return zip(series, all).filter { $0 == series.last && $1.footer.isCut }.map(\.1)
+  }
+
   /// The newest snapshot without failures that this machine has made of some sources.
   ///
   /// - Parameters:

@@ -69,10 +69,15 @@ extension BackupSet.Content {
     at place: SnapshotPlace?, of choice: SeriesChoice = SeriesChoice(),
     now: Int64 = FileStatus.Time.now.seconds
   ) throws(BatchError) -> Snapshot {
-    guard !snapshots.isEmpty else {
+    guard !(snapshots.isEmpty && cut.isEmpty) else {
       throw damaged.first ?? BatchError(.missing, "there is no snapshot that can be read")
     }
     if case .id(let id) = place { return try snapshot(beginning: id) }
+    guard !snapshots.isEmpty else {
+      throw BatchError(
+        .missing, "there is no complete snapshot",
+        remedy: .advice("an incomplete one is restored by its id, which 'batchproc snapshots' lists"))
+    }
     let content = only(choice)
     guard !content.snapshots.isEmpty else {
       throw BatchError(
@@ -147,7 +152,8 @@ extension BackupSet.Content {
   }
 
   private func snapshot(beginning id: String) throws(BatchError) -> Snapshot {
-    let found = snapshots.filter { $0.name.stamp.hasPrefix(id) }
+    let all = snapshots + cut
+    let found = all.filter { $0.name.stamp.hasPrefix(id) }
     if let only = found.first, found.count == 1 { return only }
     guard found.isEmpty else {
       let list = found.prefix(5).map(\.label).joined(separator: ", ")
@@ -156,7 +162,7 @@ extension BackupSet.Content {
         "the ids of \(found.count) snapshots begin with \(id): \(list)\(found.count > 5 ? ", …" : "")",
         remedy: "give more of the id")
     }
-    let ordered = snapshots.sorted { $0.name.stamp < $1.name.stamp }
+    let ordered = all.sorted { $0.name.stamp < $1.name.stamp }
     let next = ordered.firstIndex { $0.name.stamp > id } ?? ordered.endIndex
     throw missing(
       "no snapshot has the id \(id)", nearest: ordered[max(0, next - 1)..<min(ordered.count, next + 1)])

@@ -108,9 +108,12 @@ final class KnownBlocks: Sendable {
   /// The seed of the hashes.
   let seed: UInt64
   private let state = Mutex(State.unread)
+  /// The records of an earlier snapshot with the same seed.
+  private let earlier: KnownBlocks?
 
+  /// - Parameter earlier: has what this file lacks, if the seed is the same.
   /// - Returns: nil if there is no file of blocks.
-  init?(_ path: PathBytes, _ context: SourceContext) {
+  init?(_ path: PathBytes, _ context: SourceContext, earlier: KnownBlocks? = nil) {
     file = ManifestFile(path)
     self.context = context
     guard let content = try? ManifestContent(file, in: context),
@@ -119,6 +122,7 @@ final class KnownBlocks: Sendable {
       let schema = try? line.number("schema"), schema == 1, let seed = line.text("seed").flatMap(Self.seed)
     else { return nil }
     self.seed = seed
+    self.earlier = earlier?.seed == seed ? earlier : nil
   }
 
   static func text(of seed: UInt64) -> String {
@@ -138,6 +142,11 @@ final class KnownBlocks: Sendable {
 
   /// The lines of a member, as the file has them.
   func lines(at place: SnapshotEntry.Place) throws(BatchError) -> [UInt8]? {
+    if let found = try ownLines(at: place) { return found }
+    return try earlier?.lines(at: place)
+  }
+
+  private func ownLines(at place: SnapshotEntry.Place) throws(BatchError) -> [UInt8]? {
     try state.withLock { (state) throws(BatchError) in
       if case .unread = state {
         do throws(BatchError) {

@@ -10,16 +10,19 @@ final class KnownContents: Sendable {
   fileprivate struct Slot {
     /// A hash of the content.
     let content: UInt64
-    /// The last 24 bits of the inode, then the offset of the row in the decompressed manifest.
+    /// The last 24 bits of the inode, a bit for the manifest, and the offset of the row in that, decompressed.
     let place: UInt64
 
-    static let offsetBits: UInt64 = 40
+    static let offsetBits: UInt64 = 39
 
-    static func beginning(of inode: UInt64) -> UInt64 { inode << offsetBits }
+    static func beginning(of inode: UInt64) -> UInt64 { inode << (offsetBits + 1) }
+
+    var manifest: Int { Int(place >> Self.offsetBits & 1) }
+    var offset: UInt64 { place & (1 << Self.offsetBits - 1) }
   }
 
   private struct Table {
-    let manifest: ManifestContent
+    let manifests: [ManifestContent]
     let slots: [Slot]
     /// The sizes of the files that are read before they are archived.
     let largeSizes: Set<UInt64>
@@ -32,7 +35,7 @@ final class KnownContents: Sendable {
     case failed
   }
 
-  private let file: ManifestFile
+  private let files: [ManifestFile]
   private let damage: DamagedRows
   /// Archives whose contents count as unknown.
   private let unwanted: Set<String>
@@ -45,15 +48,15 @@ final class KnownContents: Sendable {
   private let threshold: UInt64
 
   /// - Parameters:
-  ///   - manifest: that of the previous snapshot, which was compared with its digest.
+  ///   - manifests: one or two, which were compared with their digests.
   ///   - damage: rows whose contents are damaged.
   ///   - unwanted: the stamps of archives whose contents are to be stored again.
   ///   - threshold: from this size in bytes on, files are read before they are archived.
   init(
-    _ manifest: ManifestFile, without damage: DamagedRows, in unwanted: Set<String>, threshold: UInt64,
+    _ manifests: [ManifestFile], without damage: DamagedRows, in unwanted: Set<String>, threshold: UInt64,
     _ context: SourceContext
   ) {
-    (file, self.damage, self.unwanted, self.context) = (manifest, damage, unwanted, context)
+    (files, self.damage, self.unwanted, self.context) = (manifests, damage, unwanted, context)
     self.threshold = threshold
   }
 
@@ -76,7 +79,7 @@ final class KnownContents: Sendable {
       let all = table.slots.first(content, from: 0)
       for start in own == all ? [own] : [own, all] {
         for slot in table.slots[start...].prefix(Self.mostCompared) where slot.content == content {
-          guard let entry = Self.row(at: slot.place, of: table.manifest), entry.size == size,
+          guard let entry = Self.row(at: slot.offset, of: table.manifests[slot.manifest]), entry.size == size,
             entry.digest == digest, entry.attributes == attributes
           else { continue }
           return entry
@@ -108,21 +111,26 @@ final class KnownContents: Sendable {
   private func readTable() throws(BatchError) -> sending Table {
     var slots = [Slot]()
     var sizes: Set<UInt64> = []
-    let reader = try SnapshotReader(file, in: context)
-    while let item = try reader.next() {
-      try context.cancellation.check()
-      guard case .entry(let entry, _) = item, entry.kind == .file, entry.size > 0, let digest = entry.digest,
-        reader.offset < 1 << Slot.offsetBits,
-        !entry.places.contains(where: { unwanted.contains($0.archive) }), !damage.contains(entry)
-      else { continue }
-      slots.append(
-        Slot(
-          content: Self.hash(size: entry.size, digest, entry.attributes),
-          place: Slot.beginning(of: entry.inode) | reader.offset))
-      if entry.size >= threshold { sizes.insert(entry.size) }
+    for (number, file) in files.prefix(2).enumerated() {
+      let reader = try SnapshotReader(file, in: context)
+      while let item = try reader.next() {
+        try context.cancellation.check()
+        guard case .entry(let entry, _) = item, entry.kind == .file, entry.size > 0,
+          let digest = entry.digest,
+          reader.offset < 1 << Slot.offsetBits,
+          !entry.places.contains(where: { unwanted.contains($0.archive) }), !damage.contains(entry)
+        else { continue }
+        slots.append(
+          Slot(
+            content: Self.hash(size: entry.size, digest, entry.attributes),
+            place: Slot.beginning(of: entry.inode) | UInt64(number) << Slot.offsetBits | reader.offset))
+        if entry.size >= threshold { sizes.insert(entry.size) }
+      }
     }
     slots.sort { ($0.content, $0.place) < ($1.content, $1.place) }
-    return Table(manifest: try ManifestContent(file, in: context), slots: slots, largeSizes: sizes)
+    var manifests = [ManifestContent]()
+    for file in files { manifests.append(try ManifestContent(file, in: context)) }
+    return Table(manifests: manifests, slots: slots, largeSizes: sizes)
   }
 
   private static func hash(size: UInt64, _ digest: Digest, _ attributes: Digest?) -> UInt64 {
@@ -131,8 +139,8 @@ final class KnownContents: Sendable {
   }
 
   /// - Returns: nil if there is no row: the manifest was changed meanwhile.
-  private static func row(at place: UInt64, of manifest: ManifestContent) -> SnapshotEntry? {
-    let start = Int64(place & (1 << Slot.offsetBits - 1))
+  private static func row(at offset: UInt64, of manifest: ManifestContent) -> SnapshotEntry? {
+    let start = Int64(offset)
     var size: Int64 = 1024
     while size <= 2 * Int64(SnapshotReader.longestLine) {
       guard let bytes = try? manifest.bytes(start..<(start + size)) else { return nil }

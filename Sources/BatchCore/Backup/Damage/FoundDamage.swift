@@ -71,21 +71,23 @@ struct DamagedRows: Sendable {
   /// No rows.
   init() {}
 
-  /// - Parameter manifest: that of the previous snapshot, or the copy of it.
+  /// - Parameter bases: the previous snapshots with their manifests, or the copies of these.
   /// - Throws: the error of reading the results of drills, or `malformed` for the manifest.
   init(
-    of snapshot: Snapshot, in manifest: ManifestFile, _ set: BackupSet, _ run: RunContext
+    of bases: [(snapshot: Snapshot, manifest: ManifestFile)], _ set: BackupSet, _ run: RunContext
   ) throws(BatchError) {
     let found = try set.foundDamage()
-    guard !found.suspects.isDisjoint(with: snapshot.archives.map(\.stamp)) else { return }
-    damage = found
-    suspects = found.suspects
-    let reader = try SnapshotReader(manifest, in: SourceContext(run))
-    while let item = try reader.next() {
-      try run.cancellation.check()
-      guard case .entry(let entry, _) = item, found.contains(entry) else { continue }
-      counts[entry.archive, default: 0] += 1
-      if let group = entry.linkGroup { groups.insert(group) }
+    for (snapshot, manifest) in bases
+    where !found.suspects.isDisjoint(with: snapshot.archives.map(\.stamp)) {
+      damage = found
+      suspects = found.suspects
+      let reader = try SnapshotReader(manifest, in: SourceContext(run))
+      while let item = try reader.next() {
+        try run.cancellation.check()
+        guard case .entry(let entry, _) = item, found.contains(entry) else { continue }
+        counts[entry.archive, default: 0] += 1
+        if let group = entry.linkGroup { groups.insert(group) }
+      }
     }
   }
 

@@ -82,6 +82,9 @@ package struct BackupSet: Sendable {
   package struct Content: Sendable {
     /// In the order of their numbers.
     package internal(set) var snapshots: [Snapshot] = []
+    /// Snapshots whose runs were cut before they had walked all sources, in the order of their numbers. No rule counts them, and they
+    /// are restored by their ids alone.
+    package internal(set) var cut: [Snapshot] = []
     /// The errors of manifests that are not valid.
     package internal(set) var damaged: [BatchError] = []
     /// Manifests without rows, which earlier versions of this program refuse.
@@ -141,13 +144,16 @@ package struct BackupSet: Sendable {
       }
     }
     content.snapshots.sort { $0.header.sequence < $1.header.sequence }
+    content.cut = content.snapshots.filter(\.footer.isCut)
+    content.snapshots.removeAll(where: \.footer.isCut)
     content.unlisted = unlisted(in: content, in: run)
     return content
   }
 
   private func unlisted(in content: Content, in run: RunContext) -> [SnapshotName] {
     guard content.damaged.isEmpty else { return [] }
-    let others = content.snapshots.reduce(into: Set(content.archives.keys)) { others, snapshot in
+    let all = content.snapshots + content.cut
+    let others = all.reduce(into: Set(content.archives.keys)) { others, snapshot in
       others.subtract(snapshot.archives)
       others.remove(snapshot.name)
     }
@@ -271,6 +277,13 @@ package struct BackupSet: Sendable {
   package func opened(_ content: Content, in run: RunContext) throws(BatchError) -> Content {
     guard keys != nil else { return content }
     var content = content
+    for index in content.cut.indices where content.cut[index].companion != nil {
+      do throws(BatchError) {
+        content.cut[index] = try opened(content.cut[index], in: run)
+      } catch {
+        try run.cancellation.check()
+      }
+    }
     for index in content.snapshots.indices where content.snapshots[index].companion != nil {
       do throws(BatchError) {
         content.snapshots[index] = try opened(content.snapshots[index], in: run)
@@ -326,8 +339,9 @@ package struct BackupSet: Sendable {
     let content = try content(in: run)
     // The archives that an unreadable manifest needs are unknown, so none is removed.
     guard content.damaged.isEmpty else { return lock }
-    let needed = content.snapshots.reduce(into: Set<String>()) { $0.formUnion($1.footer.needs.keys) }
-      .union(content.snapshots.map(\.name.stamp))
+    let all = content.snapshots + content.cut
+    let needed = all.reduce(into: Set<String>()) { $0.formUnion($1.footer.needs.keys) }
+      .union(all.map(\.name.stamp))
     let folder = try SetFolder(self, in: run)
     for file in pending {
       let known = [SnapshotName.archiveSuffix, SnapshotName.companionSuffix].lazy.compactMap { suffix in

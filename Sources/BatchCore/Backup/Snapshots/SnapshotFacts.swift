@@ -164,6 +164,10 @@ package struct SnapshotFooter: Sendable, Hashable {
   package var archiveSize: UInt64 = 0
   /// The digest of the index in this snapshot's archive.
   package var index: Digest?
+  /// Whether the run was cut before it had walked all sources.
+  package var isCut = false
+  /// The last path of a snapshot that was cut; nil for a complete one, and if unknown.
+  package var reached: ReachedPath?
   /// Whether the archive was read back and compared before it was renamed.
   package var isVerified = false
   /// The file selection, as one word: when it changes, hard links are examined again.
@@ -201,6 +205,12 @@ package struct SnapshotFooter: Sendable, Hashable {
       if let index { line.add("index_sha256", index.hex) }
       if !recipients.isEmpty { line.add("recipients", recipients) }
       line.add("verified", isVerified)
+      if isCut { line.add("complete", false) }
+      if let reached {
+        line.add(path: reached.source, as: "reached_source")
+        line.add(path: reached.path, as: "reached")
+        line.add("reached_directory", reached.isFolder)
+      }
       line.add("selection", selection)
       line.add("footer", offset)
       line.add("manifest_sha256", sha256.hex)
@@ -227,6 +237,10 @@ package struct SnapshotFooter: Sendable, Hashable {
       archiveSize = try line.number("archive_size")
       index = line.digest("index_sha256")
       isVerified = line.isTrue("verified")
+      isCut = line.has("complete") && !line.isTrue("complete")
+      if let source = try line.path("reached_source"), let path = try line.path("reached") {
+        reached = ReachedPath(source: source, path: path, isFolder: line.isTrue("reached_directory"))
+      }
       selection = line.text("selection") ?? ""
       recipients = line.text("recipients") ?? ""
       guard let digest = line.digest("manifest_sha256") else { throw SnapshotLine.malformed }
@@ -234,6 +248,21 @@ package struct SnapshotFooter: Sendable, Hashable {
     default: throw SnapshotLine.malformed
     }
     return nil
+  }
+}
+
+/// The place in the order of a manifest up to which a snapshot has rows.
+package struct ReachedPath: Sendable, Hashable {
+  /// The path of a source.
+  package let source: PathBytes
+  /// The path of a row.
+  package let path: PathBytes
+  let isFolder: Bool
+
+  /// Whether a row is not behind this place.
+  func includes(_ path: [UInt8], isFolder: Bool, of source: PathBytes) -> Bool {
+    guard source == self.source else { return source < self.source }
+    return TreeOrder.compare(path, isFolder: isFolder, self.path.bytes, isFolder: self.isFolder) <= 0
   }
 }
 

@@ -75,12 +75,14 @@ final class SnapshotWriter {
 
   /// Writes the lines after the rows; the file is renamed later.
   func finish(
-    archiveSize: UInt64, index: Digest?, isVerified: Bool, failures: UInt64 = 0, selection: String,
+    archiveSize: UInt64, index: Digest?, isVerified: Bool, reached: ReachedPath? = nil, failures: UInt64 = 0,
+    selection: String,
     recipients: String = ""
   ) throws(BatchError) {
     footer.archiveSize = archiveSize
     footer.index = index
     footer.isVerified = isVerified
+    (footer.isCut, footer.reached) = (reached != nil, reached)
     footer.failures = failures
     footer.selection = selection
     footer.recipients = recipients

@@ -12,6 +12,9 @@ package struct BackupCall: Call {
   /// Called once, when everything is archived, before the archive is read back.
   package var completing: (BackupRun) -> Void = { _ in }
 
+  /// Called once, when the walk begins. From then on the run may be asked to stop with what it has.
+  package var walking: () -> Void = {}
+
   package init(to set: BackupSet, _ options: BackupOptions, stride: Int? = nil) {
     (self.set, self.options, self.stride) = (set, options, stride)
   }
@@ -60,11 +63,12 @@ package struct BackupCall: Call {
       backup.discard()
       throw error
     }
+    walking()
     let total = Operands(backup.preparation.paths).total(walk, in: run)
     var prepared = Prepared(backup.job, over: source, total: total) { Result(backup: backup, content: $0) }
     prepared.complete = { [options, completing] (result) throws(BatchError) in
       completing(backup)
-      if let written = result.content.written {
+      if let written = result.content.written, !result.content.isStopped {
         result.verified = try ArchiveReadBack(isSynced: options.isSynced, run: run).compare(
           backup.archive, backup.encryption, with: written)
       }

@@ -1,0 +1,45 @@
+import BatchEngine
+import Synchronization
+
+/// Asks a backup to end early with what it has, by a signal or when its time has passed.
+package final class StopRequest: Sendable {
+  private let flag = Atomic<Bool>(false)
+
+  package init() {}
+
+  package var isMade: Bool { flag.load(ordering: .acquiring) }
+
+  /// May be called on any thread, and more than once.
+  package func make() { flag.store(true, ordering: .releasing) }
+}
+
+/// Where a backup ends before it has walked all sources: after a number of bytes, so that what was done is kept, or when it is asked
+/// to stop.
+final class RunCut: Sendable {
+  private let limit: UInt64?
+  private let stop: StopRequest?
+  private let place = Mutex<(reached: ReachedPath?, isStop: Bool)>((nil, false))
+
+  /// - Parameter limit: in bytes of the files that are read; nil for none.
+  init(after limit: UInt64?, _ stop: StopRequest?) {
+    (self.limit, self.stop) = (limit, stop)
+  }
+
+  /// - Parameter bytes: the sizes of the files so far.
+  func isDue(after bytes: UInt64) -> Bool {
+    if let limit, bytes >= limit { return true }
+    return stop?.isMade ?? false
+  }
+
+  /// Records the last path whose row is in the snapshot. Called by the source.
+  func note(_ reached: ReachedPath) {
+    let isStop = stop?.isMade ?? false
+    place.withLock { $0 = (reached, isStop) }
+  }
+
+  /// Nil if the run was not cut.
+  var reached: ReachedPath? { place.withLock { $0.reached } }
+
+  /// Whether it was cut because it was asked to stop: then the archive is not read back.
+  var isStop: Bool { place.withLock { $0.isStop } }
+}
