@@ -32,6 +32,8 @@ package struct Prune: Sendable {
   package let archives: [SnapshotName]
   /// Those of them that have no manifest.
   package let unlisted: [SnapshotName]
+  /// Archives that became smaller after the removal, or would.
+  package var compacted: [CompactedArchive] = []
   private let set: BackupSet
 
   /// - Parameters:
