@@ -174,7 +174,9 @@ package final class AgeFile: Sendable {
     }
   }
 
-  fileprivate static func bytes(at offset: UInt64, count: Int, _ reading: Reading) throws(BatchError) -> [UInt8] {
+  fileprivate static func bytes(at offset: UInt64, count: Int, _ reading: Reading) throws(BatchError)
+    -> [UInt8]
+  {
     try [UInt8](upTo: count) { (room) throws(BatchError) in try reading(offset, room) }
   }
 }

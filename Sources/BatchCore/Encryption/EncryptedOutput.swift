@@ -43,7 +43,8 @@ package final class EncryptedOutput: ResultStream {
   ) throws(BatchError) {
     let fileKey = try Primitives.randomSecret(Primitives.fileKeySize)
     try self.init(
-      stream, AgeHeader(lock.stanzas(for: fileKey), fileKey: fileKey), fileKey, digested: digested, width: width)
+      stream, AgeHeader(lock.stanzas(for: fileKey), fileKey: fileKey), fileKey, digested: digested,
+      width: width)
   }
 
   /// Encrypts for the recipients of another file, with its header and key, so that only a key that opens the file is needed. Another

@@ -107,7 +107,9 @@ struct IndexedArchive: Sendable {
       var remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
       if let record = place.origin {
         index.origin = try OriginRecord.read(record, index: index.digest)
-        if index.origin == nil { remarks.append("the record of the archive before its compaction is damaged") }
+        if index.origin == nil {
+          remarks.append("the record of the archive before its compaction is damaged")
+        }
       }
       return .found(
         IndexedArchive(file: file, format: format, index: index), remarks: tailRemarks + remarks)

@@ -157,7 +157,9 @@ struct SetCompaction {
   /// The archives without a manifest that snapshots need, with these snapshots. Of an encrypted one all manifests must be open.
   private func candidates() -> [SnapshotName: [Snapshot]] {
     var needing: [SnapshotName: [Snapshot]] = [:]
-    for snapshot in snapshots { for name in snapshot.archives { needing[name, default: []].append(snapshot) } }
+    for snapshot in snapshots {
+      for name in snapshot.archives { needing[name, default: []].append(snapshot) }
+    }
     for snapshot in snapshots { needing[snapshot.name] = nil }
     return needing.filter { name, snapshots in
       archives[name] != nil && (!name.isEncrypted || set.keys != nil && snapshots.allSatisfy(\.isOpened))
@@ -262,7 +264,8 @@ struct SetCompaction {
       else { continue }
       do throws(BatchError) {
         try write(
-          companion.settled(on: found), of: name, like: try set.path(name.archive).status(), isSynced: isSynced)
+          companion.settled(on: found), of: name, like: try set.path(name.archive).status(),
+          isSynced: isSynced)
       } catch {
         _ = try remark(error, name)
       }

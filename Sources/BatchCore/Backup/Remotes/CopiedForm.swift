@@ -143,6 +143,19 @@ struct CopiedForm {
       "was compacted at \(remote.place), and the oldest snapshot here that needs it is not there")
   }
 
+  /// Whether the companion at the remote describes the archive there.
+  ///
+  /// Two compactions of an encrypted archive may have the same size, but not the same digest.
+  ///
+  /// - Parameters:
+  ///   - own: the companion here.
+  ///   - isSame: whether the archive there is known to be the one here.
+  func isDescribed(_ name: SnapshotName, _ own: Companion, isSame: Bool) -> Bool {
+    guard let other = companionThere(name) else { return false }
+    guard !isSame, let size = there[name.archive] else { return other == own }
+    return other.archive(ofSize: size) != nil && other.origin ?? other.archive == own.origin ?? own.archive
+  }
+
   func companionThere(_ name: SnapshotName) -> Companion? {
     guard there[name.companion] != nil else { return nil }
     return try? Companion(try remote.part(0..<UInt64(Companion.largest), of: name.companion))

@@ -31,6 +31,8 @@ package struct SetCopy {
   private var lacking: Set<SnapshotName> = []
   /// Archives whose copies stay as they are although they differ from the ones here; so do their companions.
   private var other: Set<PathBytes> = []
+  /// Archives whose copies were read and have the same digest.
+  private var same: Set<PathBytes> = []
 
   /// - Parameters:
   ///   - comparesContents: whether existing files are read and compared.
@@ -192,7 +194,7 @@ package struct SetCopy {
       if other.contains(name.archive) || lacking.contains(name) { return .equal }
       if copied[name.archive] != nil { return .different }
       if let own = try? set.companion(of: name), own.origin != nil {
-        return forms.companionThere(name) == own ? .equal : .different
+        return forms.isDescribed(name, own, isSame: same.contains(name.archive)) ? .equal : .different
       }
     }
     if found != size {
@@ -202,7 +204,10 @@ package struct SetCopy {
     guard comparesContents else { return .equal }
     let digest = try BackupSet.digest(of: set.path(file), in: run)
     let copy = try remote.digest(of: file)
-    if copy == digest { return .equal }
+    if copy == digest {
+      same.insert(file)
+      return .equal
+    }
     if let name = archive(file, SnapshotName.archiveSuffix),
       let finding = try forms.findingOfSameSize(of: name, found, copy)
     {

@@ -55,7 +55,8 @@ package struct ArchiveReadBack {
   package func damage(of archive: ArchiveFile) throws(BatchError) -> BatchError? {
     let context = RunContext(sharing: run, stride: .automatic, observer: nil)
     let found = Mutex<BatchError?>(nil)
-    let outcome = try VerifyCall(archive).perform(.items([]), in: context, watchedBy: Unwatched()) { findings in
+    let outcome = try VerifyCall(archive).perform(.items([]), in: context, watchedBy: Unwatched()) {
+      findings in
       guard let finding = findings.first(where: { $0.damage != nil }) else { return }
       found.withLock { $0 = $0 ?? finding.damage?.at(finding.path) }
     }

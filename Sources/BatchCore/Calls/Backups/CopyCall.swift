@@ -132,7 +132,8 @@ package struct CopyCall: Call {
     } catch {
       guard error.code == .locked else { throw error }
       run.report(
-        Problem(.unreadable, BatchError(.locked, "the copies are not compacted: \(error.message)", path: remote)),
+        Problem(
+          .unreadable, BatchError(.locked, "the copies are not compacted: \(error.message)", path: remote)),
         severity: .warning)
       return []
     }

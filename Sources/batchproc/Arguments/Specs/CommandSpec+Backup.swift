@@ -97,7 +97,7 @@ extension CommandSpec {
         help: """
           Remove what the rules will not keep before anything is archived, for a disk with little room. The newest \
           snapshot, the newest one without failures and the newest verified one stay until the new one exists.
-          """),
+          """)
     ] + OptionSpec.compacting + [
       OptionSpec(
         .before, "before", kind: .single(.glob), value: "command",
@@ -314,7 +314,7 @@ extension CommandSpec {
         .unlisted, "unlisted",
         help: """
           Also remove archives without a manifest that no snapshot needs. Without a --keep option all snapshots stay.
-          """),
+          """)
     ] + OptionSpec.compacting + [
       .lockWait,
       OptionSpec(

@@ -127,7 +127,8 @@ enum ValueSyntax: Sendable, Hashable {
   private static func percentage(_ value: PathBytes) throws(Mismatch) -> Int {
     let digits = value.bytes.last == UInt8(ascii: "%") ? Array(value.bytes.dropLast()) : value.bytes
     return try number(
-      PathBytes(digits), in: 0...100, else: "Please provide a number of percent from 0 to 100, such as '50%'.")
+      PathBytes(digits), in: 0...100, else: "Please provide a number of percent from 0 to 100, such as '50%'."
+    )
   }
 
   private static func index(_ value: PathBytes) throws(Mismatch) -> Int? {

@@ -64,7 +64,8 @@ extension BackupCommand {
       tallies: [
         (Int(clamping: content.footer.files), "snapshot_files"),
         (Int(clamping: content.footer.bytes), "snapshot_bytes"),
-      ] + (verified.map { [($0, "verified")] } ?? []) + (prune == nil ? [] : [(removed, "removed"), (compacted, "archives_compacted")]))
+      ] + (verified.map { [($0, "verified")] } ?? [])
+        + (prune == nil ? [] : [(removed, "removed"), (compacted, "archives_compacted")]))
     session.reporter.summary(
       RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: outcome.summary.elapsed),
       text: text)

@@ -86,7 +86,9 @@ struct PruneCommand: Command {
         rows += "\(archive.stamp)  \("no manifest".padding(to: 16))  remove\n".utf8
       }
       for one in prune.compacted {
-        let (before, after) = (ByteCount.text(Int64(clamping: one.before)), ByteCount.text(Int64(clamping: one.after)))
+        let (before, after) = (
+          ByteCount.text(Int64(clamping: one.before)), ByteCount.text(Int64(clamping: one.after))
+        )
         rows += "\(one.archive.stamp)  \("archive".padding(to: 16))  compact \(before) to \(after)\n".utf8
       }
       return try session.output.write(rows)
@@ -116,7 +118,8 @@ extension Prune {
     guard !compacted.isEmpty else { return "" }
     let won = ByteCount.text(Int64(clamping: wonByCompaction))
     let archives = ByteCount.counted(compacted.count, "archive")
-    return isPlanned ? ", and compact \(archives) to win about \(won)" : ", compacted \(archives) and won \(won)"
+    return isPlanned
+      ? ", and compact \(archives) to win about \(won)" : ", compacted \(archives) and won \(won)"
   }
 }
 
