@@ -589,7 +589,7 @@ time_t time(time_t *t) {
 class Compaction(Prune):
     """Of the first archive little is needed. It is replaced under its name, and needed by the snapshots that stay."""
     command = ("prune", "-q", "--keep-last", "2", "s")
-    mistakes = ("file-sync", "names-first", "removals-first")
+    mistakes = ("file-sync", "names-first")
     options = ()
 
     def prepare(self):
