@@ -13,10 +13,13 @@ package struct CompactedArchive: Sendable, Hashable {
 }
 
 extension BackupSet.Content {
-  /// Whether snapshots need archives that have no manifest.
-  package var hasArchivesToCompact: Bool {
+  /// Whether snapshots need archives that have no manifest and are not encrypted.
+  package var hasPlainArchivesToCompact: Bool {
     let own = Set(snapshots.map(\.name))
-    return snapshots.contains { $0.archives.contains { !own.contains($0) && archives[$0] != nil } }
+    return snapshots.contains { snapshot in
+      !snapshot.name.isEncrypted
+        && snapshot.archives.contains { !own.contains($0) && archives[$0] != nil }
+    }
   }
 }
 

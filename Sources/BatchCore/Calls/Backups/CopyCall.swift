@@ -125,7 +125,7 @@ package struct CopyCall: Call {
   /// By the manifests of the directory alone.
   private func compactCopies(of set: BackupSet, in run: RunContext) throws(BatchError) -> [CompactedArchive] {
     let copies = try BackupSet(in: remote, named: set.name)
-    guard leastUsed > 0, try copies.content(in: run).hasArchivesToCompact else { return [] }
+    guard leastUsed > 0, try copies.content(in: run).hasPlainArchivesToCompact else { return [] }
     let lock: SetLock
     do throws(BatchError) {
       lock = try copies.lockForPruning(.none, in: run)
