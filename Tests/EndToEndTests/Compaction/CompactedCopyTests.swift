@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// Copies of sets whose archives were compacted here, there, or at both places.
-@Suite(.enabled(if: Host.canPreload && Host.hasPython), .timeLimit(.minutes(6))) struct CompactedCopyTests {
+@Suite(.enabled(if: Host.canPreload && Host.hasPython), .timeLimit(.minutes(60))) struct CompactedCopyTests {
   private static let hasRclone = (try? Outcome(shell: "command -v rclone"))?.status == 0
   private let fixture: CompactionFixture
 
@@ -87,25 +87,27 @@ import Testing
     "the copy keeps more nights than the set, both are compacted, and copies are killed in the middle",
     .enabled(if: Host.canTrace), arguments: [false, true])
   func nights(isEncrypted: Bool) throws {
+    let (count, here, there) = Campaign.isFull ? (75, 3, 60) : (10, 2, 6)
     let run = try fixture.run(
       """
-      for night in $(seq 10); do
-        night $night --keep-last 2
-        [ -z "$K" ] || "$BP" prune -q --keep-last 2 $K set
+      GROWS=1
+      whole() { restores $1 $K >found; [ $(wc -l <found) = 1 ] || cat found >&3; }
+      for night in $(seq \(count)); do
+        night $night --keep-last \(here)
+        [ -z "$K" ] || "$BP" prune -q --keep-last \(here) $K set
         strace -qq -f -o trace -e trace=renameat,renameat2 -e inject=renameat,renameat2:signal=KILL:when=$((night % 4 + 1)) \\
-          "$BP" copy -q --copy-keep-last 6 set far
-        [ $((night % 3)) = 0 ] || "$BP" copy -q --copy-keep-last 6 set far || echo "night $night: $?" >&3
-        [ -z "$K" ] || "$BP" prune -q --keep-last 6 -i key far
-        restores far $K >found; [ $(wc -l <found) = 1 ] || cat found >&3
-        restores set $K >found; [ $(wc -l <found) = 1 ] || cat found >&3
+          "$BP" copy -q --copy-keep-last \(there) set far
+        [ $((night % 3)) = 0 ] || "$BP" copy -q --copy-keep-last \(there) set far || echo "night $night: $?" >&3
+        [ -z "$K" ] || "$BP" prune -q --keep-last \(there) -i key far
+        [ \(count) -gt 10 ] && [ $((night % 10)) != 0 ] || { whole far; whole set; }
       done 2>/dev/null
-      ends "last copy" "$BP" copy -q --copy-keep-last 6 set far
+      ends "last copy" "$BP" copy -q --copy-keep-last \(there) set far
       restores set $K | says here
       restores far $K | says there
       "$BP" verify -q far; "$BP" verify -q $K far; "$BP" verify -q set
       ends copy "$BP" copy -q --checksum set far
-      """, isEncrypted: isEncrypted)
-    run.expectSteps(["last copy": "0", "here": "2", "there": "6", "copy": "0"])
+      """, isEncrypted: isEncrypted, seconds: Campaign.isFull ? 1500 : 200)
+    run.expectSteps(["last copy": "0", "here": "\(here)", "there": "\(there)", "copy": "0"])
   }
 
   @Test(

@@ -22,6 +22,7 @@ struct CompactionFixture {
 
   /// Runs a script of ``Steps`` in which
   /// - `night N OPTION...` removes and changes some files, makes a snapshot on the next day, and keeps the tree of the day;
+  ///   (with `GROWS=1` the archive of each night has something that only the next ones need);
   /// - `nights N` makes the first N nights, after which prune finds archives of which little is needed;
   /// - `restores SET OPTION...` prints how many snapshots of a set there are, and each one that differs from its day;
   /// - `stock SET` lists and extracts all archives with tar, after decryption with age;
@@ -30,13 +31,15 @@ struct CompactionFixture {
   func run(_ script: String, isEncrypted: Bool = false, seconds: Double = 200) throws -> Outcome {
     try t.shell(
       #"""
-      export LD_PRELOAD=$PWD/preload.so SHIFT=0 RCLONE_CONFIG="$PWD/rclone.conf"
+      export LD_PRELOAD=$PWD/preload.so SHIFT=0 GROWS= RCLONE_CONFIG="$PWD/rclone.conf"
       E='\#(isEncrypted ? "--encrypt-to-file recipient" : "")' K='\#(isEncrypted ? "-i key" : "")'
       night() {
         local n=$1; shift
         SHIFT=$((SHIFT + 86400))
         [ $n = 1 ] || rm -f src/large src/d/?$((2 * n - 3)) src/d/?$((2 * n - 2)) src/new$((n - 2))
         echo $n >src/new$n
+        # Of each night something stays for ever, and something for four nights.
+        [ -z "$GROWS" ] || { head -c 20000 /dev/urandom >src/d/s$n; seq $n 500 >src/d/t$n; rm -f src/d/s$((n - 4)); }
         "$BP" backup -q --full-every 1000 $E --to set "$@" src || return
         cp -a src days/$("$BP" snapshots -q $K set | tail -1 | cut -c1-16)
       }
