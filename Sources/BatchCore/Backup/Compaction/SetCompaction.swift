@@ -60,10 +60,15 @@ struct SetCompaction {
   func preview() throws(BatchError) -> [CompactedArchive] {
     var found: [CompactedArchive] = []
     try forEachCandidate { (name, size, needed) throws(BatchError) in
-      guard let compactor = try compactor(of: name, needed) else { return true }
-      let (measure, head) = (compactor.measure, size - min(size, compactor.measure.storedTotal))
-      found.append(CompactedArchive(archive: name, before: size, after: measure.stored + min(head, size)))
-      return true
+      do throws(BatchError) {
+        guard let measure = try compactor(of: name, needed)?.measure else { return true }
+        // The index hardly becomes smaller when large files are left out.
+        let head = size - min(size, measure.storedTotal)
+        found.append(CompactedArchive(archive: name, before: size, after: min(size, measure.stored + head)))
+        return true
+      } catch {
+        return try remark(error, name)
+      }
     }
     return found
   }
@@ -121,7 +126,10 @@ struct SetCompaction {
       report(error.message)
       return false
     }
-    guard [.malformed, .unsupported, .exhausted].contains(error.code) || error.isOfDevice else { throw error }
+    guard
+      [.malformed, .unsupported, .exhausted].contains(error.code)
+        || error.code == .unreadable && error.isOfDevice
+    else { throw error }
     report(member + error.message)
     return true
   }
@@ -149,7 +157,15 @@ struct SetCompaction {
       var below: [SnapshotName] = []
       for name in batch where try isBelow(name, needing[name] ?? []) { below.append(name) }
       guard !below.isEmpty else { continue }
-      let needs = try set.needs(of: Set(below), by: snapshots, in: run)
+      let needs: [SnapshotName: NeededMembers]
+      do throws(BatchError) {
+        needs = try set.needs(of: Set(below), by: snapshots, in: run)
+      } catch {
+        guard error.code == .malformed else { throw error }
+        let text = "no archive is compacted while a manifest is not valid: \(error.message)"
+        return run.report(
+          Problem(.unreadable, BatchError(.malformed, text, path: error.path)), severity: .warning)
+      }
       for name in below {
         guard let needed = needs[name], !needed.isEmpty, let size = archives[name] else { continue }
         guard try body(name, size, needed) else { return }
