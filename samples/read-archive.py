@@ -22,8 +22,8 @@ def stored_index(data):
     tail = place = sum(size for size, plain in rows if plain)
     index = b""
     for size in (size for size, plain in rows if not plain):
-        expect(data[place:place + 4] == b"\x5a\x2a\x4d\x18" and data[place + 8:place + 14] == b"BPIX\4\0", "no index")
-        index, place = index + data[place + 14:place + size], place + size
+        magic, place = data[place:place + 4], place + size
+        index += data[place - size + 14:place] if magic == b"\x5a\x2a\x4d\x18" else b""
     expect(place == start, "the frames do not cover the archive")
     return index, tail
 

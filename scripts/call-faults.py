@@ -127,7 +127,7 @@ class Faults:
         except subprocess.TimeoutExpired:
             return None, ["the command hangs"]
         status, problems = done.returncode, []
-        if status == 127 and b"loading shared libraries" in done.stderr:
+        if status == 127 and b"loading shared libraries" in done.stderr or b"ERROR: ld.so: object" in done.stderr:
             return "loader", []
         if not self.is_reached():
             return "not reached", []

@@ -566,6 +566,86 @@ class Prune(Sets):
             yield "left", f"after the next run there is {sorted(set(self.files('s')) ^ set(self.last))[0]}"
 
 
+CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+  int result = real(id, t);
+  if (id == CLOCK_REALTIME) t->tv_sec += 86400;
+  return result;
+}
+time_t time(time_t *t) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (t) *t = now.tv_sec;
+  return now.tv_sec;
+}
+"""
+
+
+class Compaction(Prune):
+    """Of the first archive little is needed. It is replaced under its name, and needed by the snapshots that stay."""
+    command = ("prune", "-q", "--keep-last", "2", "s")
+    mistakes = ("file-sync", "names-first")
+    options = ()
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        # Files that have just been made would be archived again; on tmpfs for a minute.
+        self.advance_clock()
+        for number in range(4):
+            for name in ("large", "f6", "d/f1", "d/e/f2", "d/e/f5", "d/f7")[2 * number - 2:2 * number] if number else ():
+                os.unlink(self.path("src/" + name))
+            write(self.path("src/new"), text(number, 500))
+            self.backup(*(["--init"] if number == 0 else []), "--full-every", "1000", *self.options)
+            time.sleep(1.1)
+        self.kept = self.listed("s")[-2:]
+        self.first = min(path for path in self.files("s") if ".tar.zst" in path)
+        self.whole = len(self.files("s")[self.first])
+
+    def advance_clock(self):
+        """Lets the program see a clock that is a day ahead."""
+        library = self.root + "-tmp/clock.so"
+        subprocess.run(("cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", library, "-ldl"), input=CLOCK.encode(), check=True)
+        self.program.environment["LD_PRELOAD"] = library
+
+    def after(self):
+        super().after()
+        if len(self.files("s")[self.first]) >= self.whole / 2:
+            raise RuntimeError("the archive is not compacted")
+
+    def look(self, is_end):
+        yield from super().look(is_end)
+        # No state is damage.
+        done = self.program.run("verify", "-q", "s")
+        if done.returncode:
+            yield "torn", f"verify ends with {done.returncode}: {done.stderr.decode()[:200]}"
+
+    def look_again(self):
+        yield from super().look_again()
+        yield from self.restorable("s", self.kept)
+        if len(self.files("s")[self.first]) >= self.whole / 2:
+            yield "next", "the next run does not compact the archive"
+        done = self.program.run("verify", "-q", "s")
+        if done.returncode:
+            yield "next", f"verify ends with {done.returncode} after the next run: {done.stderr.decode()[:200]}"
+
+
+class EncryptedCompaction(Compaction):
+    constant = ("src", "key")
+    identity = ("--identity", "key")
+    command = (*Prune.command, "--identity", "key")
+
+    def prepare(self):
+        done = self.program.run("keygen", "-o", "key")
+        recipient = re.search(rb"age1\w+", done.stdout + done.stderr)[0].decode()
+        self.options = ("--encrypt-to", recipient)
+        super().prepare()
+
+
 class Copy(Sets):
     constant = ("src", "s", "state")
     command = ("copy", "-q", "s", "c")
@@ -655,7 +735,7 @@ SCENARIOS = {
     "run --in-place": RunInPlace, "archive": Archive,
     "archive --force": ArchiveReplaced, "backup": Backup, "backup --init": FirstBackup, "backup --encrypt-to": EncryptedBackup,
     "backup --prune-first": PruningBackup,
-    "prune": Prune, "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
+    "prune": Prune, "prune with compaction": Compaction, "prune with compaction, encrypted": EncryptedCompaction, "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
 }
 
 

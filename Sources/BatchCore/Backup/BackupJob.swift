@@ -42,7 +42,7 @@ package struct BackupPlan: Sendable {
   /// Whether a row is not kept although the file has not changed: its content in the archive is damaged, or other names of the file
   /// may have been left out before, or may belong to an unknown row, and an archive must contain all names of a file or none.
   func isDoubtful(_ entry: SnapshotEntry) -> Bool {
-    damage.contains(entry)
+    damage.contains(entry) || !unwanted.isEmpty && entry.places.contains { unwanted.contains($0.archive) }
       || entry.linkCount > 1 && entry.kind == .file
         && (hasOtherSelection || isContinued || entry.linkGroup == nil)
   }

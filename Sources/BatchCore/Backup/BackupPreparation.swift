@@ -161,7 +161,10 @@ package struct BackupPreparation: Sendable {
     header.increment = isFull ? 0 : bases.map { $0.snapshot.header.increment + 1 }.max() ?? 0
     self.header = header
     self.content = content
-    let unwanted = Set<String>()
+    // What is needed of an archive that cannot be compacted without a key is stored again, so that the archive goes some day.
+    let unwanted =
+      header.name.isEncrypted && set.keys == nil && options.leastUsed > 0
+      ? set.archives(neededLessThan: options.leastUsed, by: bases.map(\.snapshot.footer), in: content) : []
     let blocks = Self.blocks(of: bases, set, options, in: run)
     var archive = options.archive
     archive.blockSeed = blocks?.seed ?? .random(in: 0...UInt64.max)

@@ -24,6 +24,9 @@ package struct BackupOptions: Sendable {
   package var patience = SetLock.Patience.none
   /// Whether the set is created in its directory.
   package var initializes = false
+  /// Of an encrypted archive without a manifest, of which less than this is needed, everything needed is stored again if no key is
+  /// there to compact it; in percent, 0 for never.
+  package var leastUsed = 0
   /// After this many bytes of files what was done becomes a snapshot that was cut, which the next run continues; nil for never.
   package var checkpoint: UInt64?
   /// Asks the run to end early with what it has; nil if it is never asked.

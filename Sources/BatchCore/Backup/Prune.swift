@@ -33,6 +33,8 @@ package struct Prune: Sendable {
   /// Those of them that have no manifest.
   package let unlisted: [SnapshotName]
   private let cut: [Snapshot]
+  /// Archives that became smaller after the removal, or would.
+  package var compacted: [CompactedArchive] = []
   private let set: BackupSet
 
   /// - Parameters:

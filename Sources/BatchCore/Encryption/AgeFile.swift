@@ -30,16 +30,7 @@ package final class AgeFile: Sendable {
   package convenience init(
     size: UInt64, keys: AgeKeys, width: Int = 1, reading: @escaping Reading
   ) throws(BatchError) {
-    var start = [UInt8]()
-    var reader = AgeHeaderReader()
-    var header: AgeHeader?
-    while header == nil {
-      let wanted = min(max(4096, start.count), AgeHeader.largest)
-      let piece = try Self.bytes(at: UInt64(start.count), count: wanted, reading)
-      start += piece
-      header = try reader.read(start, isAll: piece.count < wanted)
-    }
-    guard let header else { throw PayloadLayout.cutOff }
+    let header = try AgeHeader.read(by: reading)
     let fileKey = try keys.fileKey(of: header)
     let nonce = try Self.bytes(at: UInt64(header.size), count: PayloadLayout.nonceSize, reading)
     guard nonce.count == PayloadLayout.nonceSize else { throw PayloadLayout.cutOff }
@@ -183,7 +174,26 @@ package final class AgeFile: Sendable {
     }
   }
 
-  private static func bytes(at offset: UInt64, count: Int, _ reading: Reading) throws(BatchError) -> [UInt8] {
+  fileprivate static func bytes(at offset: UInt64, count: Int, _ reading: Reading) throws(BatchError)
+    -> [UInt8]
+  {
     try [UInt8](upTo: count) { (room) throws(BatchError) in try reading(offset, room) }
+  }
+}
+
+extension AgeHeader {
+  /// The header at the beginning of a file; it is not authenticated yet.
+  ///
+  /// - Throws: `malformed` for a damaged one.
+  static func read(by reading: AgeFile.Reading) throws(BatchError) -> AgeHeader {
+    var start = [UInt8]()
+    var reader = AgeHeaderReader()
+    while true {
+      let wanted = min(max(4096, start.count), largest)
+      let piece = try AgeFile.bytes(at: UInt64(start.count), count: wanted, reading)
+      start += piece
+      if let header = try reader.read(start, isAll: piece.count < wanted) { return header }
+      guard !piece.isEmpty else { throw PayloadLayout.cutOff }
+    }
   }
 }

@@ -37,13 +37,35 @@ package final class EncryptedOutput: ResultStream {
   ///   - lock: the recipients or the passphrase.
   ///   - digested: whether the SHA-256 of the encrypted bytes is computed.
   ///   - width: how many threads may encrypt chunks.
-  package init(
+  package convenience init(
     _ stream: any ResultStream, for lock: AgeLock, digested: Bool = false,
     width: @escaping @Sendable () -> Int = { 1 }
   ) throws(BatchError) {
     let fileKey = try Primitives.randomSecret(Primitives.fileKeySize)
+    try self.init(
+      stream, AgeHeader(lock.stanzas(for: fileKey), fileKey: fileKey), fileKey, digested: digested,
+      width: width)
+  }
+
+  /// Encrypts for the recipients of another file, with its header and key, so that only a key that opens the file is needed. Another
+  /// nonce gives other keys for the chunks.
+  ///
+  /// - Parameter reading: reads the other file as it is stored.
+  /// - Throws: `malformed` for a damaged header; `unsupported` when no key opens it.
+  convenience init(
+    _ stream: any ResultStream, as reading: AgeFile.Reading, keys: AgeKeys, digested: Bool = false,
+    width: @escaping @Sendable () -> Int = { 1 }
+  ) throws(BatchError) {
+    let header = try AgeHeader.read(by: reading)
+    try self.init(stream, header, keys.fileKey(of: header), digested: digested, width: width)
+  }
+
+  private init(
+    _ stream: any ResultStream, _ header: AgeHeader, _ fileKey: SecretBytes, digested: Bool,
+    width: @escaping @Sendable () -> Int
+  ) throws(BatchError) {
     let nonce = try Primitives.random(PayloadLayout.nonceSize)
-    start = try AgeHeader(lock.stanzas(for: fileKey), fileKey: fileKey).bytes + nonce
+    start = header.bytes + nonce
     key = try PayloadKey(fileKey, nonce: nonce)
     self.stream = stream
     self.width = width

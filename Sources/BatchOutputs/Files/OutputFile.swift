@@ -124,9 +124,17 @@ public final class OutputFile: ResultStream {
   }
 
   public func finish() throws(BatchError) {
+    try finish(isPrivate ? AtomicFile.Metadata(permissions: 0o600) : AtomicFile.Metadata())
+  }
+
+  /// Finishes an output with the permissions and, if the process may set it, the owner of the file that it replaces.
+  package func finish(like replaced: FileStatus) throws(BatchError) {
+    try finish(AtomicFile.Metadata(of: replaced))
+  }
+
+  private func finish(_ metadata: AtomicFile.Metadata) throws(BatchError) {
     switch target {
     case .file(let file):
-      let metadata = isPrivate ? AtomicFile.Metadata(permissions: 0o600) : AtomicFile.Metadata()
       try file.commit(metadata, syncing: isSynced, by: right)
     case .device(let device): try device.finish()
     }

@@ -20,7 +20,7 @@ package final class ArchiveFile: Sendable {
   private let owner: Descriptor?
   /// The decrypted content of an encrypted file; nil for other files.
   private let decrypted: AgeFile?
-  /// The keys for an encrypted stream.
+  /// The keys that were given.
   private let keys: AgeKeys?
   /// Reads the file as it is stored.
   private let reading: AgeFile.Reading
@@ -136,6 +136,16 @@ package final class ArchiveFile: Sendable {
   }
 
   var isEncrypted: Bool { decrypted != nil }
+
+  /// An output that is encrypted like this file, for the same recipients; nil if this file is not encrypted.
+  ///
+  /// - Throws: `unsupported` when no key opens the header of this file.
+  func encryption(
+    of stream: any ResultStream, width: @escaping @Sendable () -> Int
+  ) throws(BatchError) -> EncryptedOutput? {
+    guard isEncrypted, let keys else { return nil }
+    return try EncryptedOutput(stream, as: reading, keys: keys, digested: true, width: width)
+  }
 
   /// The descriptor, for a process that inherits it.
   var descriptor: Int32 { raw }

@@ -104,7 +104,13 @@ struct IndexedArchive: Sendable {
       guard index.frames.last?.compressed.upperBound == start else {
         return .unusable(BatchError(.malformed, "the member index belongs to another archive"), from: nil)
       }
-      let remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
+      var remarks = place.agrees(with: index) ? [] : ["the seek table is damaged"]
+      if let record = place.origin {
+        index.origin = try OriginRecord.read(record, index: index.digest)
+        if index.origin == nil {
+          remarks.append("the record of the archive before its compaction is damaged")
+        }
+      }
       return .found(
         IndexedArchive(file: file, format: format, index: index), remarks: tailRemarks + remarks)
     } catch {

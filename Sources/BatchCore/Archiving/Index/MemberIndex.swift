@@ -39,6 +39,8 @@ struct MemberIndex: Sendable {
   let pages: IndexPages
   /// The CRC-32 of all members' headers, then the digests; nil if they were not requested.
   let checks: IndexPart?
+  /// The archive from which a compacted one was made; nil for an archive that was not compacted.
+  var origin: StoredArchive?
 
   /// The range of a member in the content of its group: from its first header to that of the next member.
   ///

@@ -311,7 +311,8 @@ struct MemberNames: Sendable {
       path: entry.path)
   }
 
-  private func digest(of name: [UInt8]) -> Digest? {
+  /// The recorded digest of a name; nil if it has none.
+  func digest(of name: [UInt8]) -> Digest? {
     guard !digests.isEmpty, let place = places[Self.hash(of: name)], place >= 0 else { return nil }
     let size = DigestAlgorithm.sha256.byteCount
     let start = Int(place) * size

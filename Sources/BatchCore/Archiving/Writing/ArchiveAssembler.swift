@@ -146,13 +146,15 @@ final class ArchiveAssembler {
 
   /// Writes the end of the archive and the index.
   ///
+  /// - Parameter origin: the archive from which a compacted one was made.
   /// - Returns: what was written; nil if the caller did not request it.
-  func finish() throws(BatchError) -> WrittenArchive? {
+  func finish(of origin: StoredArchive? = nil) throws(BatchError) -> WrittenArchive? {
     if parts != nil { return nil }
     let codec = try options.format.compression?.makeContext(level: options.level)
     _ = try append(options.frame(of: [UInt8](repeating: 0, count: 2 * TarBlock.size), codec))
-    let tail = ArchiveTail(
+    var tail = ArchiveTail(
       format: options.format, index: try index.finish(frames), offset: offset, frames: frames)
+    tail.origin = origin
     let behind = options.isRemembered && measured == nil ? try MeasuredStream(stream, .sha256) : nil
     try tail.write(codec) { (bytes) throws(BatchError) in try (behind ?? stream).write(bytes) }
     guard let source = behind ?? measured else { return nil }

@@ -18,6 +18,7 @@ package struct SetCopy {
   private let run: RunContext
   private let comparesContents: Bool
   private let allowsPlain: Bool
+  private let temporary: PathBytes
   /// Whether all checksums in an unencrypted archive are correct, and its index has this digest. Without a manifest there is no
   /// digest to compare with.
   private let isWhole: (SnapshotName, _ index: Digest?) throws(BatchError) -> Bool
@@ -26,15 +27,23 @@ package struct SetCopy {
   /// The sizes of the files that this run has copied.
   private var copied: [PathBytes: UInt64] = [:]
   private var outcome = Outcome()
+  /// Archives whose copies lack what snapshots here need.
+  private var lacking: Set<SnapshotName> = []
+  /// Archives whose copies stay as they are although they differ from the ones here; so do their companions.
+  private var other: Set<PathBytes> = []
+  /// Archives whose copies were read and have the same digest.
+  private var same: Set<PathBytes> = []
 
   /// - Parameters:
   ///   - comparesContents: whether existing files are read and compared.
   ///   - allowsPlain: whether unencrypted snapshots are copied too if others are encrypted.
+  ///   - temporary: a directory for fetched parts of archives.
   ///   - isWhole: whether all checksums in an unencrypted archive are correct, and its index has the digest.
   ///   - fail: receives the errors of snapshots that are not copied, because they are damaged or an archive is missing, and of
   ///     archives that differ from their copies.
   package init(
-    _ set: BackupSet, to remote: any Remote, comparesContents: Bool, allowsPlain: Bool, in run: RunContext,
+    _ set: BackupSet, to remote: any Remote, comparesContents: Bool, allowsPlain: Bool,
+    temporary: PathBytes, in run: RunContext,
     isWhole: @escaping (SnapshotName, Digest?) throws(BatchError) -> Bool,
     fail: @escaping (BatchError) -> Void
   ) {
@@ -43,6 +52,7 @@ package struct SetCopy {
     self.remote = remote
     self.comparesContents = comparesContents
     self.allowsPlain = allowsPlain
+    self.temporary = temporary
     self.run = run
     self.fail = fail
   }
@@ -60,6 +70,9 @@ package struct SetCopy {
     try CopyOrigin(of: set, at: remote, there, in: run).claim(content)
     for marker in content.markers where there[marker] == nil { try remote.put(set.path(marker), as: marker) }
     let snapshots = Dictionary(content.snapshots.map { ($0.name, $0) }) { first, _ in first }
+    let forms = CopiedForm(
+      set: set, remote: remote, there: there, snapshots: content.snapshots,
+      comparesContents: comparesContents, temporary: temporary, run: run)
     var settled: Set<PathBytes> = []
     for snapshot in content.snapshots {
       try run.cancellation.check()
@@ -100,7 +113,10 @@ package struct SetCopy {
       let companions = archives.filter { (try? set.companion(of: $0)) != nil }.map(\.companion)
       let files = archives.map(\.archive) + companions + [snapshot.name.manifest]
       var isNew = false
-      for file in files where settled.insert(file).inserted {
+      for file in files {
+        // Without what it needs, the snapshot must not exist there.
+        if file == snapshot.name.manifest, !lacking.isDisjoint(with: archives) { continue }
+        guard settled.insert(file).inserted else { continue }
         let size: UInt64
         do throws(BatchError) {
           size = UInt64(clamping: try set.path(file).status().size)
@@ -109,8 +125,11 @@ package struct SetCopy {
           guard error.isNotFound else { throw error }
           continue
         }
-        switch try standing(of: file, size, snapshots) {
+        switch try standing(of: file, size, snapshots, forms) {
         case .equal: outcome.equal += 1
+        case .lacking(let name, let error):
+          lacking.insert(name)
+          note(error)
         case .doubtful(let error): note(error)
         case .different:
           try report(file)
@@ -144,41 +163,74 @@ package struct SetCopy {
     case different
     /// The copy may be the good one.
     case doubtful(BatchError)
+    /// The copy stays, and snapshots that need the archive are not copied.
+    case lacking(SnapshotName, BatchError)
   }
 
-  private func standing(
-    of file: PathBytes, _ size: UInt64, _ snapshots: [SnapshotName: Snapshot]
+  /// The archive of a file; nil for another file.
+  private func archive(_ file: PathBytes, _ suffix: String) -> SnapshotName? {
+    SnapshotName(file: file.bytes, set: set.name, suffix: suffix)
+  }
+
+  private mutating func standing(_ finding: CopiedForm.Finding, _ name: SnapshotName) -> Standing {
+    switch finding {
+    case .different: return .different
+    case .equal:
+      other.insert(name.archive)
+      return .equal
+    case .lacking(let text):
+      return .lacking(
+        name,
+        BatchError(
+          .malformed, "\(text): snapshots that need it are not copied", path: set.path(name.archive)))
+    }
+  }
+
+  private mutating func standing(
+    of file: PathBytes, _ size: UInt64, _ snapshots: [SnapshotName: Snapshot], _ forms: CopiedForm
   ) throws(BatchError) -> Standing {
-    guard there[file] == size else { return .different }
+    guard let found = there[file] else { return .different }
+    if let name = archive(file, SnapshotName.companionSuffix) {
+      // It describes the copy of the archive.
+      if other.contains(name.archive) || lacking.contains(name) { return .equal }
+      if copied[name.archive] != nil { return .different }
+      if let own = try? set.companion(of: name), own.origin != nil {
+        return forms.isDescribed(name, own, isSame: same.contains(name.archive)) ? .equal : .different
+      }
+    }
+    if found != size {
+      guard let name = archive(file, SnapshotName.archiveSuffix) else { return .different }
+      return standing(try forms.finding(of: name, found), name)
+    }
     guard comparesContents else { return .equal }
     let digest = try BackupSet.digest(of: set.path(file), in: run)
-    if try remote.digest(of: file) == digest { return .equal }
-    // Manifests and companions contain their own digests, which were checked.
-    guard let name = SnapshotName(file: file.bytes, set: set.name, suffix: SnapshotName.archiveSuffix) else {
-      return .different
+    let copy = try remote.digest(of: file)
+    if copy == digest {
+      same.insert(file)
+      return .equal
     }
+    if let name = archive(file, SnapshotName.archiveSuffix),
+      let finding = try forms.findingOfSameSize(of: name, found, copy)
+    {
+      return standing(finding, name)
+    }
+    // Manifests and companions contain their own digests, which were checked.
+    guard let name = archive(file, SnapshotName.archiveSuffix) else { return .different }
     if name.isEncrypted {
-      guard let recorded = try companion(of: name)?.archiveDigest else {
+      guard let companion = try? set.companion(of: name) ?? forms.companionThere(name) else {
         return .doubtful(
           BatchError(
             .malformed,
             "differs from its copy at \(remote.place), and no companion here or there has its digest",
             path: set.path(file)))
       }
-      if recorded == digest { return .different }
+      if companion.archives.contains(where: { $0.digest == digest }) { return .different }
     } else if try isWhole(name, snapshots[name]?.footer.index) {
       return .different
     }
     return .doubtful(
       BatchError(
         .malformed, "is damaged, and does not replace its copy at \(remote.place)", path: set.path(file)))
-  }
-
-  /// The companion of an archive; the copy of the companion if there is none here.
-  private func companion(of name: SnapshotName) throws(BatchError) -> Companion? {
-    if let companion = try? set.companion(of: name) { return companion }
-    guard there[name.companion] != nil else { return nil }
-    return try? Companion(try remote.part(0..<UInt64(Companion.largest), of: name.companion))
   }
 
   /// Checks that each file that was copied exists with its size.

@@ -17,9 +17,15 @@ package struct Companion: Sendable, Hashable {
   package let sourcesWord: String?
   /// The stamps of the archives that the snapshot needs.
   package let needs: Set<String>
-  /// The sizes and digests of the encrypted files.
-  package let archiveSize: UInt64
-  package let archiveDigest: Digest
+  /// The archive; while a compacted one replaces it, the former one.
+  package internal(set) var archive: StoredArchive
+  /// The compacted archive that is about to get the name of ``archive``, or just got it; nil at other times.
+  package internal(set) var replacement: StoredArchive?
+  /// The archive before its first compaction; nil if it was not compacted.
+  package internal(set) var origin: StoredArchive?
+  /// Bytes of the files whose content the archive got first; nil in companions of earlier versions.
+  package let contentBytes: UInt64?
+  /// Size and digest of the encrypted manifest.
   package let manifestSize: UInt64
   package let manifestDigest: Digest
 
@@ -34,7 +40,8 @@ package struct Companion: Sendable, Hashable {
     machine = header.machine
     sourcesWord = header.sourcesWord
     needs = Set(footer.needs.keys)
-    (archiveSize, archiveDigest) = archive
+    self.archive = StoredArchive(size: archive.size, digest: archive.digest)
+    contentBytes = footer.needs[header.name.stamp]?.bytes ?? 0
     (manifestSize, manifestDigest) = manifest
   }
 
@@ -49,8 +56,10 @@ package struct Companion: Sendable, Hashable {
       if let failures { line.add("failures", failures) }
       if let machine { line.add("machine", machine) }
       if let sourcesWord { line.add("sources_word", sourcesWord) }
-      line.add("archive_size", archiveSize)
-      line.add("archive_sha256", archiveDigest.hex)
+      archive.append(as: "archive", to: &line)
+      replacement?.append(as: "replacement", to: &line)
+      origin?.append(as: "original", to: &line)
+      if let contentBytes { line.add("content_bytes", contentBytes) }
       line.add("manifest_size", manifestSize)
       line.add("manifest_sha256", manifestDigest.hex)
       line.add("needs", needs.sorted().joined(separator: " "))
@@ -93,14 +102,16 @@ package struct Companion: Sendable, Hashable {
       failures = line.has("failures") ? try line.number("failures") : nil
       machine = try line.word("machine")
       sourcesWord = try line.word("sources_word")
-      archiveSize = try line.number("archive_size")
+      replacement = try StoredArchive(line, "replacement")
+      origin = try StoredArchive(line, "original")
+      contentBytes = line.has("content_bytes") ? try line.number("content_bytes", below: .max) : nil
       manifestSize = try line.number("manifest_size")
       let needs = (line.text("needs") ?? "").split(separator: " ").map(String.init)
-      guard let archive = line.digest("archive_sha256"), let manifest = line.digest("manifest_sha256"),
+      guard let archive = try StoredArchive(line, "archive"), let manifest = line.digest("manifest_sha256"),
         needs.allSatisfy({ LocalTime.seconds(ofStamp: $0.utf8) != nil })
       else { throw Self.malformed }
       self.needs = Set(needs)
-      archiveDigest = archive
+      self.archive = archive
       manifestDigest = manifest
     } catch {
       throw error.code == .malformed ? Self.malformed : error
@@ -109,6 +120,31 @@ package struct Companion: Sendable, Hashable {
 
   private static let malformed = BatchError(
     .malformed, "the companion of an encrypted manifest is damaged")
+
+  // MARK: The archive
+
+  /// The archives that may have the name now.
+  package var archives: [StoredArchive] { [archive] + [replacement].compactMap { $0 } }
+
+  /// The recorded archive of a size; nil if it records none of this size.
+  package func archive(ofSize size: UInt64) -> StoredArchive? { archives.last { $0.size == size } }
+
+  /// Before a compacted archive gets the name.
+  func replacing(by compacted: StoredArchive) -> Companion {
+    var companion = self
+    companion.replacement = compacted
+    return companion
+  }
+
+  /// After the replacement, or after it was interrupted.
+  ///
+  /// - Parameter found: the archive that has the name.
+  func settled(on found: StoredArchive) -> Companion {
+    var companion = self
+    if found == replacement { companion.origin = origin ?? archive }
+    (companion.archive, companion.replacement) = (found, nil)
+    return companion
+  }
 
   // MARK: The snapshot
 
@@ -124,7 +160,7 @@ package struct Companion: Sendable, Hashable {
   var footer: SnapshotFooter {
     var footer = SnapshotFooter()
     for stamp in needs { footer.needs[stamp] = SnapshotFooter.Need() }
-    footer.archiveSize = archiveSize
+    footer.archiveSize = archive.size
     footer.isVerified = isVerified
     footer.failures = failures
     return footer
@@ -132,7 +168,23 @@ package struct Companion: Sendable, Hashable {
 
   func agrees(with header: SnapshotHeader, _ footer: SnapshotFooter) -> Bool {
     sequence == header.sequence && increment == header.increment && isVerified == footer.isVerified
-      && needs == Set(footer.needs.keys) && archiveSize == footer.archiveSize && failures == footer.failures
+      && needs == Set(footer.needs.keys) && archive.size == footer.archiveSize && failures == footer.failures
       && machine == header.machine && sourcesWord == header.sourcesWord
+  }
+}
+
+extension StoredArchive {
+  fileprivate func append(as name: String, to line: inout JSONLine) {
+    line.add("\(name)_size", size)
+    line.add("\(name)_sha256", digest.hex)
+  }
+
+  /// - Returns: nil if the companion does not record it.
+  /// - Throws: `malformed` if only one of its members is there, or not possible.
+  fileprivate init?(_ line: SnapshotLine, _ name: String) throws(BatchError) {
+    guard line.has("\(name)_size") || line.has("\(name)_sha256") else { return nil }
+    let size = try line.number("\(name)_size")
+    guard let digest = line.digest("\(name)_sha256") else { throw SnapshotLine.malformed }
+    self.init(size: size, digest: digest)
   }
 }

@@ -1,5 +1,6 @@
 import BatchEngine
 import BatchOutputs
+import Synchronization
 
 /// Reads an unfinished archive back, and compares it with the data that was written.
 package struct ArchiveReadBack {
@@ -45,6 +46,26 @@ package struct ArchiveReadBack {
     for text in verification.damage { report(BatchError(.malformed, text, path: archive.path)) }
     guard !verification.isDifferent else { throw Self.failure(archive.path, nil) }
     return outcome.summary.counts.done
+  }
+
+  /// Decodes an unfinished archive, and compares all its checksums and its index with its content.
+  ///
+  /// - Returns: the first damage; nil if it is whole.
+  /// - Throws: the error of reading; the reason when the run was stopped.
+  package func damage(of archive: ArchiveFile) throws(BatchError) -> BatchError? {
+    let context = RunContext(sharing: run, stride: .automatic, observer: nil)
+    let found = Mutex<BatchError?>(nil)
+    let outcome = try VerifyCall(archive).perform(.items([]), in: context, watchedBy: Unwatched()) {
+      findings in
+      guard let finding = findings.first(where: { $0.damage != nil }) else { return }
+      found.withLock { $0 = $0 ?? finding.damage?.at(finding.path) }
+    }
+    if let stopped = outcome.summary.stopped ?? outcome.failure { throw stopped }
+    if let damage = found.withLock({ $0 }) { return damage }
+    guard let verification = outcome.result, !verification.isDifferent else {
+      return BatchError(.malformed, outcome.result?.damage.first ?? "it cannot be read back")
+    }
+    return nil
   }
 
   private func report(_ damage: BatchError) {

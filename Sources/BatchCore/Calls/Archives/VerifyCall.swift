@@ -4,6 +4,8 @@ import BatchEngine
 package struct VerifyCall: Call {
   private enum Source {
     case archive(ReadArchive)
+    /// An archive that is open already.
+    case open(ArchiveFile)
     /// An archive that is not finished, and what it was made of.
     case written(ArchiveFile, WrittenArchive)
   }
@@ -19,6 +21,8 @@ package struct VerifyCall: Call {
   package var inputs = 1
 
   package init(_ archive: ReadArchive) { source = .archive(archive) }
+
+  init(_ archive: ArchiveFile) { source = .open(archive) }
 
   /// Compares an archive that was just written with what it was made of.
   init(_ archive: ArchiveFile, madeOf written: WrittenArchive) { source = .written(archive, written) }
@@ -42,6 +46,7 @@ package struct VerifyCall: Call {
     let file: ArchiveFile
     switch source {
     case .archive(let archive): file = try archive.open(in: run)
+    case .open(let archive): file = archive
     case .written(let archive, let written):
       let reader = try VerifyReader(archive, madeOf: written, by: run.reading)
       return Prepared(VerifyJob(output: report), reading: reader, total: nil) { $0 }

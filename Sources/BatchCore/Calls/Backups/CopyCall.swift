@@ -18,6 +18,8 @@ package struct CopyCall: Call {
   /// Whether the remote refuses removals, which then do not count as failures.
   package var isAppendOnly = false
   package var isSynced = true
+  /// Archives of a directory become smaller when copies are removed there; as ``PruneCall/leastUsed``.
+  package var leastUsed = PruneCall.usualLeastUsed
   /// How long to wait while another run removes archives; nil if the set is locked already.
   package var patience: SetLock.Patience?
 
@@ -37,6 +39,8 @@ package struct CopyCall: Call {
     package fileprivate(set) var removed: [Snapshot] = []
     /// Copies that are kept since their times are in the future.
     package fileprivate(set) var future: [Snapshot] = []
+    /// Archives that became smaller there.
+    package fileprivate(set) var compacted: [CompactedArchive] = []
     /// Whether the removal failed.
     fileprivate(set) var isUnpruned = false
 
@@ -69,7 +73,8 @@ package struct CopyCall: Call {
       defer { withExtendedLifetime(lock) {} }
       let remote = Remotes.remote(remote, isSynced: isSynced, temporary: temporary, in: run)
       var copy = SetCopy(
-        set, to: remote, comparesContents: comparesContents, allowsPlain: allowsPlain, in: run,
+        set, to: remote, comparesContents: comparesContents, allowsPlain: allowsPlain,
+        temporary: self.temporary, in: run,
         isWhole: { (name, index) throws(BatchError) in try isWhole(name, of: set, index: index, in: run) }
       ) {
         run.report(Problem(.unreadable, $0), severity: .failure)
@@ -107,11 +112,33 @@ package struct CopyCall: Call {
     do throws(BatchError) {
       let copies = try RemoteSet(remote, named: set.name, keys: nil, temporary: temporary, in: run)
       (result.removed, result.future) = try copies.prune(retention, of: set, by: grouping, only: own)
+      if !BackupTarget.isRemote(self.remote), !isAppendOnly {
+        result.compacted = try compactCopies(of: set, in: run)
+      }
     } catch {
       try run.cancellation.check()
       let isAllowed = isAppendOnly && error.code == .unwritable
       run.report(Problem(.unreadable, error), severity: isAllowed ? .warning : .failure)
       result.isUnpruned = !isAllowed
     }
+  }
+  /// By the manifests of the directory alone.
+  private func compactCopies(of set: BackupSet, in run: RunContext) throws(BatchError) -> [CompactedArchive] {
+    let copies = try BackupSet(in: remote, named: set.name)
+    guard leastUsed > 0, try copies.content(in: run).hasPlainArchivesToCompact else { return [] }
+    let lock: SetLock
+    do throws(BatchError) {
+      lock = try copies.lockForPruning(.none, in: run)
+    } catch {
+      guard error.code == .locked else { throw error }
+      run.report(
+        Problem(
+          .unreadable, BatchError(.locked, "the copies are not compacted: \(error.message)", path: remote)),
+        severity: .warning)
+      return []
+    }
+    defer { withExtendedLifetime(lock) {} }
+    return try PruneCall.compact(
+      copies, copies.prunable(in: run), leastUsed, (lock, .none), isSynced: isSynced, in: run)
   }
 }

@@ -1,6 +1,7 @@
 import BatchEngine
 
-/// Removes the snapshots of a set that no rule keeps, and the archives that only these need.
+/// Removes the snapshots of a set that no rule keeps, and the archives that only these need. Then it makes archives smaller of which
+/// only a part is needed.
 package struct PruneCall: Call {
   package enum Locking {
     /// The call takes the lock.
@@ -19,6 +20,10 @@ package struct PruneCall: Call {
   /// Whether archives without a manifest that no snapshot needs are removed too; then no rule is needed.
   package var removesUnlisted = false
   package var isSynced = true
+  /// An archive without a manifest becomes smaller if less of its bytes are needed, in percent; 0 for none.
+  package var leastUsed = Self.usualLeastUsed
+
+  package static let usualLeastUsed = 50
 
   /// - Parameter open: opens the set; called once.
   package init(
@@ -45,13 +50,37 @@ package struct PruneCall: Call {
     }
     return Prepared { () throws(BatchError) in
       let content = try set.prunable(in: run)
-      let prune = Prune(
+      var prune = Prune(
         retention, of: set, content, by: grouping, of: own,
         suspects: try set.foundDamage().suspects, known: set.knownStamps(of: content.snapshots),
         removesUnlisted: removesUnlisted)
       if let lock { try prune.remove(lock.lock, lock.patience, isSynced: isSynced, in: run) }
+      prune.compacted = try Self.compact(
+        set, content, after: prune, leastUsed, lock, isSynced: isSynced, in: run)
       return prune
     }
+  }
+
+  /// Makes archives smaller, or only estimates the sizes.
+  ///
+  /// - Parameter lock: nil to change nothing.
+  /// - Throws: the error of replacing an archive; what prevents it otherwise is reported, and is no failure.
+  static func compact(
+    _ set: BackupSet, _ content: BackupSet.Content, after prune: Prune? = nil, _ leastUsed: Int,
+    _ lock: (lock: SetLock, patience: SetLock.Patience)?, isSynced: Bool, in run: RunContext
+  ) throws(BatchError) -> [CompactedArchive] {
+    guard leastUsed > 0 else { return [] }
+    let removed = Set(prune?.removed.map(\.name) ?? [])
+    let gone = Set(prune?.archives ?? [])
+    let compaction = SetCompaction(
+      of: set, (content.snapshots + content.cut).filter { !removed.contains($0.name) },
+      content.archives.filter { !gone.contains($0.key) }, suspects: try set.foundDamage().suspects,
+      least: leastUsed, in: run
+    ) { (archive) throws(BatchError) in
+      try ArchiveReadBack(isSynced: isSynced, run: run).damage(of: archive)
+    }
+    guard let lock else { return try compaction.preview() }
+    return try compaction.replace(lock.lock, lock.patience, isSynced: isSynced)
   }
 }
 

@@ -73,6 +73,7 @@ extension Batch {
       (call.comparesContents, call.allowsPlain) = (options.comparesContents, options.copiesUnencrypted)
       (call.retention, call.grouping) = (options.keeping.retention, options.keeping.grouping)
       (call.isAppendOnly, call.isSynced) = (options.isAppendOnly, options.isSynced)
+      call.leastUsed = options.keeping.leastUsed
       call.patience = SetLock.Patience(limit: options.longestWait / .seconds(1))
       let outcome = try library.run(call, [folder]) { _ in }
       if let result = outcome.result { library.note { $0.add(result) } }

@@ -16,6 +16,9 @@ extension Batch {
     public var yearly = 0
     /// Counts the snapshots of all machines and sources as one series, which keeps fewer of them.
     public var countsAllAsOneSeries = false
+    /// An archive whose snapshot was removed is replaced by a smaller one if less of its bytes are needed, in percent, 0 to 100; 0
+    /// replaces none.
+    public var leastUsed = 50
     /// Decides and removes nothing.
     public var isDryRun = false
     /// How long to wait for another run that uses the set; 0 refuses at once.
@@ -48,6 +51,10 @@ extension Batch {
     public internal(set) var future: [String] = []
     /// How many archives were removed, since only removed snapshots need them.
     public internal(set) var archives = 0
+    /// How many archives were replaced by smaller ones, or would be.
+    public internal(set) var compacted = 0
+    /// The bytes that this won; an estimate in a dry run.
+    public internal(set) var bytesWon: UInt64 = 0
 
     init() {}
 
@@ -56,6 +63,8 @@ extension Batch {
       kept = prune.decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot.name.stamp)
       future = prune.future.map(\.name.stamp)
       archives = prune.archives.count
+      compacted = prune.compacted.count
+      bytesWon = prune.compacted.reduce(into: 0) { $0.addWithinRange($1.won) }
     }
   }
 
@@ -80,6 +89,7 @@ extension Batch {
         try BackupSet(in: folder, named: options.setName, run)
       }
       (call.grouping, call.isSynced) = (options.grouping, options.isSynced)
+      call.leastUsed = options.leastUsed
       let outcome = try library.run(call, [folder]) { _ in }
       if let prune = outcome.result { library.note { $0.add(prune) } }
     }

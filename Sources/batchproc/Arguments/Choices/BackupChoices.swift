@@ -8,6 +8,8 @@ struct BackupChoices: Sendable {
   let retention: Retention
   let grouping: Series.Grouping
   let patience: SetLock.Patience
+  /// An archive is compacted if less of it is needed, in percent; 0 for none.
+  let leastUsed: Int
   let place: SnapshotPlace?
   /// The series among which a snapshot is selected.
   let series: SeriesChoice
@@ -39,6 +41,7 @@ struct BackupChoices: Sendable {
     grouping = parsed.grouping
     series = SeriesChoice(
       host: parsed.bytes(.host)?.text, source: parsed.bytes(.source).map(BackupTarget.place))
+    leastUsed = parsed.leastUsed
     patience = SetLock.Patience(limit: Double(parsed.duration(.lockWait) ?? 0))
     place = try parsed.bytes(.at).map { (at) throws(UsageError) in try Self.place(at, "'--at'", parsed) }
   }

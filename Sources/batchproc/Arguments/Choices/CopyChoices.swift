@@ -10,6 +10,8 @@ struct CopyChoices: Sendable {
   let comparesContents: Bool
   /// Whether the remote refuses removals, which then do not count as failures.
   let isAppendOnly: Bool
+  /// An archive of a directory is compacted if less of it is needed there, in percent; 0 for none.
+  let leastUsed: Int
   /// Whether unencrypted snapshots of a set with encrypted ones are copied too.
   let allowsPlain: Bool
 
@@ -22,12 +24,18 @@ struct CopyChoices: Sendable {
     retention = parsed.retention(rules)
     grouping = parsed.grouping
     isAppendOnly = parsed.flag(.appendOnly)
+    leastUsed = parsed.leastUsed
     allowsPlain = parsed.flag(.plain)
   }
 }
 
 extension ParsedCommand {
   var grouping: Series.Grouping { choice(.groupBy) ?? .hostAndSources }
+
+  /// In percent.
+  var leastUsed: Int {
+    flag(.compact, initially: true) ? count(.minUsed) ?? PruneCall.usualLeastUsed : 0
+  }
 
   func retention(_ rules: [(OptionID, Retention.Rule)], within: Retention.Span? = nil) -> Retention {
     Retention(counts: rules.reduce(into: [:]) { $0[$1.1] = count($1.0) }, within: within)

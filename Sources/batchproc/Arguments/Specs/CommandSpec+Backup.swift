@@ -97,7 +97,8 @@ extension CommandSpec {
         help: """
           Remove what the rules will not keep before anything is archived, for a disk with little room. The newest \
           snapshot, the newest one without failures and the newest verified one stay until the new one exists.
-          """),
+          """)
+    ] + OptionSpec.compacting + [
       OptionSpec(
         .before, "before", kind: .single(.glob), value: "command",
         help: "Run this with /bin/sh first; if it fails, no backup is made (1)."),
@@ -303,6 +304,9 @@ extension CommandSpec {
       In each series the newest snapshot that was verified, and the newest one without failures, always stay. A \
       snapshot whose time is in the future stays, and no rule counts it.
       """,
+      """
+      An archive whose snapshot was removed holds what later snapshots need. When less than half of it is needed, it is       replaced by a smaller archive with the same name, which is read back and compared before. This needs space for       the smaller archive beside the old one, and for an encrypted set a key. Without space, or when the archive is       damaged, a line says so, and the archive stays as it is.
+      """,
     ],
     operands: [Operand(name: "directory", repeats: false, help: "The directory of the snapshots.")],
     own: [.setName(help: "The set. Needed when the directory has several.")] + Group.retention.options + [
@@ -310,11 +314,15 @@ extension CommandSpec {
         .unlisted, "unlisted",
         help: """
           Also remove archives without a manifest that no snapshot needs. Without a --keep option all snapshots stay.
-          """),
+          """)
+    ] + OptionSpec.compacting + [
       .lockWait,
       OptionSpec(
         .dryRun, "dry-run", short: "n",
-        help: "Print which snapshots would stay and why, and which would be removed. Remove nothing."
+        help: """
+          Print which snapshots would stay and why, which would be removed, and how much smaller archives would become. \
+          Change nothing.
+          """
       ).inPlans(.refused),
     ] + OptionSpec.opening,
     shared: [Group.syncing, Group.reporting, Group.general],
@@ -357,6 +365,19 @@ extension OptionSpec {
   static func setName(default name: String? = nil, help: String) -> OptionSpec {
     OptionSpec(.setName, "name", kind: .single(.glob), value: "name", default: name, help: help)
   }
+
+  /// Which archives are replaced by smaller ones after old snapshots were removed.
+  static let compacting = [
+    OptionSpec(
+      .minUsed, "min-used", kind: .single(.percentage), value: "percent", default: "50%",
+      help: """
+        After old snapshots were removed, replace an archive without a manifest by a smaller one if less than this part of \
+        it is needed. 0 replaces none.
+        """),
+    OptionSpec(
+      .compact, "compact", kind: .invertible(initially: true), default: "--compact",
+      help: "Whether such archives are replaced."),
+  ]
 
   static let groupBy = OptionSpec(
     .groupBy, "group-by",

@@ -10,6 +10,12 @@ extension CommandSpec {
       files are copied without being decrypted.
       """,
       """
+      An archive that was compacted here or there ('prune') is not the same file at both places. It counts as the same if \
+      the copy has all that the snapshots here need. A compacted archive never replaces a copy that has more. After \
+      old copies were removed from a directory, its archives are compacted by the manifests there; those of a remote of \
+      rclone are not.
+      """,
+      """
       'snapshots', 'restore' and 'drill' take a remote in the place of the directory of the snapshots. A directory \
       of copies is a set like any other.
       """,
@@ -28,7 +34,7 @@ extension CommandSpec {
         Also copy snapshots that are not encrypted although others of the set are. Without this option they are \
         named and left out (3), unless they are there already.
         """),
-    ] + OptionSpec.copying + [.groupBy, .lockWait],
+    ] + OptionSpec.copying + OptionSpec.compacting + [.groupBy, .lockWait],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
       Example(

@@ -23,8 +23,10 @@ enum ValueSyntax: Sendable, Hashable {
   case age
   case clock
   case span
-  /// A number of percent.
+  /// A number of percent, with the sign.
   case share
+  /// A whole number of percent, 0 to 100, with or without the sign.
+  case percentage
   /// A whole number, 0 or more, or `auto`.
   case index
   /// A whole number, 1 or more, or `never`, which is 0.
@@ -69,8 +71,8 @@ enum ValueSyntax: Sendable, Hashable {
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
-    case .whole, .number, .size, .load, .time, .duration, .age, .clock, .span, .share, .file, .directory,
-      .glob:
+    case .whole, .number, .size, .load, .time, .duration, .age, .clock, .span, .share, .percentage,
+      .file, .directory, .glob:
       []
     }
   }
@@ -89,6 +91,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .clock: .clock(try ValueSyntax.clock(value))
     case .span: .span(try ValueSyntax.span(value))
     case .share: .percent(try ValueSyntax.percent(value))
+    case .percentage: .count(try ValueSyntax.percentage(value))
     case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))
     case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))
     case .index: .count(try ValueSyntax.index(value))
@@ -123,6 +126,13 @@ enum ValueSyntax: Sendable, Hashable {
           ?? "Please provide a whole number from \(range.lowerBound) to \(range.upperBound).")
     }
     return number
+  }
+
+  private static func percentage(_ value: PathBytes) throws(Mismatch) -> Int {
+    let digits = value.bytes.last == UInt8(ascii: "%") ? Array(value.bytes.dropLast()) : value.bytes
+    return try number(
+      PathBytes(digits), in: 0...100, else: "Please provide a number of percent from 0 to 100, such as '50%'."
+    )
   }
 
   private static func index(_ value: PathBytes) throws(Mismatch) -> Int? {

@@ -18,12 +18,13 @@ extension VerifyCommand {
           .unsupported, "is not verified: no companion records its digest", path: path,
           remedy: .giveIdentity), severity: isNeeded ? .failure : .warning)
     }
-    guard try BackupSet.digest(of: path, in: session.context) == companion.archiveDigest else {
+    let digest = try BackupSet.digest(of: path, in: session.context)
+    guard let found = companion.archives.first(where: { $0.digest == digest }) else {
       throw BatchError(.malformed, "its digest differs from the companion of its snapshot", path: path)
     }
     record?.note(sameDigestOf: name, companion)
     tally.archives += 1
-    tally.bytes.addClamped(Int64(clamping: companion.archiveSize))
+    tally.bytes.addClamped(Int64(clamping: found.size))
   }
 
   func verify(

@@ -98,8 +98,8 @@ struct VerifyCommand: Command {
       return session.difference(error)
     }
     let isArchive = name.archive.bytes.elementsEqual(path.lastComponent)
-    let recorded = isArchive ? companion.archiveDigest : companion.manifestDigest
-    guard try BackupSet.digest(of: path, in: session.context) == recorded else {
+    let recorded = isArchive ? companion.archives.map(\.digest) : [companion.manifestDigest]
+    guard recorded.contains(try BackupSet.digest(of: path, in: session.context)) else {
       return session.difference(
         BatchError(.malformed, "its digest differs from the companion of its snapshot", path: path))
     }

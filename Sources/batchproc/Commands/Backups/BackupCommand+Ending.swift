@@ -43,6 +43,7 @@ extension BackupCommand {
       if !session.cancellation.isCancelled { session.reporter.fatal(error) }
     }
     let removed = backup.removedBefore.count + (prune?.removed.count ?? 0)
+    let compacted = prune?.compacted.count ?? 0
     let isUncopied = !copy(backup.set, of: content.header.name, removes: mayRemove)
     report.content = content
     let counts = session.context.counters.snapshot
@@ -59,11 +60,13 @@ extension BackupCommand {
         (content.repeated, "read again: changed shortly before the last backup"),
         (verified ?? 0, "verified"),
         (removed, removed == 1 ? "old snapshot removed" : "old snapshots removed"),
+        (compacted, compacted == 1 ? "archive compacted" : "archives compacted"),
       ],
       tallies: [
         (Int(clamping: content.footer.files), "snapshot_files"),
         (Int(clamping: content.footer.bytes), "snapshot_bytes"), (content.references, "references"),
-      ] + (verified.map { [($0, "verified")] } ?? []) + (prune == nil ? [] : [(removed, "removed")]))
+      ] + (verified.map { [($0, "verified")] } ?? [])
+        + (prune == nil ? [] : [(removed, "removed"), (compacted, "archives_compacted")]))
     session.reporter.summary(
       RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: outcome.summary.elapsed),
       text: text)

@@ -16,6 +16,7 @@ extension CopyChoices {
       comparesContents, allowsPlain, isAppendOnly
     )
     if removes { call.retention = retention }
+    call.leastUsed = leastUsed
     (call.grouping, call.own, call.isSynced) = (grouping, own, session.common.fsync)
     let outcome = try call.perform(.items([]), in: session.context, watchedBy: Unwatched()) { file in
       if session.common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
@@ -31,6 +32,8 @@ extension CopyChoices {
       + (result.removed.isEmpty
         ? ""
         : ", \(ByteCount.grouped(result.removed.count)) old \(result.removed.count == 1 ? "copy" : "copies") removed")
+      + (result.compacted.isEmpty
+        ? "" : ", \(ByteCount.counted(result.compacted.count, "archive")) there compacted")
     return (text, outcome.verdict)
   }
 }

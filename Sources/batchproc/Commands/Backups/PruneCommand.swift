@@ -41,15 +41,19 @@ struct PruneCommand: Command {
         line.add("kept", prune.decisions.count - prune.removed.count)
         line.add("removed", prune.removed.count)
         line.add("archives_removed", prune.archives.count)
+        line.add("archives_compacted", prune.compacted.count)
+        line.add("bytes_won", prune.wonByCompaction)
       }
     }
     try session.output.finish()
     if !common.json, !common.quiet {
       let verb = common.dryRun ? "would remove" : "removed"
       let kept = prune.decisions.count - prune.removed.count
+      let removed = ByteCount.counted(prune.removed.count, "snapshot")
+      let archives = ByteCount.counted(prune.archives.count, "archive")
+      let stay = "\(ByteCount.counted(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
       session.diagnostics.print(
-        "\(verb) \(ByteCount.counted(prune.removed.count, "snapshot")) and \(ByteCount.counted(prune.archives.count, "archive")); \(ByteCount.counted(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
-      )
+        "\(verb) \(removed) and \(archives)\(prune.compaction(isPlanned: common.dryRun)); \(stay)")
     }
     return .exit(.success)
   }
@@ -77,11 +81,17 @@ struct PruneCommand: Command {
       rows.append(UInt8(ascii: "\n"))
     }
     guard let events = session.events else {
-      try session.output.write(
-        prune.unlisted.flatMap { archive in
-          Array("\(archive.stamp)  \("no manifest".padding(to: 16))  remove\n".utf8)
-        })
-      return
+      var rows: [UInt8] = []
+      for archive in prune.unlisted {
+        rows += "\(archive.stamp)  \("no manifest".padding(to: 16))  remove\n".utf8
+      }
+      for one in prune.compacted {
+        let (before, after) = (
+          ByteCount.text(Int64(clamping: one.before)), ByteCount.text(Int64(clamping: one.after))
+        )
+        rows += "\(one.archive.stamp)  \("archive".padding(to: 16))  compact \(before) to \(after)\n".utf8
+      }
+      return try session.output.write(rows)
     }
     for archive in prune.archives {
       try events.write("archive") { line in
@@ -89,6 +99,27 @@ struct PruneCommand: Command {
         line.add("kept", false)
       }
     }
+    for one in prune.compacted {
+      try events.write("archive") { line in
+        line.add(path: one.archive.archive)
+        line.add("kept", true)
+        line.add("bytes_before", one.before)
+        line.add("bytes", one.after)
+      }
+    }
+  }
+}
+
+extension Prune {
+  var wonByCompaction: UInt64 { compacted.reduce(into: 0) { $0 += $1.won } }
+
+  /// A part of the summary; empty if no archive became smaller.
+  func compaction(isPlanned: Bool) -> String {
+    guard !compacted.isEmpty else { return "" }
+    let won = ByteCount.text(Int64(clamping: wonByCompaction))
+    let archives = ByteCount.counted(compacted.count, "archive")
+    return isPlanned
+      ? ", and compact \(archives) to win about \(won)" : ", compacted \(archives) and won \(won)"
   }
 }
 
@@ -105,6 +136,7 @@ extension BackupChoices {
   ) throws(BatchError) -> Prune {
     var call = PruneCall(retention, locking) { _ in set }
     (call.grouping, call.own, call.isSynced) = (grouping, own, isSynced)
+    call.leastUsed = leastUsed
     call.removesUnlisted = removesUnlisted
     let outcome = try call.perform(.items([]), in: run, watchedBy: Unwatched()) { _ in }
     if let error = outcome.summary.stopped ?? outcome.failure { throw error }

@@ -30,6 +30,24 @@ import Testing
     #expect(companion.footer.needs.count == 2)
   }
 
+  @Test("names two archives while one is replaced, and then the new and the first one") func replacement()
+    throws
+  {
+    let first = companion.archive
+    let second = StoredArchive(size: 1000, digest: try Digest.sha256(of: [2]))
+    let third = StoredArchive(size: 900, digest: try Digest.sha256(of: [3]))
+    let between = companion.replacing(by: second)
+    #expect(try Companion(between.bytes()) == between)
+    #expect(between.archives == [first, second] && between.archive(ofSize: 1000) == second)
+    #expect(between.archive(ofSize: 1234) == first && between.archive(ofSize: 5) == nil)
+    #expect(between.settled(on: first) == companion)
+    let after = between.settled(on: second)
+    #expect(try Companion(after.bytes()) == after)
+    #expect(after.archives == [second] && after.origin == first)
+    let last = after.replacing(by: third).settled(on: third)
+    #expect(last.archives == [third] && last.origin == first)
+  }
+
   @Test("is refused with any flipped bit or cut") func damage() throws {
     let bytes = try companion.bytes()
     for place in bytes.indices {

@@ -4,12 +4,13 @@ import BatchEngine
 ///
 /// | archive | form of the tail |
 /// |---|---|
-/// | zst | skippable frames with the index, then the seek table of zstd's seekable format |
+/// | zst | skippable frames with the index, one for the origin of a compacted archive, the seek table of zstd's seekable format |
 /// | lz4 | skippable frames with the index, then one with the offset of the first |
 /// | gz | empty members whose extra field holds the index in slices, then one with the offset of the first |
 /// | xz, bz2, and no compression | bytes after the end of the archive, where reading stops; in separate streams for xz and bz2 |
 struct ArchiveTail {
   static let indexMagic: UInt32 = 0x184D_2A5A
+  static let originMagic: UInt32 = 0x184D_2A5C
   static let locatorMagic: UInt32 = 0x184D_2A5B
   static let locatorText = Array("BPTAIL01".utf8)
   /// The beginning of the skippable frames of an index: a mark, a version, and flags.
@@ -30,6 +31,8 @@ struct ArchiveTail {
   let frames: [MemberIndex.Frame]
   /// The most bytes of an index in one part, if the format allows several parts.
   var partSize = Self.largestPart
+  /// The archive from which a compacted one was made; only for zstd.
+  var origin: StoredArchive?
   /// Bytes of the index that are passed at once.
   private static let pieceSize = 1 << 20
 
@@ -129,7 +132,20 @@ struct ArchiveTail {
       try write(frame, output)
       table.append(ZstdSeekTable.Frame(compressed: UInt32(clamping: frame.count), plain: 0))
     }
+    if let frame = try originFrame() {
+      try output(frame)
+      table.append(ZstdSeekTable.Frame(compressed: UInt32(clamping: frame.count), plain: 0))
+    }
     try output(ZstdSeekTable.bytes(of: table))
+  }
+
+  private func originFrame() throws(BatchError) -> [UInt8]? {
+    guard let origin else { return nil }
+    let size = UInt64(DigestAlgorithm.sha256.byteCount)
+    guard index.count >= size,
+      let digest = Digest(.sha256, bytes: try index.bytes((index.count - size)..<index.count))
+    else { throw StoredIndex.damaged }
+    return Self.skippable(Self.originMagic, try OriginRecord.bytes(origin, index: digest))
   }
 
   private static func skippable(_ magic: UInt32, _ payload: [UInt8]) -> [UInt8] {

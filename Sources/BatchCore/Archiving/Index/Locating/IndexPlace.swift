@@ -10,6 +10,8 @@ struct IndexPlace {
   var remarks: [String] = []
   /// The last block of a plain tar, after blanks.
   var lastBlock: [UInt8]?
+  /// The record of the archive from which a compacted one was made; nil if there is none.
+  var origin: [UInt8]?
   /// Compressed and plain sizes of frames in the format's own seek table, if it has one.
   var frameSizes: [(compressed: UInt64, plain: UInt64)]?
 

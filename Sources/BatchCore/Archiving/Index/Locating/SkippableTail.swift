@@ -15,9 +15,31 @@ struct SkippableTail {
   /// The index in these frames; nil if none of them belongs to an index.
   func place(of frames: some Sequence<Range<UInt64>>) throws(BatchError) -> IndexPlace? {
     var ours = [Range<UInt64>]()
-    for frame in frames where try isOurs(frame) { ours.append(frame) }
+    var origin: [UInt8]?
+    for frame in frames {
+      if try isOurs(frame) { ours.append(frame) } else if let found = try record(in: frame) { origin = found }
+    }
     guard let start = ours.first?.lowerBound else { return nil }
-    return IndexPlace(start: start, index: try payload(of: ours))
+    var place = IndexPlace(start: start, index: try payload(of: ours))
+    place.origin = origin
+    return place
+  }
+
+  /// The record of the original archive; empty if it is damaged, nil for another frame.
+  private func record(in frame: Range<UInt64>) throws(BatchError) -> [UInt8]? {
+    let length = Self.headerSize + UInt64(OriginRecord.mark.count)
+    guard frame.upperBound - frame.lowerBound >= length else { return nil }
+    let start = try file.bytes(at: frame.lowerBound, count: Int(length))
+    var reader = LittleEndianReader(start[...])
+    let hasMagic = reader.number(UInt32.self) == ArchiveTail.originMagic
+    let hasMark = start.suffix(OriginRecord.mark.count).elementsEqual(OriginRecord.mark)
+    // One of them may be damaged.
+    guard hasMagic || hasMark else { return nil }
+    let content = (frame.lowerBound + Self.headerSize)..<frame.upperBound
+    guard hasMagic, reader.number(UInt32.self).map(UInt64.init) == UInt64(content.count),
+      content.count == OriginRecord.size
+    else { return [] }
+    return try file.bytes(at: content.lowerBound, count: content.count)
   }
 
   /// Searches all frames for an index, when the end of the file does not locate it.
@@ -30,7 +52,10 @@ struct SkippableTail {
     while offset < size, let frame = try frame(at: offset) {
       try file.cancellation.check()
       if frame.isSkippable {
-        if try isOurs(offset..<frame.end) { frames.append(offset..<frame.end) }
+        let range = offset..<frame.end
+        var belongs = try isOurs(range)
+        if !belongs { belongs = try record(in: range) != nil }
+        if belongs { frames.append(range) }
         guard Self.holds(frames.count, in: memory) else { throw StoredIndex.tooLarge }
       } else {
         lastContent = offset
