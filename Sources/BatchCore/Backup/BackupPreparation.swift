@@ -128,7 +128,7 @@ package struct BackupPreparation: Sendable {
       }
     }
     cut = content.cut(besides: header, by: options.grouping, machine)
-    earlier = Set(options.earlier.map(\.name.stamp))
+    earlier = Set(options.earlier.map(\.stamp))
     let cutBase =
       options.isFull && !isContinuing
       ? nil : try Self.cutBase(cut, behind: own, content, of: set, options, in: run)
@@ -177,7 +177,8 @@ package struct BackupPreparation: Sendable {
       recipients: options.recipients, damage: damage,
       known: try isFull ? nil : Self.known(bases, damage, unwanted, options, in: run), unwanted: unwanted,
       blocks: blocks, frameSize: Int(try ArchiveSource.largeSize(archive) / 2),
-      cut: RunCut(after: options.checkpoint, options.stop), isContinued: cutBase != nil)
+      cut: RunCut(after: options.checkpoint, options.checkpointTime, options.stop),
+      isContinued: cutBase != nil)
     self.set = set
   }
 

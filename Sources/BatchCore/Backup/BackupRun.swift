@@ -29,10 +29,12 @@ package struct BackupOptions: Sendable {
   package var leastUsed = 0
   /// After this many bytes of files what was done becomes a snapshot that was cut, which the next run continues; nil for never.
   package var checkpoint: UInt64?
+  /// As `checkpoint`, after this time.
+  package var checkpointTime: Duration?
   /// Asks the run to end early with what it has; nil if it is never asked.
   package var stop: StopRequest?
   /// The snapshots that this run has made so far, each of which was cut; the newest one is continued.
-  package var earlier: [Snapshot] = []
+  package var earlier: [SnapshotName] = []
   /// The lock of the set, if the run has it already.
   package var heldLock: SetLock?
   /// The file that records which sets this machine has used; nil for none.

@@ -116,6 +116,9 @@ final class Session: CallWatch, Sendable {
     return devices.numbers.isEmpty ? nil : DeviceFacts.fileSystemID(of: operand).flatMap { devices[$0] }
   }
 
+  /// Sets what the first signal does in place of a cancellation.
+  func setStop(_ stop: (@Sendable () -> Void)?) { signals.withLock { $0 }?.setStop(stop) }
+
   /// The ending of a run that a signal stopped; nil without a signal.
   var endingBySignal: Ending? { signals.withLock { $0 }?.ending }
 

@@ -11,6 +11,8 @@ final class SessionSignals: Sendable {
   private let sources = Mutex<SignalSources?>(nil)
   private let first = Mutex<Int32?>(nil)
   private let cancellation: Cancellation
+  /// Asks the run to end early with what it has, in place of the first signal; nil if it can only be cancelled.
+  private let stop = Mutex<(@Sendable () -> Void)?>(nil)
 
   /// - Parameter show: shows the progress, for SIGUSR1.
   init(_ cancellation: Cancellation, show: @escaping @Sendable () -> Void) {
@@ -38,6 +40,10 @@ final class SessionSignals: Sendable {
       SignalSources.reraise(number == SIGHUP ? SIGTERM : number)
       return
     }
+    if let stop = stop.withLock({ $0 }) { return stop() }
     cancellation.cancel(BatchError(.cancelled, "stopped by a signal"), signal: number)
   }
+
+  /// - Parameter stop: called on any thread in place of a cancellation; nil for a cancellation.
+  func setStop(_ stop: (@Sendable () -> Void)?) { self.stop.withLock { $0 = stop } }
 }

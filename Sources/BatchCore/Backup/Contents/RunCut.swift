@@ -17,17 +17,20 @@ package final class StopRequest: Sendable {
 /// to stop.
 final class RunCut: Sendable {
   private let limit: UInt64?
+  private let deadline: ContinuousClock.Instant?
   private let stop: StopRequest?
   private let place = Mutex<(reached: ReachedPath?, isStop: Bool)>((nil, false))
 
   /// - Parameter limit: in bytes of the files that are read; nil for none.
-  init(after limit: UInt64?, _ stop: StopRequest?) {
+  init(after limit: UInt64?, _ time: Duration?, _ stop: StopRequest?) {
     (self.limit, self.stop) = (limit, stop)
+    deadline = time.map { ContinuousClock.now + $0 }
   }
 
   /// - Parameter bytes: the sizes of the files so far.
   func isDue(after bytes: UInt64) -> Bool {
     if let limit, bytes >= limit { return true }
+    if let deadline, bytes > 0, ContinuousClock.now >= deadline { return true }
     return stop?.isMade ?? false
   }
 

@@ -11,6 +11,8 @@ package struct Companion: Sendable, Hashable {
   package let sequence: UInt64
   package let increment: UInt64
   package let isVerified: Bool
+  /// Whether the run was cut before it had walked all sources.
+  package let isCut: Bool
   /// Nil in companions of earlier versions, as the following two.
   package let failures: UInt64?
   package let machine: String?
@@ -36,6 +38,7 @@ package struct Companion: Sendable, Hashable {
     sequence = header.sequence
     increment = header.increment
     isVerified = footer.isVerified
+    isCut = footer.isCut
     failures = footer.failures
     machine = header.machine
     sourcesWord = header.sourcesWord
@@ -53,6 +56,7 @@ package struct Companion: Sendable, Hashable {
       line.add("sequence", sequence)
       line.add("increment", increment)
       line.add("verified", isVerified)
+      if isCut { line.add("complete", false) }
       if let failures { line.add("failures", failures) }
       if let machine { line.add("machine", machine) }
       if let sourcesWord { line.add("sources_word", sourcesWord) }
@@ -99,6 +103,7 @@ package struct Companion: Sendable, Hashable {
       sequence = try line.number("sequence")
       increment = try line.number("increment")
       isVerified = line.isTrue("verified")
+      isCut = line.has("complete") && !line.isTrue("complete")
       failures = line.has("failures") ? try line.number("failures") : nil
       machine = try line.word("machine")
       sourcesWord = try line.word("sources_word")
@@ -162,12 +167,14 @@ package struct Companion: Sendable, Hashable {
     for stamp in needs { footer.needs[stamp] = SnapshotFooter.Need() }
     footer.archiveSize = archive.size
     footer.isVerified = isVerified
+    footer.isCut = isCut
     footer.failures = failures
     return footer
   }
 
   func agrees(with header: SnapshotHeader, _ footer: SnapshotFooter) -> Bool {
     sequence == header.sequence && increment == header.increment && isVerified == footer.isVerified
+      && isCut == footer.isCut
       && needs == Set(footer.needs.keys) && archive.size == footer.archiveSize && failures == footer.failures
       && machine == header.machine && sourcesWord == header.sourcesWord
   }

@@ -100,6 +100,15 @@ extension CommandSpec {
           """)
     ] + OptionSpec.compacting + [
       OptionSpec(
+        .checkpoint, "checkpoint", kind: .single(.step), value: "size|time", default: "32G",
+        help: """
+          Keep what was done each time this much was read, as a snapshot that is not complete and that a later run \
+          continues. With a time such as 15m the archives differ from run to run.
+          """),
+      OptionSpec(
+        .timeBudget, "time-budget", kind: .single(.duration), value: "time",
+        help: "Stop after this time with what was done (20). The next run continues from there."),
+      OptionSpec(
         .before, "before", kind: .single(.glob), value: "command",
         help: "Run this with /bin/sh first; if it fails, no backup is made (1)."),
       OptionSpec(

@@ -29,6 +29,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case target, setName, fullEvery, full, checksum, acceptRot, allowEmpty, allowOtherFileSystem, initialize,
     lockWait
   case keepLast, keepHourly, keepDaily, keepWeekly, keepMonthly, keepYearly, keepWithin, groupBy, pruneFirst,
+    checkpoint,
     unlisted, minUsed, compact
   case at, host, source, sample, all, timeBudget, againstLive
   case find, listFiles, compareSnapshots, maxAge, complete, share

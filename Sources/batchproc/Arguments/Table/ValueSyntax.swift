@@ -31,6 +31,8 @@ enum ValueSyntax: Sendable, Hashable {
   case index
   /// A whole number, 1 or more, or `never`, which is 0.
   case interval
+  /// A number of bytes, a time with its unit, or `never`, which is 0 bytes.
+  case step
   /// One of some words, in any case.
   case choice([String], aliases: [Alias] = [])
   case file
@@ -67,7 +69,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .count(let allowsAuto): allowsAuto ? ["auto"] : []
     case .choice(let values, _): values
     case .threads, .index: ["auto"]
-    case .interval: ["never"]
+    case .interval, .step: ["never"]
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
@@ -96,6 +98,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))
     case .index: .count(try ValueSyntax.index(value))
     case .interval: .count(try ValueSyntax.interval(value))
+    case .step: try ValueSyntax.step(value)
     case .policy: try ValueSyntax.policy(value)
     case .file, .directory, .glob: .bytes(try ValueSyntax.nonEmpty(value))
     }
@@ -144,6 +147,15 @@ enum ValueSyntax: Sendable, Hashable {
   private static func interval(_ value: PathBytes) throws(Mismatch) -> Int {
     if value == "never" { return 0 }
     return try number(value, in: 0...1_000_000, else: "Please provide a whole number from 1 up, or 'never'.")
+  }
+
+  /// A lower-case m is minutes, as in other times, and an upper-case one MiB, as in other sizes.
+  private static func step(_ value: PathBytes) throws(Mismatch) -> OptionValue {
+    if value == "never" { return .size(0) }
+    if let last = value.bytes.last, [UInt8(ascii: "s"), UInt8(ascii: "m"), UInt8(ascii: "h")].contains(last) {
+      return .duration(try duration(value))
+    }
+    return .size(try size(value, minimum: 1 << 20))
   }
 
   private static func load(_ value: PathBytes) throws(Mismatch) -> LoadLimit {

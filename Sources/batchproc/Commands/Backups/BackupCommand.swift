@@ -5,6 +5,8 @@ struct BackupCommand: Command {
   let choices: BackupChoices
   private let name: PathBytes
   let options: BackupOptions
+  /// In seconds; nil for none.
+  let budget: Int?
   private let operands: [PathBytes]
   private let hooks: BackupHooks
   /// The socket of the service manager, if one started the program.
@@ -40,6 +42,13 @@ struct BackupCommand: Command {
       }
       options.retentionBefore = choices.retention
     }
+    options.checkpointTime = parsed.duration(.checkpoint).map { .seconds($0) }
+    if options.checkpointTime == nil {
+      options.checkpoint = UInt64(parsed.size(.checkpoint) ?? 32 << 30)
+      if options.checkpoint == 0 { options.checkpoint = nil }
+    }
+    budget = parsed.duration(.timeBudget).map { Int($0) }
+    options.leastUsed = choices.leastUsed
     options.isSynced = common.fsync
     options.patience = choices.patience
     options.grouping = choices.grouping
@@ -76,7 +85,7 @@ struct BackupCommand: Command {
     let ending: Ending
     do throws(BatchError) {
       try hooks.runBefore(session)
-      ending = session.ending(replacing: try backUp(&report))
+      ending = session.ending(replacing: try BackupLegs(self).run(&report))
     } catch {
       ending = session.ending(after: advised(error))
     }
@@ -85,6 +94,9 @@ struct BackupCommand: Command {
     hooks.runAfter(ending.status, report, session)
     return ending
   }
+
+  /// Tells the service manager what the run does.
+  func notify(status: String) { StandardStreams.notify(manager, status: status) }
 
   /// Reports remarks about the set, even with `--quiet`: it is damaged, or other keys open its next snapshots.
   func tell(_ remarks: [BatchError]) {
@@ -122,33 +134,5 @@ struct BackupCommand: Command {
       throw BatchError(.missing, "the lists contain no path: no snapshot was made")
     }
     return paths
-  }
-
-  private func backUp(_ report: inout BackupHooks.Report) throws(BatchError) -> Ending {
-    let sources = try sources()
-    report.sources = sources
-    var call = BackupCall(to: try set(), options)
-    call.announce = { backup in
-      for warning in backup.warnings { session.fail(warning, severity: .warning) }
-      if let note = backup.note { session.warn(note, as: .note) }
-      tell(backup.preparation.remarks)
-      tellSeries(backup.preparation, isPlanned: false)
-      StandardStreams.notify(manager, status: "archiving into \(backup.header.name.archive)")
-    }
-    call.completing = { backup in
-      StandardStreams.notify(manager, status: "completing \(backup.header.name.archive)")
-    }
-    let input = CallInput.paths(Operands(sources), try session.walkOptions(forAllBut: []))
-    let outcome = try session.run(call, input) { [session, tally] (members) throws(BatchError) in
-      tally.add(members)
-      try session.tell(members)
-    }
-    if let ending = session.endingOfStopped(outcome.summary, advised: advised) { return ending }
-    if let failure = outcome.failure { return session.ending(after: advised(failure)) }
-    guard let result = outcome.result, !outcome.verdict.contains(.nothing) else {
-      session.reporter.fatal(BatchError(.unreadable, "no file could be read: no snapshot was made"))
-      return .exit(.fatal)
-    }
-    return finish(result, outcome, &report)
   }
 }
