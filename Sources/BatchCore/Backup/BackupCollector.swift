@@ -187,7 +187,7 @@ package final class BackupCollector: BatchCollector {
     case .source(let source): try writer.begin(source)
     case .mount(let path): writer.add(mount: MemberNaming.name(of: path))
     case .kept(let kept):
-      context.counters.addSkipped(.upToDate, kept.count)
+      context.counters.addSkipped(.upToDate, kept.count - kept.recounted)
       for place in kept.large { try copyBlocks(of: place) }
       try writer.append(kept)
     case .reference(let entry):

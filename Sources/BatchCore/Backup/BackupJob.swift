@@ -32,6 +32,8 @@ package struct BackupPlan: Sendable {
   let cut: RunCut
   /// Whether the base is a snapshot that was cut: it may lack names of files with several names.
   let isContinued: Bool
+  /// The place up to which an earlier part of the run has counted the files; nil in the first part.
+  let counted: ReachedPath?
   /// Counts files that are archived only because they changed shortly before the previous snapshot.
   let repeated = FileCount()
   /// Counts files of sets that are not archived.

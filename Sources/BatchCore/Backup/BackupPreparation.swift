@@ -178,7 +178,8 @@ package struct BackupPreparation: Sendable {
       known: try isFull ? nil : Self.known(bases, damage, unwanted, options, in: run), unwanted: unwanted,
       blocks: blocks, frameSize: Int(try ArchiveSource.largeSize(archive) / 2),
       cut: RunCut(after: options.checkpoint, options.checkpointTime, options.stop),
-      isContinued: cutBase != nil)
+      isContinued: cutBase != nil,
+      counted: isContinuing ? cutBase?.snapshot.footer.reached : nil)
     self.set = set
   }
 
@@ -226,11 +227,7 @@ package struct BackupPreparation: Sendable {
           found.snapshot.footer.selection == options.selection,
           reason(against: found.snapshot, options) == nil
         else { continue }
-        if let best,
-          !reached.includes(best.reached.path.bytes, isFolder: best.reached.isFolder, of: best.reached.source)
-        {
-          continue
-        }
+        if let best, !reached.includes(best.reached) { continue }
         try SnapshotReader.check(found.manifest, in: SourceContext(run))
         best = (found, reached)
       } catch {
@@ -244,7 +241,7 @@ package struct BackupPreparation: Sendable {
   /// The snapshot that was cut and that reached as far as a new one, or further; nil for a complete new one.
   func furtherCut(than footer: SnapshotFooter) -> Snapshot? {
     guard let reached = footer.reached, let former = cutBase?.snapshot, let place = former.footer.reached,
-      place.includes(reached.path.bytes, isFolder: reached.isFolder, of: reached.source)
+      place.includes(reached)
     else { return nil }
     return former
   }

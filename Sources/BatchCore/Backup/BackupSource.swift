@@ -198,6 +198,7 @@ package struct BackupSource: BatchSource {
 
   private mutating func keep(_ entry: SnapshotEntry, _ line: [UInt8], _ isFurther: Bool) {
     kept.append(entry, line: line, isFurther: isFurther)
+    if let counted = plan.counted, let reached, counted.includes(reached) { kept.recounted += 1 }
     if kept.count >= Self.mostKept { yieldKept() }
   }
 
@@ -265,7 +266,9 @@ package struct BackupSource: BatchSource {
     item.archived.map { archive.retained(by: $0) + 1024 } ?? 1024
   }
 
-  package func count(ofRow row: BackupRow) -> Int { if case .kept(let rows) = row { rows.count } else { 0 } }
+  package func count(ofRow row: BackupRow) -> Int {
+    if case .kept(let rows) = row { rows.count - rows.recounted } else { 0 }
+  }
 
   package func retained(byRow row: BackupRow) -> Int64 {
     if case .kept(let rows) = row { Int64(rows.lines.count) } else { 512 }

@@ -74,6 +74,22 @@ package struct RestoreSource {
   }
 }
 
+extension BatchError {
+  /// What a snapshot does not have because its run was cut; nil for a complete one.
+  package init?(cut snapshot: Snapshot) {
+    guard snapshot.footer.isCut else { return nil }
+    let reached = snapshot.footer.reached
+    let list = snapshot.header.sources?.paths ?? []
+    let missing = reached.map { reached in list.filter { $0 > reached.source } } ?? []
+    let others =
+      missing.isEmpty ? "" : ", and nothing of \(missing.map(\.description).joined(separator: ", "))"
+    self.init(
+      .special,
+      "the snapshot \(snapshot.name.stamp) is not complete: it has nothing behind \(reached?.path.description ?? "an unknown path")"
+        + others)
+  }
+}
+
 extension ExtractionOptions {
   /// Changes the defaults to those of a restore: files get all that the snapshot has of them, and damage ends nothing.
   package mutating func restoreEverything() {

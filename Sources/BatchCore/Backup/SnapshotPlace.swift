@@ -95,6 +95,7 @@ extension BackupSet.Content {
   package func only(_ choice: SeriesChoice) -> Self {
     var content = self
     content.snapshots = snapshots.filter { choice.includes($0.header) }
+    content.cut = cut.filter { choice.includes($0.header) }
     return content
   }
 

@@ -264,6 +264,10 @@ package struct ReachedPath: Sendable, Hashable {
     guard source == self.source else { return source < self.source }
     return TreeOrder.compare(path, isFolder: isFolder, self.path.bytes, isFolder: self.isFolder) <= 0
   }
+
+  func includes(_ other: ReachedPath) -> Bool {
+    includes(other.path.bytes, isFolder: other.isFolder, of: other.source)
+  }
 }
 
 extension UInt64 {

@@ -117,6 +117,8 @@ final class SnapshotWriter {
 package struct KeptRows: Sendable {
   var lines: [UInt8] = []
   var count = 0
+  /// How many of them an earlier part of the run has counted.
+  var recounted = 0
   var files: UInt64 = 0
   var bytes: UInt64 = 0
   var linked: UInt64 = 0

@@ -47,6 +47,7 @@ struct RestoreCommand: Command {
     }
     members.announce = { [session] (opened, reader) in
       if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { session.warn(remark) }
+      if let remark = BatchError(cut: opened.snapshot) { session.warn(remark) }
     }
     let selection = MemberSelection(strip: strip)
     let rows =

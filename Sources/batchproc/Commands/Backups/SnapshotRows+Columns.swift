@@ -13,7 +13,9 @@ extension SnapshotRows {
     ]
     let failures = Int(clamping: footer.failures ?? 0)
     if !isNarrow { columns.append(ByteCount.text(Int64(clamping: footer.archiveSize)).leading(to: 11)) }
-    if let damage {
+    if footer.isCut {
+      columns.append("incomplete")
+    } else if let damage {
       columns.append(damage.text)
     } else if failures == 0 || !isNarrow {
       columns.append((footer.isVerified ? "verified" : "").padding(to: 8))
@@ -41,6 +43,7 @@ extension SnapshotRows {
       }
       line.add("encrypted", snapshot.name.isEncrypted)
       line.add("archive_bytes", footer.archiveSize)
+      if footer.isCut { line.add("complete", false) }
       line.add("verified", footer.isVerified && damage == nil)
       line.add("damaged", damage != nil)
       if let files = damage?.files { line.add("damaged_files", files) }

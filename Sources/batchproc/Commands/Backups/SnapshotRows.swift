@@ -96,6 +96,14 @@ struct SnapshotRows {
       }
     }
     let series = chosen.series(by: .hostAndSources)
+    // Snapshots that are not complete come last: no series, rule or age counts them.
+    var cut: [Snapshot] = []
+    for snapshot in choices.place == nil ? content.only(choices.series).cut : [] {
+      cut.append(try opened(snapshot, of: set, &verdict))
+    }
+    if let events = session.events {
+      for snapshot in cut { try write(snapshot, content.faults(of: snapshot), nil, to: events) }
+    }
     session.warn(ofFailures: series)
     session.warn(ofUnlisted: content.unlisted, in: set.directory)
     guard session.events == nil else { return }
@@ -110,6 +118,7 @@ struct SnapshotRows {
     } else {
       for snapshot in chosen { append(snapshot, extents[snapshot.name], to: &rows) }
     }
+    for snapshot in cut { append(snapshot, nil, to: &rows) }
     if !rows.isEmpty { try session.output.write(rows) }
   }
 
