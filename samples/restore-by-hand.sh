@@ -61,8 +61,8 @@ arguments() { tr '\n' '\0' | xargs -0 -r printf '%b\0'; }
 # Calls a command with lines as its arguments.
 call() { arguments | xargs -0 -r "$@"; }
 
-# Calls sh for some lines at a time: always a multiple of 6.
-each() { arguments | xargs -0 -r -x -s 1000000 -n 120 sh -c "$1" sh; }
+# Calls sh for some arguments that end with NUL: for a multiple of 6 at a time.
+each() { xargs -0 -r -x -s 1000000 -n 120 sh -c "$1" sh; }
 
 # Splits lines "GROUP<tab>LINE", which are sorted, to the files group.1, group.2 and so on, with GROUP in the first line of each file.
 split() {
@@ -140,7 +140,7 @@ awk -F '\t' -v OFS='\t' -v user="$(id -u)" -v work="$work/" '
     if (parent($3) != folder) for (path = folder = parent($3); path != ""; path = parent(path)) if (path in links) refuse("a path is below a link")
   }
   $1 ~ "device" && user != 0 { print "restore-by-hand.sh: left out, only root can make devices: " $3 >"/dev/stderr"; next }
-  $1 == "directory" { print "@" $7 >(work "folders"); print $3 >(work "folders"); if ($5 % 512 < 448) printf "%05o\n%s\n", $5, $3 >(work "closed") }
+  $1 == "directory" { print $7 >(work "folders"); print "./" $3 >(work "folders"); if ($5 % 512 < 448) printf "%05o\n%s\n", $5, $3 >(work "closed") }
   $9 != "" {
     if ($9 in first) { print first[$9] >(work "links"); print $3 >(work "links"); next }
     first[$9] = $3
@@ -155,6 +155,7 @@ for list in links folders closed; do : >>"$work/$list"; done
 # content may be that of several files: it is extracted once, and then copied.
 awk -F '\t' -v OFS='\t' -v work="$work/" '
   function parent(path) { return sub("/[^/]*$", "", path) ? path : "." }
+  function last(path) { sub(".*/", "", path); return path }
   # Directories follow after the files beside them.
   function order(path, count, names, key, i) {
     count = split(path, names, "/")
@@ -167,21 +168,24 @@ awk -F '\t' -v OFS='\t' -v work="$work/" '
   $3 == $4 { print $2 ".named", "", $4 }
   $3 != $4 {
     print parent($3) >(work "parents")
-    if (($2, $4) in place) { print place[$2, $4] >(work "copies"); print $3 >(work "copies") } else {
+    if (($2, $4) in place) { from = "./" place[$2, $4]; step = work "copies" } else {
+      from = substr(work, 1, length(work) - 1) "/moved/" $2 "/" $4
+      step = work "moves"
       place[$2, $4] = $3
       print $2 ".moved", order($4), $4
-      print $2 "/" $4 >(work "moves"); print $3 >(work "moves")
     }
+    # Files that keep their last name are moved and copied together.
+    if (last(from) == last($3)) print "./" parent($3), from >(step ".together"); else { print from >step; print "./" $3 >step }
   }
   $6 != "" {
     print $6, $3 >(work "owners")
     printf "%05o\t%s\n", $5, $3 >(work "modes")
-    print "@" $7 >(work "times"); print $3 >(work "times")
+    print $7 " ./" $3 >(work "times"); print "./" $3 >(work "timed")
     if ($10 == "") print $3 >(work "bare")
   }
   $8 != "" { print $8 "  " $3 >(work "digests"); print $3 >(work "files") }
 ' "$work/places" "$work/places" "$work/places" | sort -s -t "$tab" -k 1,2 >"$work/members"
-for list in parents copies moves owners modes times bare digests files; do : >>"$work/$list"; done
+for list in parents copies copies.together moves moves.together owners modes times timed bare digests files; do : >>"$work/$list"; done
 
 status=0
 
@@ -215,18 +219,24 @@ done
 
 uniq "$work/parents" | call mkdir -p --
 # shellcheck disable=SC2016
-each 'while [ $# -gt 0 ]; do mv -T -- "$work/moved/$1" "./$2"; shift 2; done' <"$work/moves" || status=5
+arguments <"$work/moves" | each 'while [ $# -gt 0 ]; do mv -T -- "$1" "$2"; shift 2; done' || status=5
+move_together() { call mv -t "$(printf '%b/' "$1")" -- || status=5; }
+split <"$work/moves.together"
+for_each_group move_together
 # shellcheck disable=SC2016
-each 'while [ $# -gt 0 ]; do cp -aT -- "./$1" "./$2"; shift 2; done' <"$work/copies" || status=5
+arguments <"$work/copies" | each 'while [ $# -gt 0 ]; do cp -aT -- "$1" "$2"; shift 2; done' || status=5
+copy_together() { call cp -a -t "$(printf '%b/' "$1")" -- || status=5; }
+split <"$work/copies.together"
+for_each_group copy_together
 
 # The metadata of rows with names of the owner. A member can have attributes although its row has none, if an earlier version made it.
 if command -v setfacl >/dev/null; then call setfacl -b -- <"$work/bare" || status=5; fi
-if command -v getfattr >/dev/null; then
+if command -v getfattr >/dev/null && [ "$(sed 's/^/.\//' "$work/bare" | call getfattr -h -m - | head -c 1)" ]; then
   # shellcheck disable=SC2016
-  each '
+  arguments <"$work/bare" | each '
     for file; do
       getfattr -h -m - --absolute-names -- "./$file" | sed "1d; /^$/d" | while read -r name; do setfattr -h -x "$name" -- "./$file"; done
-    done' <"$work/bare" || status=5
+    done' || status=5
 fi
 
 # Sets the owner where it differs, since that would also remove capabilities.
@@ -248,16 +258,18 @@ set_mode() { call chmod "$1" -- || status=5; }
 sort -s -t "$tab" -k 1,1 "$work/modes" | split
 for_each_group set_mode
 # shellcheck disable=SC2016
-set_times='while [ $# -gt 0 ]; do touch -h -d "$1" -- "./$2"; shift 2; done'
-each "$set_times" <"$work/times" || status=5
+set_times='while [ $# -gt 0 ]; do touch -h -d "@$1" -- "$2"; shift 2; done'
+arguments <"$work/times" | sort -z >"$work/expected"
+call stat --printf '%.9Y %n\0' -- <"$work/timed" | sort -z >"$work/found"
+comm -z -23 "$work/expected" "$work/found" | sed -z 's/ /\x00/' | each "$set_times" || status=5
 
 # shellcheck disable=SC2016
-each 'while [ $# -gt 0 ]; do ln -fPT -- "./$1" "./$2"; shift 2; done' <"$work/links" || status=5
+arguments <"$work/links" | each 'while [ $# -gt 0 ]; do ln -fPT -- "./$1" "./$2"; shift 2; done' || status=5
 
 # Folders get their times and modes last: writing into them changes the times.
-each "$set_times" <"$work/folders" || status=5
+arguments <"$work/folders" | each "$set_times" || status=5
 # shellcheck disable=SC2016
-[ "$(id -u)" = 0 ] || tac "$work/closed" | each 'while [ $# -gt 0 ]; do chmod "$2" "./$1"; shift 2; done' || status=5
+[ "$(id -u)" = 0 ] || tac "$work/closed" | arguments | each 'while [ $# -gt 0 ]; do chmod "$2" -- "./$1"; shift 2; done' || status=5
 
 arguments <"$work/digests" | sort -z >"$work/expected"
 call sha256sum -z -- <"$work/files" | sort -z >"$work/found"

@@ -238,8 +238,8 @@ extension CopyTests {
       counts "refusals that are named" AccessDenied <errors
       ends "copy --append-only" "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>errors
       counts "refusals that are named with --append-only" AccessDenied <errors
-      ls far/*.manifest | wc -l | says "copies"
-      printf damaged | dd of=$(ls far/*.manifest | head -1) bs=1 seek=40 conv=notrunc status=none
+      ls far/*.manifest.zst | wc -l | says "copies"
+      printf damaged | dd of=$(ls far/*.manifest.zst | head -1) bs=1 seek=40 conv=notrunc status=none
       ends "copy beside damage" "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>&1
       """)
     run.expectSteps([

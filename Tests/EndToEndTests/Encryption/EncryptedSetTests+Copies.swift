@@ -119,7 +119,7 @@ extension EncryptedSetTests {
     folder, stamp, sequence = sys.argv[1:]
     manifest, archive = b'age-encryption.org/v1\\ngarbage' + stamp.encode(), b'age-encryption.org/v1\\nx'
     name = f'{folder}/backup-{stamp}'
-    open(name + '.manifest.age', 'wb').write(manifest)
+    open(name + '.manifest.zst.age', 'wb').write(manifest)
     open(name + '.tar.zst.age', 'wb').write(archive)
     digest = lambda b: hashlib.sha256(b).hexdigest()
     line = ('{"type":"companion","schema":1,"sequence":%s,"increment":0,"verified":true,'
@@ -145,7 +145,7 @@ extension EncryptedSetTests {
       back_up --full
       "$BP" copy -q set far
       cp -a far far2
-      newest=$(ls set/*.manifest.age | tail -1)
+      newest=$(ls set/*.manifest.zst.age | tail -1)
       at="--at $(echo $newest | grep -o '[0-9T]*Z')"
       mine=$XDG_STATE_HOME
       export XDG_STATE_HOME=\(state)

@@ -58,12 +58,12 @@ struct EncryptedSetTests {
       "$BP" snapshots set | counts "listed as encrypted" encrypted
       ends drill "$BP" drill -q --all -i key set
       ends "drill without the key" "$BP" drill -q set 2>/dev/null
-      ends audit "$BP" audit -q -i key $(ls set/*.manifest.age | tail -1) /
+      ends audit "$BP" audit -q -i key $(ls set/*.manifest.zst.age | tail -1) /
       for f in set/*.age; do "$BP" verify -q $f; echo $?; done | says "verify each file"
       grep -rlE 'secretname|[^0-9a-f]2000[^0-9a-f]' set "$XDG_STATE_HOME"/batchproc/sets |
         says "files with plain names or contents"
       ls -a set | grep drill | says "results of drills in the set"
-      find "$XDG_STATE_HOME" -name '*.manifest' -perm 600 | wc -l | says "private copies of the manifest"
+      find "$XDG_STATE_HOME" -name '*.manifest.zst' -perm 600 | wc -l | says "private copies of the manifest"
       """)
     run.expectSteps([
       "restore": "0", "kinds": "full +1", "files": "2 companion 2 manifest.age 2 tar.zst.age",
@@ -212,7 +212,7 @@ struct EncryptedSetTests {
       done
       mv set/*.companion kept
       ends "backup without the companion" "$BP" backup -q --to set src 2>/dev/null
-      mv kept $(ls set/*.manifest.age | sed 's/manifest.age/companion/')
+      mv kept $(ls set/*.manifest.zst.age | sed 's/manifest.zst.age/companion/')
       ls set | wc -l | says "files in the set"
       ends "--plain with a recipient" "$BP" backup -q --to set --plain --encrypt-to "$(cat recipient)" src 2>/dev/null
       ends "--plain" "$BP" backup -q --to set --plain src 2>errors
@@ -224,7 +224,7 @@ struct EncryptedSetTests {
       ends "backup of a set that was never encrypted" "$BP" backup -q --to other src
       printf 'plain = true\\n' >config
       ends "plain in a configuration" "$BP" backup --config config --to set src 2>/dev/null
-      ls set/*.manifest | wc -l | says "plain manifests"
+      ls set/*.manifest.zst | wc -l | says "plain manifests"
       """)
     run.expectSteps([
       "backup ": "64", "named by backup ": "1", "backup -n": "64", "named by backup -n": "1",
@@ -265,7 +265,7 @@ struct EncryptedSetTests {
   @Test(
     "a copy of the manifest that another user can have written is not used", .enabled(if: Host.canChangeUser),
     arguments: [
-      "chown 1234 M", "chown 1234 M/*.manifest", "chown 1234 M/*.sha256", "chmod o+w M", "chmod o+w M/*",
+      "chown 1234 M", "chown 1234 M/*.manifest.zst", "chown 1234 M/*.sha256", "chmod o+w M", "chmod o+w M/*",
     ])
   func foreignCopy(change: String) throws {
     let run = try run(
@@ -322,7 +322,7 @@ struct EncryptedSetTests {
       back_up
       mkdir out
       age -d -i key set/*.tar.zst.age | tar -C out --zstd -x && ends restore diff -r src out$PWD/src
-      age -d -i key set/*.manifest.age | jq -r 'select(.sha256) | .path' | wc -l | says "files in the manifest"
+      age -d -i key set/*.manifest.zst.age | zstdcat | jq -r 'select(.sha256) | .path' | wc -l | says "files in the manifest"
       """)
     run.expectSteps(["restore": "0", "files in the manifest": "4"])
   }
