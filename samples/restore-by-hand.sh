@@ -47,12 +47,13 @@ trap 'rm -rf -- "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Decrypts and decompresses a file. Content that is cut is noticed by the digest of the manifest, by tar, and by the last check.
+# Decrypts and decompresses a file, with further options of zstd. Content that is cut is noticed by the digest of the manifest, by tar,
+# and by the last check.
 unpack() {
   case $1 in
   *.age) age --decrypt --identity "${AGE_IDENTITY:?is not set: give the file with the secret key}" -- "$1" ;;
   *) cat -- "$1" ;;
-  esac | zstd -dcfq
+  esac | zstd -dcfq "${2:---}"
 }
 
 # Turns lines into arguments that end with NUL.
@@ -194,13 +195,18 @@ extract() {
   if [ -f "$set-$1.tar.zst.age" ]; then archive=$set-$1.tar.zst.age; else archive=$set-$1.tar.zst; fi
   arguments >"$work/names"
   mkdir -p -- "$2"
-  # The names have the order of the archive, so that tar need not compare each one with all members. Some odd names have not.
-  for order in --same-order --no-wildcards; do
-    unpack "$archive" | tar -xpf - -C "$2" --acls --xattrs --xattrs-include='*' --no-recursion --no-wildcards "$order" \
-      --warning=no-unknown-keyword --null --no-unquote -T "$work/names" 2>"$work/errors" && return
-  done
-  cat "$work/errors" >&2
-  status=5
+  # The names have the order of the archive, so that tar need not compare each one with all members. Some odd names have not. What is
+  # damaged comes out too: the last check finds it.
+  { unpack "$archive" | tar_members "$2" --same-order; } 2>"$work/errors" && return
+  unpack "$archive" --no-check | tar_members "$2" || status=5
+}
+
+# Extracts the members with these names into a folder.
+tar_members() {
+  folder=$1
+  shift
+  tar -xpf - -C "$folder" --acls --xattrs --xattrs-include='*' --no-recursion --no-wildcards "$@" --warning=no-unknown-keyword \
+    --null --no-unquote -T "$work/names"
 }
 
 awk -F '\t' -v file="$work/list." '
@@ -217,6 +223,8 @@ for list in "$work"/list.*; do
   [ "$(id -u)" = 0 ] || find . -type d ! -perm -700 -exec chmod u+rwx {} \;
 done
 
+# What is missing is named at the end, once.
+exec 3>&2 2>"$work/errors"
 uniq "$work/parents" | call mkdir -p --
 # shellcheck disable=SC2016
 arguments <"$work/moves" | each 'while [ $# -gt 0 ]; do mv -T -- "$1" "$2"; shift 2; done' || status=5
@@ -271,8 +279,10 @@ arguments <"$work/folders" | each "$set_times" || status=5
 # shellcheck disable=SC2016
 [ "$(id -u)" = 0 ] || tac "$work/closed" | arguments | each 'while [ $# -gt 0 ]; do chmod "$2" -- "./$1"; shift 2; done' || status=5
 
+exec 2>&3
+grep -v 'No such file or directory$' "$work/errors" >&2 || :
 arguments <"$work/digests" | sort -z >"$work/expected"
-call sha256sum -z -- <"$work/files" | sort -z >"$work/found"
+call sha256sum -z -- <"$work/files" 2>/dev/null | sort -z >"$work/found"
 if ! cmp -s "$work/expected" "$work/found"; then
   comm -z -23 "$work/expected" "$work/found" | tr '\n\0' '?\n' | sed 's/^.\{66\}/missing or damaged: /' >&2
   status=5

@@ -151,7 +151,7 @@ import Testing
       """
       $BP backup -q --to set src/z; mv set/*.tar.zst kept; $BP backup -q --to set src/z 2>&1 | grep -c 'an archive is missing or has the wrong size'
       $BP backup -q --to other src/z; truncate -s -9 other/*.manifest.zst; $BP backup -qn --to other src/z 2>&1 >/dev/null | grep -c 'other/.*manifest'
-      $BP backup --json --to other src/z | grep -c '"severity":"warning".*"path":"other/.*manifest"'
+      $BP backup --json --to other src/z | grep -c '"severity":"warning".*"path":"other/.*manifest.zst"'
       $BP backup -q --to other src/z 2>&1 | grep -c 'other/.*manifest'
       """)
     #expect(run.text == "1\n1\n1\n1\n", "\(run.text)\(run.errorText)")
@@ -253,9 +253,9 @@ import Testing
       """)
     run.expectSteps([
       "first night": "0", "second night": "0", "third night": "5", "advice": "1",
-      "files after the failure": "4", "with --prune-first": "0", "files of two snapshots": "4",
-      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "2", "restore": "0",
-      "without a rule": "64", "a source without files": "1", "files after that": "2",
+      "files after the failure": "5", "with --prune-first": "0", "files of two snapshots": "5",
+      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "3", "restore": "0",
+      "without a rule": "64", "a source without files": "1", "files after that": "3",
     ])
   }
 

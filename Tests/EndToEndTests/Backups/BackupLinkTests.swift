@@ -148,6 +148,7 @@ import Testing
           cat body end >$1
         }
         first=$(ls set/*.manifest.zst | head -n 1)
+        backup -q --full --to set t
         plain set/*.manifest.zst
         old=$(grep '"path":"[^"]*/t/z/b"' $first | sed 's/"link_group":[0-9]*,//')
         sed -i "s|^.*\\"path\\":\\"[^\\"]*/t/z/b\\".*|$old|" $(last)

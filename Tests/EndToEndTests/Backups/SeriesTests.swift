@@ -270,8 +270,8 @@ import Testing
         says "digests of the path in companions"
       """)
     run.expectSteps([
-      "increments": "+1 +1 +2 +2", "series": "2 etc 2 home", "companions": "4", "restore of etc": "0",
-      "files of etc": "./etc/e ./etc/new", "series": "1 etc 1 home", "words of sources": "2", "verify": "0",
+      "increments": "+1 +1 +2 +2", "series": "2 etc 2 home", "companions": "6", "restore of etc": "0",
+      "files of etc": "./etc/e ./etc/new", "series": "1 etc 1 home", "words of sources": "4", "verify": "0",
       "digests of the path in companions": "",
     ])
   }

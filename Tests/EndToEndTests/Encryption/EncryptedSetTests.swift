@@ -66,7 +66,7 @@ struct EncryptedSetTests {
       find "$XDG_STATE_HOME" -name '*.manifest.zst' -perm 600 | wc -l | says "private copies of the manifest"
       """)
     run.expectSteps([
-      "restore": "0", "kinds": "full +1", "files": "2 companion 2 manifest.age 2 tar.zst.age",
+      "restore": "0", "kinds": "full +1", "files": "2 companion 1 manifest 2 manifest.zst.age 2 tar.zst.age",
       "asks for the key": "1", "restore with another key": "1", "listed as encrypted": "2",
       "drill": "0", "drill without the key": "1", "audit": "0", "verify each file": "0 0 0 0",
       "files with plain names or contents": "", "results of drills in the set": "",
@@ -145,7 +145,7 @@ struct EncryptedSetTests {
       ends "list with a damaged companion" "$BP" snapshots set 2>/dev/null
       """)
     run.expectSteps([
-      "prune": "0", "files": "1 companion 1 manifest.age", "restore": "0",
+      "prune": "0", "files": "2 companion 1 manifest 1 manifest.zst.age", "restore": "0",
       "prune with a damaged companion": "1", "list with a damaged companion": "4",
     ])
   }
@@ -229,7 +229,7 @@ struct EncryptedSetTests {
     run.expectSteps([
       "backup ": "64", "named by backup ": "1", "backup -n": "64", "named by backup -n": "1",
       "backup --full": "64", "named by backup --full": "1", "backup without the companion": "64",
-      "files in the set": "3", "--plain with a recipient": "64", "--plain": "0", "--plain is full": "1",
+      "files in the set": "4", "--plain with a recipient": "64", "--plain": "0", "--plain is full": "1",
       "backup of the plain set": "0", "backup after an encrypted one": "64",
       "backup of a set that was never encrypted": "0", "plain in a configuration": "64",
       "plain manifests": "2",
