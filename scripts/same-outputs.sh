@@ -161,7 +161,7 @@ verify|$BP verify $B/a.tar.zst; $BP verify $B/a.tar.gz; $BP verify $B/s.zip
 verify-bad|$BP verify $B/bad-a.tar.zst; $BP verify $B/bad-a.tar.gz; $BP verify $B/bad-a.tar; $BP verify $B/bad-s.zip
 verify-json|$BP verify --json $B/bad-a.tar.zst
 verify-against|$BP verify --against $B/later -q $B/a.tar.zst
-backup|mkdir set s; cp -a $B/tree s/t; touch -d @1700000000 s/t s; $BP backup --to set s; rm s/t/noise; echo new >s/t/new; touch -d @1700000001 s/t/new s/t; STANDING_CLOCK=$((STANDING_CLOCK+60)) $BP backup --to set s; $BP snapshots set | sed 's/[0-9]* B  verified//'; $BP snapshots --digests set | md5sum; for a in set/*.zst; do zstd -dcq $a | tar -tvf - | md5sum; done; STANDING_CLOCK=$((STANDING_CLOCK+99)) $BP prune --keep-last 1 set; rm -r s set
+backup|mkdir set s; cp -a $B/tree s/t; touch -d @1700000000 s/t s; $BP backup --to set s; rm s/t/noise; echo new >s/t/new; touch -d @1700000001 s/t/new s/t; STANDING_CLOCK=$((STANDING_CLOCK+60)) $BP backup --to set s; $BP snapshots set | sed 's/[0-9]* B  verified//'; $BP snapshots --digests set | md5sum; for a in set/*.tar.zst; do zstd -dcq $a | tar -tvf - | md5sum; done; STANDING_CLOCK=$((STANDING_CLOCK+99)) $BP prune --keep-last 1 set; rm -r s set
 backup-restore|mkdir set; $BP backup -q --to set $B/tree; $BP restore -C out set; $BP drill --all set
 backup-dry|mkdir set; $BP backup -n --to set $B/samples
 backup-json|mkdir set; $BP backup --json --to set $B/samples; $BP snapshots --json set

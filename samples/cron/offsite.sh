@@ -21,7 +21,7 @@ stop() {
   echo "offsite.sh: $*" >&2
   exit 1
 }
-list() { rclone lsf --files-only --include '/*.manifest' --include '/*.tar.zst' "$1"; }
+list() { rclone lsf --files-only --include '/*.manifest' --include '/*.manifest.zst' --include '/*.tar.zst' "$1"; }
 
 [ "$outcome" != failure ] || stop "the backup failed: nothing is copied"
 here=$(list "$1")
@@ -30,10 +30,10 @@ case "$here" in
 *) stop "there is no manifest in $1: nothing is copied or removed" ;;
 esac
 rclone copy --immutable --include '/*.tar.zst' "$1" "$2"
-rclone copy --immutable --include '/*.manifest' "$1" "$2"
+rclone copy --immutable --include '/*.manifest' --include '/*.manifest.zst' "$1" "$2"
 
 [ "$outcome" = success ] || exit 0
 gone=$(list "$2" | grep -cvxF -e "$here") || [ "$gone" = 0 ]
 [ "$gone" -le "$most" ] || stop "$gone files of $2 are not in $1: nothing is removed; the most is $most"
-rclone sync --immutable --max-delete "$most" --include '/*.manifest' "$1" "$2"
+rclone sync --immutable --max-delete "$most" --include '/*.manifest' --include '/*.manifest.zst' "$1" "$2"
 rclone sync --immutable --max-delete "$most" --include '/*.tar.zst' "$1" "$2"

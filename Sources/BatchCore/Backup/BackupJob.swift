@@ -166,6 +166,7 @@ package final class BackupWorker: BatchWorker {
         output.append(.kept(kept))
         return
       }
+      guard plan.known == nil || !item.isFurtherName else { return output.append(.further(row)) }
       try archive(item, row: row, in: context, into: &output)
     }
   }

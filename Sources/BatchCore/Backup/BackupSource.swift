@@ -24,6 +24,13 @@ package enum BackupItem: Sendable {
   }
 }
 
+extension ArchiveItem {
+  /// Whether it is a further name of a file, which gets no member of its own beside known contents.
+  var isFurtherName: Bool {
+    if case .link(let record, let first) = self { first != record.path } else { false }
+  }
+}
+
 /// The row of a path that is archived, as far as the walk knows it.
 package struct PlannedRow: Sendable {
   /// The number of the row, which its member in the archive has too; it increases in the order of the tree, from 1.
@@ -219,9 +226,10 @@ package struct BackupSource: BatchSource {
     plannedRows += 1
     planned.addWithinRange(UInt64(clamping: ArchiveItem.storedSize(of: record)))
     let row = PlannedRow(number: plannedRows, entry: entry)
-    if plan.known != nil {
+    // A seemingly unchanged file is checked, also a large one: other content is rot.
+    if plan.known != nil, before == nil {
       // The content of the first name may be a reference, to which no member can be a link.
-      if case .link(_, let first) = item, first != record.path { return held.append(.item(.further(row))) }
+      if item.isFurtherName { return held.append(.item(.further(row))) }
       if record.status.kind == .regular, record.status.size >= Int64(BlockList.smallestFile) {
         if case .header = item { archive.dropBlocks() }
         return held.append(

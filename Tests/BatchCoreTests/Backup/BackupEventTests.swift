@@ -112,7 +112,8 @@ import Testing
       #expect(report.rows.filter { $0.hasSuffix(" unsettled") }.map { $0.prefix(3) } == ["f3 "], "\(report)")
       let next = try backUp(t, day: 1, concurrency: 2)
       let moved = zip(report.rows, next.rows).filter { $0 != $1 }.map(\.1)
-      #expect(moved.map { $0.prefix(3) } == ["f2 ", "f3 "] && next.problems == [], "\(next)")
+      // The other one is read again too, and has the content that was stored.
+      #expect(moved.map { $0.prefix(3) } == ["f3 "] && next.problems == [], "\(next)")
       #expect(!next.rows.contains { $0.hasSuffix(" unsettled") })
     }
   }

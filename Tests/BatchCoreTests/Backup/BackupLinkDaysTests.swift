@@ -69,18 +69,13 @@ import Testing
     #expect(!archive.isDamaged && !archive.isCutShort && outcome.summary.counts.failed == 0)
   }
 
-  /// Restores by the recipe of docs/backup.md.
+  /// Restores by the script for stock tools.
   private func restoreByHand(_ snapshot: Snapshot, to folder: PathBytes) throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent().deletingLastPathComponent()
+    let script = root.appendingPathComponent("samples/restore-by-hand.sh").path
     let run = try Outcome(
-      shell: """
-        cd '\(t.path("set"))'; mkdir '\(folder)'; manifest=\(snapshot.name.manifest)
-        for archive in days-*.tar.zst; do
-          id=${archive#days-}; id=${id%.tar.zst}
-          jq -r --arg id "$id" 'select(.archive == $id and .path).path' "$manifest" >../names
-          [ -s ../names ] || continue
-          tar --zstd -xpf "$archive" -C '\(folder)' --no-recursion --verbatim-files-from --files-from ../names 2>&1 || echo $?
-        done
-        """)
+      shell: "'\(script)' '\(t.path("set"))' \(snapshot.name.stamp) '\(folder)' 2>&1 || echo $?")
     #expect(run.text == "")
   }
 

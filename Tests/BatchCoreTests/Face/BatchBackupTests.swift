@@ -34,7 +34,7 @@ import Testing
   }
 
   private func snapshots() -> Int {
-    t.names(in: "set").count { $0.bytes.suffix(9).elementsEqual(".manifest".utf8) }
+    t.names(in: "set").count { $0.bytes.suffix(13).elementsEqual(".manifest.zst".utf8) }
   }
 
   private func code<Value>(
@@ -194,7 +194,7 @@ import Testing
   @Test("what is damaged in a set is among the warnings of a backup and of a restore")
   func damagedManifest() async throws {
     let first = try #require(try await Batch.backup([d], to: set, options).id)
-    let manifest = PathBytes("set/backup-\(first).manifest")
+    let manifest = PathBytes("set/backup-\(first).manifest.zst")
     try t.file(manifest, try #require(t.content(manifest)).dropLast(20))
     let second = try await Batch.backup([d], to: set, options)
     #expect(second.isFull && second.isComplete && second.warnings.map(\.error.path) == [t.path(manifest)])

@@ -85,7 +85,7 @@ import Testing
     let report = try await Batch.copy(set, to: t.path("far"), options)
     #expect(report.removed.allSatisfy { ids.contains($0) })
     #expect(report.problems == 0)
-    #expect(t.names(in: "set").count { $0.bytes.suffix(9).elementsEqual(".manifest".utf8) } == 3)
+    #expect(t.names(in: "set").count { $0.bytes.suffix(13).elementsEqual(".manifest.zst".utf8) } == 3)
   }
 
   @Test("a whole snapshot is restored on trial, and damage is found")

@@ -59,7 +59,7 @@ import Testing
   @Test("a manifest that is verified like an archive is recognized")
   func manifest() throws {
     try backUp()
-    let name = try #require(t.names(in: "set").first { $0.description.hasSuffix(".manifest") })
+    let name = try #require(t.names(in: "set").first { $0.description.hasSuffix(".manifest.zst") })
     let run = try run(["verify", PathBytes("set/\(name)")])
     #expect(run.status == 1 && run.errorText.contains("is the manifest of a snapshot, not an archive"))
     #expect(run.errorText.contains(".tar.zst'") && run.errorText.contains("'batchproc verify set'"))

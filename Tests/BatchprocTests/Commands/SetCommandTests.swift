@@ -95,7 +95,7 @@ import Testing
     #expect(try run("restore", "-q", "-i", "other", "-C", "out2", "set").status != 0)
     let without = try run("restore", "-q", "-C", "out2", "set")
     #expect(without.status != 0 && without.errorText.contains("--identity"), "\(without.errorText)")
-    let manifest = PathBytes("set").appending(try #require(try names("manifest.age").last).bytes)
+    let manifest = PathBytes("set").appending(try #require(try names("manifest.zst.age").last).bytes)
     let content = try #require(t.content(manifest))
     for place in [20, content.count / 2, content.count - 3] {
       var damaged = content

@@ -70,7 +70,7 @@ import Testing
       #"""
       import hashlib, json, os, re, subprocess, sys
       reader, manifest = sys.argv[1:]
-      lines = open(manifest, "rb").read().splitlines(True)
+      lines = subprocess.run(["zstdcat", manifest], stdout=subprocess.PIPE).stdout.splitlines(True)
       def run(lines, name=os.path.basename(manifest)):
           body, end = b"".join(lines[:-1]), json.loads(lines[-1])
           end["manifest_sha256"] = hashlib.sha256(body).hexdigest()
@@ -79,7 +79,7 @@ import Testing
           ran = subprocess.run([sys.executable, reader, "crafted/" + name], capture_output=True)
           return ran.returncode if b"Traceback" not in ran.stderr else "traceback"
       os.mkdir("crafted")
-      os.link(manifest.replace("manifest", "tar.zst"), "crafted/" + os.path.basename(manifest).replace("manifest", "tar.zst"))
+      os.link(manifest.replace("manifest", "tar"), "crafted/" + os.path.basename(manifest).replace("manifest", "tar"))
       print(run(lines))
       for row in [b"[1]", b"1", b"null", b"[" * 200000, b'{"type":[1]}', b'{"a":1}', b"\xff", b"1" * 9000,
                   lines[2].replace(b'"archive":"', b'"archive":[1],"x":"'), lines[2].replace(b'"archive":"', b'"archive":"../'),
@@ -87,11 +87,11 @@ import Testing
           print(run([*lines[:2], row.rstrip() + b"\n", *lines[2:]]), end=" ")
       for old, new in [(b'"set":"', b'"set":"../'), (b'"set":"', b'"set":"\\u0000'), (b'"set":"', b'"set":1,"x":"'), (b'"id":"', b'"id":"../')]:
           print(run([lines[0].replace(old, new), *lines[1:]]), end=" ")
-      print(run(lines, "other-20200101T000000Z.manifest"))
+      print(run(lines, "other-20200101T000000Z.manifest.zst"))
       """#)
     let reader = Self.reader.replacing("read-archive.py", with: "read-snapshot.py")
     let run = try t.shell(
-      "mkdir t; echo 1 >t/a; $BP backup -q --to set t; python3 craft.py '\(reader)' set/*.manifest")
+      "mkdir t; echo 1 >t/a; $BP backup -q --to set t; python3 craft.py '\(reader)' set/*.manifest.zst")
     #expect(run.text == "0\n" + String(repeating: "4 ", count: 16) + "4\n", "\(run.text)\(run.errorText)")
   }
 

@@ -35,13 +35,13 @@ import Testing
       echo uno >src/z/one
       refused='SHA-256\\|further name\\|hard link to\\|the archive does not'
       for format in '' '--no-index'; do
-        rm -f set/*.zst
+        rm -f set/*.tar.zst
         (cd /; $BP archive -q -o $OLDPWD/new.tar.zst $m)
         if [ -n "$format" ]; then
           tar --zstd -xf new.tar.zst -C / --to-command=true
           (cd / && tar -cf - $m) | zstd -q >new.tar.zst
         fi
-        mv new.tar.zst $(ls set/*.manifest | sed s/manifest/tar.zst/)
+        mv new.tar.zst $(ls set/*.manifest.zst | sed s/manifest/tar/)
         for j in 1 2 7 32; do
           rm -rf out
           $BP restore -q -j $j -C out set 2>errors
@@ -82,7 +82,7 @@ import Testing
               file.seek(place)
               byte = file.read(1)
               file.seek(place)
-              file.write(bytes([byte[0] ^ 1]))' bad/*.zst
+              file.write(bytes([byte[0] ^ 1]))' bad/*.tar.zst
       # Each of these prints the status and digests of messages and results.
       restore() {
         rm -rf out
@@ -95,7 +95,7 @@ import Testing
         echo $? $(sha256sum <rows) $(sha256sum <bad/.backup.drill)
       }
       audit() {
-        $BP audit -q "$@" bad/*.manifest / >rows 2>&1
+        $BP audit -q "$@" bad/*.manifest.zst / >rows 2>&1
         echo $? $(sha256sum <rows)
       }
       # each COMMAND...: runs a command at each concurrency, and prints how often it has which status and results.
@@ -126,15 +126,15 @@ import Testing
       for n in 1 2; do $backup src; done
       ends "beside a reader" python3 hold.py $backup --keep-last 1 src 2>errors
       counts "the reader is named" 'a restore, drill or verification reads the set' <errors
-      ls set/*.manifest | wc -l | says "snapshots beside a reader"
+      ls set/*.manifest.zst | wc -l | says "snapshots beside a reader"
       tr -d '\\0' <set/.backup.lock | wc -c | says "planned removals beside a reader"
       ends "in a folder that refuses" $busy $backup --keep-last 1 src 2>errors
       counts "the refusal is named" 'cannot remove: Device or resource busy' <errors
-      ls set/*.manifest | wc -l | says "snapshots in a folder that refuses"
+      ls set/*.manifest.zst | wc -l | says "snapshots in a folder that refuses"
       $BP restore -q -C out set
       ends restore diff -r --no-dereference src out$PWD/src
       ends "without a fault" $backup --keep-last 1 src
-      ls set/*.manifest set/*.zst | wc -l | says "files without a fault"
+      ls set/*.manifest.zst set/*.tar.zst | wc -l | says "files without a fault"
       tr -d '\\0' <set/.backup.lock | wc -c | says "planned removals without a fault"
       """)
     run.expectSteps([
@@ -149,9 +149,9 @@ import Testing
   func remarks() throws {
     let run = try t.shell(
       """
-      $BP backup -q --to set src/z; mv set/*.zst kept; $BP backup -q --to set src/z 2>&1 | grep -c 'an archive is missing or has the wrong size'
-      $BP backup -q --to other src/z; truncate -s -9 other/*.manifest; $BP backup -qn --to other src/z 2>&1 >/dev/null | grep -c 'other/.*manifest'
-      $BP backup --json --to other src/z | grep -c '"severity":"warning".*"path":"other/.*manifest"'
+      $BP backup -q --to set src/z; mv set/*.tar.zst kept; $BP backup -q --to set src/z 2>&1 | grep -c 'an archive is missing or has the wrong size'
+      $BP backup -q --to other src/z; truncate -s -9 other/*.manifest.zst; $BP backup -qn --to other src/z 2>&1 >/dev/null | grep -c 'other/.*manifest'
+      $BP backup --json --to other src/z | grep -c '"severity":"warning".*"path":"other/.*manifest.zst"'
       $BP backup -q --to other src/z 2>&1 | grep -c 'other/.*manifest'
       """)
     #expect(run.text == "1\n1\n1\n1\n", "\(run.text)\(run.errorText)")
@@ -189,10 +189,10 @@ import Testing
   func lists() throws {
     let run = try t.shell(
       """
-      printf 'src/z\\n\\nsrc/big\\n' >list; $BP backup -q --to set --files-from list src/a; echo $?; grep -c '"type":"source"' set/*.manifest
-      printf 'src/z\\0src/z/\\0' | $BP backup -q --to one --files0-from -; echo $?; grep -c '"type":"source"' one/*.manifest
+      printf 'src/z\\n\\nsrc/big\\n' >list; $BP backup -q --to set --files-from list src/a; echo $?; zstdcat set/*.manifest.zst | grep -c '"type":"source"'
+      printf 'src/z\\0src/z/\\0' | $BP backup -q --to one --files0-from -; echo $?; zstdcat one/*.manifest.zst | grep -c '"type":"source"'
       $BP restore -q -C out set && diff -r --no-dereference src out$PWD/src
-      echo src/gone >>list; $BP backup -q --to set --files-from list; echo $?; ls set/*.manifest | wc -l
+      echo src/gone >>list; $BP backup -q --to set --files-from list; echo $?; ls set/*.manifest.zst | wc -l
       : >list; $BP backup -q --to set --files-from list; echo $?; $BP backup -q --to set; echo $?
       """)
     #expect(
@@ -214,8 +214,8 @@ import Testing
       for n in 1 2 3; do head -c 300000 /dev/urandom >small/$n; $BP backup -q --full --to full small; echo $?; done; \(lock)
       for n in 1 2 3; do cat /dev/zero >>full/filler$n 2>/dev/null; sync -f full; done
       at=100000000; while fallocate -o $((at += 4096)) -l 4096 full/filler1 2>/dev/null; do :; done
-      $BP prune -q --keep-last 1 full; echo $?; ls full/*.zst full/*.manifest | wc -l; tr -d '\\0' <full/.backup.lock | wc -c
-      $BP verify -q full/*.zst; echo $?; truncate -s 1M full/filler1; $BP backup -q --to full small; echo $?
+      $BP prune -q --keep-last 1 full; echo $?; ls full/*.tar.zst full/*.manifest.zst | wc -l; tr -d '\\0' <full/.backup.lock | wc -c
+      $BP verify -q full/*.tar.zst; echo $?; truncate -s 1M full/filler1; $BP backup -q --to full small; echo $?
       EOF
       unshare -m --propagation private bash go
       """)
@@ -253,9 +253,9 @@ import Testing
       """)
     run.expectSteps([
       "first night": "0", "second night": "0", "third night": "5", "advice": "1",
-      "files after the failure": "4", "with --prune-first": "0", "files of two snapshots": "4",
-      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "2", "restore": "0",
-      "without a rule": "64", "a source without files": "1", "files after that": "2",
+      "files after the failure": "5", "with --prune-first": "0", "files of two snapshots": "5",
+      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "3", "restore": "0",
+      "without a rule": "64", "a source without files": "1", "files after that": "3",
     ])
   }
 
@@ -273,8 +273,8 @@ import Testing
         date >>src/z/one
         $BP backup -q --to set src
       done
-      manifest() { ls set/*.manifest | sed -n "$1p"; }
-      lost=$(basename $(manifest 4) .manifest)
+      manifest() { ls set/*.manifest.zst | sed -n "$1p"; }
+      lost=$(basename $(manifest 4) .manifest.zst)
       rm $(manifest 4) $(manifest 1)
       for command in snapshots verify report 'prune -n --keep-last 9' 'prune --keep-last 9'; do
         ends "$command" $BP $command set 2>err >/dev/null
@@ -284,16 +284,16 @@ import Testing
       $BP report set 2>/dev/null | grep -c "$lost.tar.zst" | says "on the page"
       $BP verify -q set 2>&1 | grep -c 'prune --unlisted' | says "with -q"
       $BP prune -n --unlisted set 2>/dev/null | grep -v ' keep ' | sed "s/${lost#backup-}/ID/" | tr -s ' ' | says plan
-      ls set/*.zst | wc -l | says "archives after the plan"
+      ls set/*.tar.zst | wc -l | says "archives after the plan"
       ends prune $BP prune -q --unlisted set
-      ls set/*.zst | wc -l | says archives
-      ls set/*.manifest | wc -l | says snapshots
+      ls set/*.tar.zst | wc -l | says archives
+      ls set/*.manifest.zst | wc -l | says snapshots
       ends verify $BP verify -q set
       cp set/backup-*.tar.zst .
       echo damage >>$(manifest 1)
       cp $(ls *.tar.zst | tail -n 1) set/$lost.tar.zst
       ends "beside a damaged manifest" $BP prune -q --unlisted set 2>/dev/null
-      ls set/*.zst | wc -l | says "archives that stay"
+      ls set/*.tar.zst | wc -l | says "archives that stay"
       """)
     run.expectSteps([
       "snapshots": "0", "named": "1", "of all": "1", "verify": "0", "named": "1", "of all": "1",

@@ -29,9 +29,9 @@ import Testing
       counts "run on failure" '^1 failure$' <shown
       counts "named as missing" ': gone: ' <shown
       ends "failing hook before" $BP backup -q --to set --before 'exit 3' src
-      ls set/*.manifest | wc -l | says "snapshots"
+      ls set/*.manifest.zst | wc -l | says "snapshots"
       """)
-    let id = try t.shell("ls set/*.manifest | grep -o '[0-9]*T[0-9]*Z'").text.dropLast()
+    let id = try t.shell("ls set/*.manifest.zst | grep -o '[0-9]*T[0-9]*Z'").text.dropLast()
     run.expectSteps([
       "backup": "0", "run before": "before",
       "environment":
@@ -171,7 +171,7 @@ import Testing
   func rate() throws {
     let run = try t.shell(
       """
-      rows() { tail -n +3 $1/*.manifest | cut -d, -f1-3; }
+      rows() { zstdcat $1/*.manifest.zst | tail -n +3 | cut -d, -f1-3; }
       head -c 300K /dev/urandom >src/n
       time $BP backup -q --to set --rate 1G src
       $BP backup -q --to other --rate 100G src

@@ -73,8 +73,8 @@ struct BackupRotTests {
           --on-failure 'echo "$BATCHPROC_OUTCOME" >>told' --metrics metrics
       done
       says "told to the hook" <told
-      ls set/*.manifest copy/*.manifest | wc -l | says "snapshots and copies"
-      tar --zstd -tf $(ls set/*.zst | tail -n 1) | grep -v /$ | sed 's|.*/||' | says "archived files"
+      ls set/*.manifest.zst copy/*.manifest.zst | wc -l | says "snapshots and copies"
+      tar --zstd -tf $(ls set/*.tar.zst | tail -n 1) | grep -v /$ | sed 's|.*/||' | says "archived files"
       $BP restore -q -C out set
       rm -rf good/lost+found out$PWD/m/lost+found
       ends "bytes from before" diff -r good out$PWD/m
@@ -104,9 +104,9 @@ struct BackupRotTests {
       backup "before the rot"
       . ./rot
       backup "backup that accepts it" --checksum --accept-rot --keep-last 1
-      ls set/*.manifest | wc -l | says "snapshots after it"
+      ls set/*.manifest.zst | wc -l | says "snapshots after it"
       backup "next backup" --checksum --keep-last 1
-      ls set/*.manifest | wc -l | says "snapshots at the end"
+      ls set/*.manifest.zst | wc -l | says "snapshots at the end"
       $BP restore -q -C out set
       ends "new bytes" diff -r m out$PWD/m
       ends "hard link" test out$PWD/m/named -ef out$PWD/m/other

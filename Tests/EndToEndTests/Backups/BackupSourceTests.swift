@@ -22,8 +22,8 @@ import Testing
       ln -s d real/inner
       ln -s real link
       for n in 1 2; do ends "backup $n" $BP backup -q --to set "\(source)"; done
-      m=$(ls set/*.manifest | tail -n 1)
-      grep -o 'path":"[^"]*link[^"]*"' $m | sed "s,$PWD/,,; s,${PWD#/}/,,; s,path\\":,," | sort -u | says paths
+      m=$(ls set/*.manifest.zst | tail -n 1)
+      zstdcat $m | grep -o 'path":"[^"]*link[^"]*"' | sed "s,$PWD/,,; s,${PWD#/}/,,; s,path\\":,," | sort -u | says paths
       ends audit $BP audit -q $m /
       echo new >real/d/new
       $BP audit -q $m / | sed "s,${PWD#/}/,,; s, (.*,," | says "audit after a change"
@@ -137,7 +137,7 @@ import Testing
       """
       cat >edit.py <<'END'
       import glob, hashlib, json, re
-      name = glob.glob('set/*.manifest')[0]
+      name = glob.glob('set/*.manifest.zst')[0]
       rows, end = re.sub(',"file_system_uuid":"[0-9a-f]{32}"', '', open(name).read()).rstrip().rsplit(chr(10), 1)
       end = json.loads(end)
       end['footer'] = rows.index('{"type":"total"')
@@ -156,7 +156,7 @@ import Testing
       echo 2 >disk/tree/d/2
       mount --bind disk/tree src
       ends "first backup" $BP backup -q --to set src
-      \(hasUUID ? "rm -r src/1 src/d" : "python3 edit.py")
+      \(hasUUID ? "rm -r src/1 src/d" : "plain set/*.manifest.zst; python3 edit.py")
       echo 3 >src/3
       umount src
       sync -f disk
@@ -241,7 +241,7 @@ import Testing
         ends "backup $n" $BP backup -q --name a --copy-to src/copy --to link src
         $BP backup --name b --copy-to src/copy --to src/bk src 2>&1 | counts "said by backup $n" 'of sets in it'
       done
-      cat src/bk/*.manifest | grep -o '"type":"file","path":"[^"]*' | sed 's,.*/src/,,' | sort -u | says files
+      zstdcat src/bk/*.manifest.zst | grep -o '"type":"file","path":"[^"]*' | sed 's,.*/src/,,' | sort -u | says files
       $BP backup -n --name a --copy-to src/copy --to src/bk src | counts "files of sets in a dry run" '-20[0-9]*T[0-9]*Z[.]'
       """)
     run.expectSteps([

@@ -27,7 +27,7 @@ import Testing
     let run = try stop("--before 'echo >ready; exec sleep 60' --after 'echo $BATCHPROC_STATUS >status'")
     #expect(run.ending == .signal(SIGTERM), "\(run.ending) \(run.errorText)")
     #expect(!run.errorText.contains("--before") && t.text("status") == "143\n", "\(run.errorText)")
-    #expect(try t.shell("ls set/*.manifest").status != 0)
+    #expect(try t.shell("ls set/*.manifest.zst").status != 0)
   }
 
   @Test("a signal during --after ends the backup, and the warning names the cause")
@@ -61,7 +61,7 @@ import Testing
       """)
     try #require(eventually { t.exists("locked") })
     let program = try t.startShell("exec $BP backup --full --keep-last 1 --lock-wait 100s --to set src")
-    try #require(eventually { (try? t.shell("ls set/*.manifest | wc -l").text) == "3\n" })
+    try #require(eventually { (try? t.shell("ls set/*.manifest.zst | wc -l").text) == "3\n" })
     program.signal(SIGTERM)
     let run = program.wait()
     #expect(run.ending == .signal(SIGTERM), "\(run.ending) \(run.errorText)")

@@ -83,7 +83,7 @@ import Testing
       for n in $(seq 10); do head -c 10K /dev/urandom >src/f$n; done
       $BP backup -q --to set src
       $BP backup -q --full --to set src
-      newest=$(ls set/*.zst | tail -n 1)
+      newest=$(ls set/*.tar.zst | tail -n 1)
       cp $newest keep
       id=$(echo $newest | grep -o '[0-9]*T[0-9]*Z')
       python3 -c 'import sys
@@ -146,7 +146,7 @@ import Testing
       """
       echo one >src/a; echo two >src/b; chmod 040 src/b; $BP backup -q --to set src; chmod -R a+rwX set tmp; chmod a+rx .
       setpriv --reuid=65534 --regid=65534 --clear-groups $BP drill --all set 2>&1 | sed 's/.*src\\/b: //; s/.*Z: //; s/ in .*;/;/'
-      echo ${PIPESTATUS[0]}; stamp=$(basename set/*.manifest .manifest | cut -c8-)
+      echo ${PIPESTATUS[0]}; stamp=$(basename set/*.manifest.zst .manifest.zst | cut -c8-)
       echo '{"type":"suspect","archive":"'$stamp'"}' >>set/.backup.drill
       setpriv --reuid=65534 --regid=65534 --clear-groups $BP drill -q --sample 100% set 2>/dev/null; grep -c suspect set/.backup.drill
       $BP drill -q --all set; echo $?; grep -c suspect set/.backup.drill
@@ -175,7 +175,7 @@ import Testing
       ends drill $BP drill -q set
       ends report $BP report set >page
       says "results of drills" <set/.backup.drill
-      ls set/*.manifest | wc -l | says snapshots
+      ls set/*.manifest.zst | wc -l | says snapshots
       rm set/.backup.drill
       ends "prune without them" $BP prune -q --keep-last 1 set
       """)
@@ -277,9 +277,10 @@ import Testing
       ends drill $BP drill -q --all set
       $BP drill --all set 2>&1 | counts "what was drilled" '1 file, .*; 3 links and FIFOs too'
       # The manifest has another target than the archive, and a FIFO that the archive does not have.
+      plain set/*.manifest.zst
       python3 - <<'END'
       import glob, hashlib, json
-      name = glob.glob('set/*.manifest')[0]
+      name = glob.glob('set/*.manifest.zst')[0]
       rows, end = open(name).read().rstrip().rsplit(chr(10), 1)
       rows = rows.replace('"target":"target"', '"target":"garbled"').replace('src/fifo"', 'src/fife"')
       end = json.loads(end)

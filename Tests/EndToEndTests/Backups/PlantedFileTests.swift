@@ -27,13 +27,13 @@ import Testing
     arguments: [
       "set/.backup.lock", "set/.backup.id", "set/.backup.copy", "set/.backup.drill", "far/.backup.copy",
       "metrics",
-      "set/NEWEST.manifest", "set/NEWEST.tar.zst", "far/NEWEST.manifest", "page.html",
+      "set/NEWEST.manifest.zst", "set/NEWEST.tar.zst", "far/NEWEST.manifest.zst", "page.html",
     ], ["fifo", "link", "dangling", "folder", "device", "sparse"])
   func planted(name: String, kind: String) throws {
     let run = try t.shell(
       """
       \(Self.commands)
-      newest=$(ls whole/*.manifest | tail -1); newest=${newest##*/}; newest=${newest%.manifest}
+      newest=$(ls whole/*.manifest.zst | tail -1); newest=${newest##*/}; newest=${newest%.manifest.zst}
       name=\(name); name=${name/NEWEST/$newest}
       commands | while read -r command; do
         rm -rf set out page.html metrics far
@@ -90,9 +90,11 @@ import Testing
   func outside() throws {
     let run = try t.shell(
       #"""
+      \#(Steps.plain)
+      plain whole/*.manifest.zst
       cat >rows.py <<'EOF'
       import glob, hashlib, json
-      f = sorted(glob.glob("whole/*.manifest"))[-1]
+      f = sorted(glob.glob("whole/*.manifest.zst"))[-1]
       lines = open(f, "rb").read().splitlines(True)
       out = [line.replace(b'/src/2"', b'/../../../../victim"', 1) for line in lines[:-1]]
       body = b"".join(out)
@@ -112,9 +114,11 @@ import Testing
   func wrongDigest() throws {
     let run = try t.shell(
       #"""
+      \#(Steps.plain)
+      plain whole/*.manifest.zst
       cat >digest.py <<'EOF'
       import glob, hashlib, json, re
-      f = sorted(glob.glob("whole/*.manifest"))[-1]
+      f = sorted(glob.glob("whole/*.manifest.zst"))[-1]
       rows, end = open(f).read().rstrip().rsplit("\n", 1)
       rows = re.sub('"sha256":"[0-9a-f]{64}"', '"sha256":"no digest"', rows, count=1)
       end = json.loads(end)

@@ -170,7 +170,7 @@ import Testing
       for f in $'new\nline' 'b\c' $'\x01' $'k\xff' '[abc].txt' a.txt; do echo "$f" >"n/$f"; done
       $BP archive -q -o n.tar.zst n
       $BP backup -q --to nb n
-      cp nb/*.manifest m
+      cp nb/*.manifest.zst m
       $BP list -q n.tar.zst | grep -v '/$' >names
       while IFS= read -r f; do
         $BP extract -q --escaped -C o n.tar.zst "$f" || echo "no member $f"

@@ -117,7 +117,7 @@ struct RestoreDamageTests {
       rm $a
       ends "restore --strict without the archive" "$BP" restore -q --strict -C five set 2>/dev/null
       ls five 2>/dev/null | says "its files"
-      rm set/*.zst
+      rm set/*.tar.zst
       ends "restore without any archive" "$BP" restore -q -C six set 2>/dev/null
       """)
     run.expectSteps([

@@ -165,7 +165,7 @@ import Testing
         user $BP backup -q --to set --copy-to far --copy-keep-last 1 --keep-last 1 --metrics m "$@" etc home
       }
       success() { grep -v '#' m | grep last_success; }
-      manifests() { ls set/*.manifest far/*.manifest | wc -l; }
+      manifests() { ls set/*.manifest.zst far/*.manifest.zst | wc -l; }
       ends "without failures" back_up
       chmod 0 home/deep
       success >before
@@ -229,7 +229,7 @@ import Testing
       counts "named by the report" 'in the future' <error
       $BP prune -n --keep-last 1 set 2>/dev/null | sed 's/.*:[0-9]*//; s/  */ /g' | says kept
       $BP backup --to set --keep-daily 1 --metrics m etc 2>&1 | counts "named by the next backup" 'is in the future'
-      ls set/*.manifest | wc -l | says manifests
+      ls set/*.manifest.zst | wc -l | says manifests
       ends "list after the next backup" $BP snapshots -q --max-age 26h set >/dev/null
       rm -r etc
       $BP backup -q --to set --metrics m etc 2>/dev/null
@@ -270,8 +270,8 @@ import Testing
         says "digests of the path in companions"
       """)
     run.expectSteps([
-      "increments": "+1 +1 +2 +2", "series": "2 etc 2 home", "companions": "4", "restore of etc": "0",
-      "files of etc": "./etc/e ./etc/new", "series": "1 etc 1 home", "words of sources": "2", "verify": "0",
+      "increments": "+1 +1 +2 +2", "series": "2 etc 2 home", "companions": "6", "restore of etc": "0",
+      "files of etc": "./etc/e ./etc/new", "series": "1 etc 1 home", "words of sources": "4", "verify": "0",
       "digests of the path in companions": "",
     ])
   }
@@ -296,7 +296,8 @@ import Testing
       END
       $BP backup -q --to set etc
       $BP backup -q --to set home
-      python3 strip.py set/*.manifest
+      plain set/*.manifest.zst
+      python3 strip.py set/*.manifest.zst
       $BP snapshots set | counts "of an unknown machine" 'unknown machine: '
       $BP backup -q --to set --keep-last 1 etc
       $BP backup -q --to set --keep-last 1 home

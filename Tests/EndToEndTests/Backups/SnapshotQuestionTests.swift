@@ -72,7 +72,8 @@ import Testing
       $BP snapshots -q set --find 'q*' | awk '{print $2}' | says "change of the odd name"
       $BP snapshots -q set --find other | awk '{print $NF, $(NF - 1)}' | sort -u |
         counts "digest" "$(sha256sum src/other | cut -c1-12)$"
-      sed -i 's/"size":4/"size":5/' $(ls set/*.manifest | head -n 1)
+      plain $(ls set/*.manifest.zst | head -n 1)
+      sed -i 's/"size":4/"size":5/' $(ls set/*.manifest.zst | head -n 1)
       $BP snapshots -q set --find other 2>errors | wc -l | says "lines beside a damaged manifest"
       ends "status beside a damaged manifest" $BP snapshots -q set --find other >/dev/null 2>&1
       counts "the damaged manifest is named" 'its digest is not the recorded one' <errors
@@ -88,7 +89,7 @@ import Testing
     let run = try t.shell(
       """
       \(Steps.functions)
-      id=$(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z')
+      id=$(ls set/*.manifest.zst | head -n 1 | grep -o '[0-9]*T[0-9]*Z')
       root=${PWD#/}
       $BP snapshots -q set --list $id | sed "s|$root/||" | says "all files"
       $BP snapshots -q set --list latest '*.txt' -l | sed "s|$root/||; s|.*:[0-9]* ||" | says "files with -l"
@@ -113,7 +114,7 @@ import Testing
     let run = try t.shell(
       """
       \(Steps.functions)
-      ids=($(ls set/*.manifest | grep -o '[0-9]*T[0-9]*Z'))
+      ids=($(ls set/*.manifest.zst | grep -o '[0-9]*T[0-9]*Z'))
       short() { sed "s|${PWD#/}/||; s| (.*||"; }
       $BP snapshots -q set --diff ${ids[0]} ${ids[1]} | grep -v METADATA | short | says "after a change"
       $BP snapshots -q set --diff ${ids[2]} ${ids[3]} | short | says "after a removal"
@@ -196,7 +197,7 @@ import Testing
     let run = try t.shell(
       """
       $BP backup -q --to set --full src
-      a=$(ls set/*.zst | head -n 1)
+      a=$(ls set/*.tar.zst | head -n 1)
       cp $a keep
       counts='"seen":\\([0-9]*\\),"done":\\([0-9]*\\),"failed":\\([0-9]*\\)'
       show() {
@@ -230,7 +231,7 @@ import Testing
     let run = try t.shell(
       """
       \(Steps.functions)
-      newest=$(ls -S set/*.zst | head -n 1)
+      newest=$(ls -S set/*.tar.zst | head -n 1)
       cp $newest keep
       printf damaged | dd of=$newest bs=1 seek=2000 conv=notrunc status=none
       ends "verify a damaged archive" $BP verify -q set >named 2>errors
@@ -253,7 +254,7 @@ import Testing
     arguments: [
       "snapshots --list latest many", "snapshots --list latest --json many", "snapshots --find 'f1*' many",
       "snapshots --digests many", "restore -n -C none many", "restore -n --json -C none many",
-      "audit $(ls many/*.manifest) empty", "audit --json $(ls many/*.manifest) empty",
+      "audit $(ls many/*.manifest.zst) empty", "audit --json $(ls many/*.manifest.zst) empty",
     ])
   func rowsTogether(command: String) throws {
     let run = try t.shell(

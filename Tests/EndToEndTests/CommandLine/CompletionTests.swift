@@ -26,7 +26,7 @@ import Testing
   ]
 
   private func expect(_ text: String, _ offers: String, _ words: String) throws {
-    let id = try t.shell("ls bk/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z'").text
+    let id = try t.shell("ls bk/*.manifest.zst | head -n 1 | grep -o '[0-9]*T[0-9]*Z'").text
       .trimmingCharacters(in: .whitespacesAndNewlines)
     let found = Set(
       text.split(whereSeparator: \.isWhitespace).map { $0.hasPrefix("2") ? String($0.prefix(8)) : String($0) }

@@ -43,7 +43,7 @@ struct JSONSchemaTests {
       j "ended.$c" $c
     done
     (ulimit -n 12; j few archive -o few.tar t)
-    mv s/*.manifest cut; head -c 300 cut >"s/$(basename "$(ls s/*.tar.zst | head -n 1)" .tar.zst).manifest"
+    mv s/*.manifest.zst cut; head -c 300 cut >"s/$(basename "$(ls s/*.tar.zst | head -n 1)" .tar.zst).manifest.zst"
     j damaged_set snapshots s; j damaged_drill drill s; j damaged_prune prune --keep-last 1 s
     (until grep -q '"type":"stall"' out.stall; do :; done; echo x) 2>/dev/null | j stall hash --stall-warning 1 -
     BATCHPROC_QOS=utility XDG_CONFIG_HOME=$PWD/home j settings config hash

@@ -106,7 +106,7 @@ struct ReportBrowserTests {
       """
       for n in $(seq 20); do seq $((n * n * 1000)) >t/n$n; $BP backup -q --no-fsync --to set t; done
       $BP backup -q --to set --name '<script>alert(1)<|script>' t; $BP drill -q --name backup set
-      rm $(ls set/backup*.zst | tail -n 1); $BP report set -o sets.html
+      rm $(ls set/backup*.tar.zst | tail -n 1); $BP report set -o sets.html
       """, seconds: 120)
     try check("sets")
   }

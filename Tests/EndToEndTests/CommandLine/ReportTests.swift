@@ -284,8 +284,8 @@ import Testing
   func damaged() throws {
     let run = try t.shell(
       """
-      for n in 1 2 3; do echo $n >t/n$n; $BP backup -q --to set t; done; rm $(ls set/*.zst | head -n 1)
-      truncate -s -5 $(ls set/*.manifest | tail -n 1); $BP report set -o r.html; echo $?
+      for n in 1 2 3; do echo $n >t/n$n; $BP backup -q --to set t; done; rm $(ls set/*.tar.zst | head -n 1)
+      truncate -s -5 $(ls set/*.manifest.zst | tail -n 1); $BP report set -o r.html; echo $?
       """)
     #expect(run.text == "4\n")
     #expect(

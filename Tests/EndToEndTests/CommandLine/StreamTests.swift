@@ -29,7 +29,7 @@ import Testing
     "a summary that cannot be written is an error",
     arguments: [
       "drill set", "verify set", "compress empty", "decompress empty", "test empty", "duplicates empty",
-      "audit m t", "snapshots --diff $(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z') set",
+      "audit m t", "snapshots --diff $(ls set/*.manifest.zst | head -n 1 | grep -o '[0-9]*T[0-9]*Z') set",
       "backup --dry-run --to set t", "archive -o b.tar empty",
       "hash empty",
       "hash -o m2 t", "verify a.tar", "check m", "prune --keep-last 9 set", "copy set far",

@@ -19,7 +19,7 @@ extension CopyTests {
       sort -u seen | says "TCELL_MINIMIZE"
       ls far | wc -l | says "files"
       """#)
-    run.expectSteps(["copy": "0", "TCELL_MINIMIZE": "1", "files": "2"])
+    run.expectSteps(["copy": "0", "TCELL_MINIMIZE": "1", "files": "3"])
   }
 
   @Test(
@@ -45,8 +45,8 @@ extension CopyTests {
       ls /tmp | counts "temporary folders" 'batchproc-remote'
       """)
     run.expectSteps([
-      "copy": "0", "copies": "2 manifest 2 tar.zst", "listed": "2", "restore": "0", "drill": "0",
-      "copy that removes": "0", "copies that are left": "1 manifest 1 tar.zst",
+      "copy": "0", "copies": "1 manifest 2 manifest.zst 2 tar.zst", "listed": "2", "restore": "0", "drill": "0",
+      "copy that removes": "0", "copies that are left": "1 manifest 1 manifest.zst 1 tar.zst",
       "restore of the last one": "0",
       "unknown remote": "1", "temporary folders": "0",
     ])
@@ -175,7 +175,7 @@ extension CopyTests {
       "$BP" snapshots off:far | counts "listed as encrypted" encrypted
       """)
     run.expectSteps([
-      "copies": "2 companion 2 manifest.age 2 tar.zst.age", "restore": "0", "drill": "0",
+      "copies": "2 companion 1 manifest 2 manifest.zst.age 2 tar.zst.age", "restore": "0", "drill": "0",
       "files with a plain name": "", "listed as encrypted": "2",
     ])
   }
@@ -202,7 +202,7 @@ extension CopyTests {
           ls $d | grep -q manifest || continue
           "$BP" snapshots -q $d >/dev/null 2>&1
           test $? = 0 || test $r != far || echo incomplete
-          for m in $(ls $d | grep 'manifest$'); do
+          for m in $(ls $d | grep 'manifest.zst$'); do
             cmp -s $d/$m set/$m || continue
             "$BP" restore -q --at $(echo $m | grep -o '[0-9TZ]*Z') -C out.$i $d || echo damaged
             rm -rf out.$i
@@ -238,8 +238,8 @@ extension CopyTests {
       counts "refusals that are named" AccessDenied <errors
       ends "copy --append-only" "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>errors
       counts "refusals that are named with --append-only" AccessDenied <errors
-      ls far/*.manifest | wc -l | says "copies"
-      printf damaged | dd of=$(ls far/*.manifest | head -1) bs=1 seek=40 conv=notrunc status=none
+      ls far/*.manifest.zst | wc -l | says "copies"
+      printf damaged | dd of=$(ls far/*.manifest.zst | head -1) bs=1 seek=40 conv=notrunc status=none
       ends "copy beside damage" "$BP" copy --copy-keep-last 1 --append-only set far: >/dev/null 2>&1
       """)
     run.expectSteps([

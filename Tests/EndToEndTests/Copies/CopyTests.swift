@@ -60,7 +60,7 @@ import Testing
       ends "damaged file is replaced" cmp $f set/${f#far/}
       """)
     run.expectSteps([
-      "summary": "copied 2 snapshots", "after a copy": "2 manifest 2 tar.zst",
+      "summary": "copied 2 snapshots", "after a copy": "1 manifest 2 manifest.zst 2 tar.zst",
       "files of the next snapshot": "2", "files when nothing is missing": "0", "restore": "0",
       "temporary files": "0", "damaged files": "0", "damaged files with --checksum": "1",
       "damaged file is replaced": "0",
@@ -85,8 +85,8 @@ import Testing
       ends restore check far
       """)
     run.expectSteps([
-      "without an archive": "3", "files without an archive": "2 manifest 2 tar.zst",
-      "with all archives": "0", "files with all archives": "1 manifest 1 tar.zst", "restore": "0",
+      "without an archive": "3", "files without an archive": "1 manifest 2 manifest.zst 2 tar.zst",
+      "with all archives": "0", "files with all archives": "1 manifest 1 manifest.zst 1 tar.zst", "restore": "0",
     ])
     #expect(run.errorText.contains("is not copied"))
   }
@@ -96,10 +96,10 @@ import Testing
     let run = try run(
       """
       back_up
-      truncate -s 100 set/*.zst
+      truncate -s 100 set/*.tar.zst
       ends copy "$BP" copy -q set far 2>errors
       counts "not copied" 'is not copied' <errors
-      ls far | counts "files" Z
+      ls far | counts "files" 'Z[.].*zst'
       """)
     run.expectSteps(["copy": "1", "not copied": "1", "files": "0"])
   }
@@ -110,18 +110,18 @@ import Testing
       """
       back_up
       "$BP" copy -q set far
-      cp far/*.zst good
-      truncate -s 100 set/*.zst
+      cp far/*.tar.zst good
+      truncate -s 100 set/*.tar.zst
       back_up 2>/dev/null
       ends copy "$BP" copy -q set far 2>errors
       counts "not copied" 'is not copied' <errors
       wc -l <errors | says messages
       files far | says files
-      ends "good copy stays" cmp good $(ls far/*.zst | head -1)
+      ends "good copy stays" cmp good $(ls far/*.tar.zst | head -1)
       ends restore check far
       """)
     run.expectSteps([
-      "copy": "3", "not copied": "1", "messages": "1", "files": "2 manifest 2 tar.zst",
+      "copy": "3", "not copied": "1", "messages": "1", "files": "1 manifest 2 manifest.zst 2 tar.zst",
       "good copy stays": "0", "restore": "0",
     ])
   }
@@ -141,15 +141,15 @@ import Testing
       back_up \(encryption)
       "$BP" copy -q set far
       cp -r far good
-      flip $(ls set/*.zst* | head -1)
+      flip $(ls set/*.tar.zst* | head -1)
       ends "damaged here" "$BP" copy -q --checksum --copy-keep-last 1 set far 2>errors
       counts "not replaced" 'is damaged, and does not replace' <errors
       ends "copies stay" diff -r far good
-      cp good/*.zst* set
-      flip $(ls far/*.zst* | head -1)
+      cp good/*.tar.zst* set
+      flip $(ls far/*.tar.zst* | head -1)
       ends "damaged there" "$BP" copy -q --checksum set far
       ends "copies are repaired" diff -r far good
-      flip $(ls set/*.zst* | head -1)
+      flip $(ls set/*.tar.zst* | head -1)
       rm $(ls -d set/*.[mc]* | grep $(ls set | head -1 | grep -o '[0-9T]*Z'))
       ends "damaged here, without its manifest" "$BP" copy -q --checksum set far 2>/dev/null
       ends "copies stay again" diff -r far good
@@ -170,8 +170,9 @@ import Testing
       back_up --full
       back_up --full --no-verify
       back_up
+      plain set/*.manifest.zst
       "$BP" copy -q set far
-      sed -i '/"needs"/s/"archive":"2/"archive":"3/' $(ls far/*.manifest | tail -1)
+      sed -i '/"needs"/s/"archive":"2/"archive":"3/' $(ls far/*.manifest.zst | tail -1)
       ends "copy" "$BP" copy -q --copy-keep-last 1 set far 2>errors
       files far | says files
       counts "nothing is removed" ' far/.*nothing is removed while' <errors
@@ -179,7 +180,7 @@ import Testing
       ends restore check far
       """)
     run.expectSteps([
-      "copy": "3", "files": "3 manifest 3 tar.zst", "nothing is removed": "1", "copy --checksum": "0",
+      "copy": "3", "files": "1 manifest 3 manifest.zst 3 tar.zst", "nothing is removed": "1", "copy --checksum": "0",
       "restore": "0",
     ])
   }
@@ -208,9 +209,10 @@ import Testing
       rm far/.backup.copy good/.backup.copy
       copy "third set, without the identity" set3 \(remote) --copy-keep-last 1
       ends "copies after the third set" diff -r far good
-      sed -i 's/"increment":1/"increment":2/' $(ls far/*.manifest | tail -1)
+      plain $(ls far/*.manifest.zst | tail -1)
+      sed -i 's/"increment":1/"increment":2/' $(ls far/*.manifest.zst | tail -1)
       copy "first set over a changed manifest" set \(remote) --checksum
-      cp good/*.manifest far
+      cp good/*.manifest.zst far
       copy "first set again" set \(remote) --copy-keep-last 1
       ends "identity again" cmp set/.backup.id far/.backup.copy
       copy "copy of the copies" far far2
@@ -248,7 +250,7 @@ import Testing
       ls far | counts files Z
       cat far/notes far/other* | says "foreign files"
       """)
-    run.expectSteps(["copy": "0", "files": "5", "foreign files": "mine mine"])
+    run.expectSteps(["copy": "0", "files": "6", "foreign files": "mine mine"])
   }
 
   @Test("backup --copy-to ends with 3 when the copy fails, and keeps the snapshot")
@@ -261,11 +263,11 @@ import Testing
       files far | says "copies after it"
       echo x >file
       ends "backup without a place for the copy" back_up --copy-to file/far 2>/dev/null
-      ls set/*.manifest | wc -l | says "snapshots"
+      ls set/*.manifest.zst | wc -l | says "snapshots"
       """)
     run.expectSteps([
-      "backup with a copy": "0", "copies": "1 manifest 1 tar.zst",
-      "backup that keeps one copy": "0", "copies after it": "1 manifest 1 tar.zst",
+      "backup with a copy": "0", "copies": "1 manifest 1 manifest.zst 1 tar.zst",
+      "backup that keeps one copy": "0", "copies after it": "1 manifest 1 manifest.zst 1 tar.zst",
       "backup without a place for the copy": "3", "snapshots": "3",
     ])
   }
@@ -278,11 +280,11 @@ import Testing
       back_up
       "$BP" backup -q --to set --copy-to far --copy-keep-last 2 --copy-keep-daily 1 --copy-keep-weekly 1 \\
         --copy-keep-monthly 1 --copy-keep-yearly 1 --append-only src
-      ls far/*.manifest | wc -l | says "copies after the backup"
-      ls set/*.manifest | wc -l | says "snapshots after the backup"
+      ls far/*.manifest.zst | wc -l | says "copies after the backup"
+      ls set/*.manifest.zst | wc -l | says "snapshots after the backup"
       ends copy "$BP" copy -q --copy-keep-last 1 --copy-keep-daily 1 --copy-keep-weekly 1 \\
         --copy-keep-monthly 1 --copy-keep-yearly 1 --append-only set far
-      ls far/*.manifest | wc -l | says "copies after copy"
+      ls far/*.manifest.zst | wc -l | says "copies after copy"
       """)
     run.expectSteps([
       "copies after the backup": "2", "snapshots after the backup": "3", "copy": "0",

@@ -23,7 +23,7 @@ struct OffsiteTests {
       export RCLONE_CONFIG="$PWD/rclone.conf" OFFSITE='\(Self.script)'
       offsite() { sh "$OFFSITE" set far "$@" 2>>log; echo $?; }
       back_up() { echo $1 >>src/a; "$BP" backup -q --to set src; }
-      far() { ls far | sed 's/.*[.]//' | sort | uniq -c | tr -s ' \\n' ' ' | sed 's/^ //'; echo; }
+      far() { ls far | sed 's/.*Z[.]//' | sort | uniq -c | tr -s ' \\n' ' ' | sed 's/^ //'; echo; }
       \(script)
       """)
   }
@@ -37,19 +37,23 @@ struct OffsiteTests {
       "$BP" backup -q --full --to set src && "$BP" prune -q --keep-last 1 set; offsite; far; cat log
       """)
     #expect(
-      run.text == "0\n2 manifest 2 zst \n1\na\n1\n2\n0\n1 manifest 1 zst \n",
+      run.text
+        == "0\n1 manifest 2 manifest.zst 2 tar.zst \n1\na\n1\n2\n0\n1 manifest 1 manifest.zst 1 tar.zst \n",
       "\(run.text)\(run.errorText)")
   }
+
+  /// What `far` prints for one snapshot.
+  private let first = "1 manifest 1 manifest.zst 1 tar.zst \n"
 
   @Test("a folder without a manifest stops the script, and no copy is removed")
   func empty() throws {
     let run = try run(
       """
-      back_up 1; offsite; mv set/*.manifest .; offsite; far; rm -r set; offsite; far; mkdir set; offsite; far
+      back_up 1; offsite; mv set/*.manifest* .; offsite; far; rm -r set; offsite; far; mkdir set; offsite; far
       grep -c 'no manifest' log
       """)
     #expect(
-      run.text == "0\n1\n1 manifest 1 zst \n3\n1 manifest 1 zst \n1\n1 manifest 1 zst \n2\n",
+      run.text == "0\n1\n\(first)3\n\(first)1\n\(first)2\n",
       "\(run.text)\(run.errorText)")
   }
 
@@ -60,7 +64,8 @@ struct OffsiteTests {
       back_up 1; back_up 2; back_up 3; offsite; "$BP" backup -q --full --to set src; "$BP" prune -q --keep-last 1 set
       offsite 5; far; grep -c 'nothing is removed' log; offsite 6; far
       """)
-    #expect(run.text == "0\n1\n4 manifest 4 zst \n1\n0\n1 manifest 1 zst \n", "\(run.text)\(run.errorText)")
+    #expect(
+      run.text == "0\n1\n1 manifest 4 manifest.zst 4 tar.zst \n1\n0\n\(first)", "\(run.text)\(run.errorText)")
   }
 
   @Test(
@@ -70,11 +75,12 @@ struct OffsiteTests {
       """
       back_up 1; offsite
       "$BP" backup -q --to set --after 'sh "$OFFSITE" set far' gone 2>errors; echo $?; grep -c 'the backup failed' errors; far
-      "$BP" backup -q --full --to set src; mv set/"$(ls set | head -n 1)" .
+      "$BP" backup -q --full --to set src; mv "$(ls set/*.manifest.zst | head -n 1)" .
       BATCHPROC_OUTCOME=incomplete offsite; far; BATCHPROC_OUTCOME=success offsite; far
       """)
     #expect(
-      run.text == "0\n1\n1\n1 manifest 1 zst \n0\n2 manifest 2 zst \n0\n1 manifest 2 zst \n",
+      run.text
+        == "0\n1\n1\n\(first)0\n1 manifest 2 manifest.zst 2 tar.zst \n0\n1 manifest 1 manifest.zst 2 tar.zst \n",
       "\(run.text)\(run.errorText)")
   }
 
@@ -82,8 +88,8 @@ struct OffsiteTests {
   func different() throws {
     let run = try run(
       """
-      back_up 1; offsite; sum=$(cat far/*.zst | sha256sum); printf x >>"$(ls set/*.zst)"; offsite
-      [ "$sum" = "$(cat far/*.zst | sha256sum)" ] && grep -c 'immutable file modified' log
+      back_up 1; offsite; sum=$(cat far/*.tar.zst | sha256sum); printf x >>"$(ls set/*.tar.zst)"; offsite
+      [ "$sum" = "$(cat far/*.tar.zst | sha256sum)" ] && grep -c 'immutable file modified' log
       """)
     #expect(run.text.hasPrefix("0\n6\n") && run.text.count > 4, "\(run.text)\(run.errorText)")
   }

@@ -19,7 +19,7 @@ import Testing
       find p2 -type d -exec touch -d 2026-01-01 {} +
       for n in p p2; do
         $BP hash -q --format json -o $n.json $n; $BP archive -q -o $n.tar.zst $n; $BP backup -q --to set-$n $n
-        cp set-$n/*.manifest $n.snapshot
+        cp set-$n/*.manifest.zst $n.snapshot
       done
       """)
     try #require(made.status == 0, "\(made.errorText)")
@@ -104,7 +104,7 @@ import Testing
       for call in "check set-p" "audit set-p" "check p" "verify p" "audit nosuch p" "audit s.txt nosuch"; do $BP $call 2>&1; echo $?; done
       $BP verify -q set-p; echo $?; mkdir e; $BP audit p.snapshot e 2>&1 >/dev/null | head -n 1
       """)
-    let manifest = try t.shell("echo set-p/*.manifest").text.split(separator: "\n")[0]
+    let manifest = try t.shell("echo set-p/*.manifest.zst").text.split(separator: "\n")[0]
     let root = "\(t.root)".dropFirst()
     #expect(
       run.text == """
@@ -149,9 +149,9 @@ import Testing
       $BP archive -q --encrypt-to-file to -o p.tar.zst.age p
       $BP backup -q --to sealed --encrypt-to-file to p
       ends "archive and tree" $BP audit -q -i key p.tar.zst.age p
-      ends "snapshot and archive" $BP audit -q -i key sealed/*.manifest.age p.tar.zst.age
+      ends "snapshot and archive" $BP audit -q -i key sealed/*.manifest.zst.age p.tar.zst.age
       ends "archive without a key" $BP audit -q p.tar.zst.age p >/dev/null 2>&1
-      $BP audit -q -i key p2 sealed/*.manifest.age | wc -l | says "differences of another tree"
+      $BP audit -q -i key p2 sealed/*.manifest.zst.age | wc -l | says "differences of another tree"
       """)
     run.expectSteps([
       "archive and tree": "0", "snapshot and archive": "0", "archive without a key": "1",

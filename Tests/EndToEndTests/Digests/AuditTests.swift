@@ -51,12 +51,12 @@ import Testing
       """
       \(Steps.functions)
       $BP backup -q --to set src
-      ends "without changes" $BP audit -q set/*.manifest /
+      ends "without changes" $BP audit -q set/*.manifest.zst /
       \(Self.changes)
-      ends "with changes" $BP audit -q set/*.manifest / >found
+      ends "with changes" $BP audit -q set/*.manifest.zst / >found
       sed "s|${PWD#/}/src/||g; s| ([mcsk][^)]*)||" found | grep -v METADATA | says differences
       counts "difference of a mode" 'f15: METADATA (mode 0644 -> 0600)' <found
-      $BP audit --json set/*.manifest / | counts "rot in JSON" '"class":"rot"'
+      $BP audit --json set/*.manifest.zst / | counts "rot in JSON" '"class":"rot"'
       """)
     run.expectSteps([
       "without changes": "0", "with changes": "4",
@@ -199,10 +199,10 @@ import Testing
       ln src/a/f1 src/a/g1
       ln src/a/f2 src/a/g2
       $BP backup -q --to set src
-      ends "one file" $BP audit -q set/*.manifest /
+      ends "one file" $BP audit -q set/*.manifest.zst /
       cp -p src/a/g1 src/new
       mv src/new src/a/g1
-      ends "two files" $BP audit -q set/*.manifest / >found
+      ends "two files" $BP audit -q set/*.manifest.zst / >found
       sed "s|${PWD#/}/||g" found | grep -v 'src/*a*: METADATA (mtime' | says differences
       ends drill $BP drill -q --all set
       """)
@@ -218,8 +218,9 @@ import Testing
       """
       \(Steps.functions)
       $BP backup -q --to set src
-      sed -i 's/"mode":420/"mode":421/' set/*.manifest
-      ends "damaged manifest" $BP audit -q set/*.manifest /
+      plain set/*.manifest.zst
+      sed -i 's/"mode":420/"mode":421/' set/*.manifest.zst
+      ends "damaged manifest" $BP audit -q set/*.manifest.zst /
       echo nothing >n
       ends "no manifest" $BP audit -q n src >/dev/null
       ends "missing file" $BP audit -q missing src
@@ -268,7 +269,7 @@ import Testing
       """
       \(Steps.functions)
       for n in 1 2; do $BP backup -q --to set --full src; done
-      newest=$(ls set/*.zst | tail -n 1)
+      newest=$(ls set/*.tar.zst | tail -n 1)
       python3 -c 'import sys
       with open(sys.argv[1], "r+b") as file:
           file.seek(1500)
@@ -281,9 +282,9 @@ import Testing
         says "only found by the drill"
       ends "damaged files are named" grep -q DAMAGED drilled
       $BP prune -q --keep-last 1 set
-      ls set/*.manifest | wc -l | says "snapshots after prune"
+      ls set/*.manifest.zst | wc -l | says "snapshots after prune"
       $BP prune -n --keep-last 1 set 2>/dev/null | counts "kept as verified" 'newest verified$'
-      at=$(ls set/*.manifest | head -n 1 | grep -o '[0-9]*T[0-9]*Z')
+      at=$(ls set/*.manifest.zst | head -n 1 | grep -o '[0-9]*T[0-9]*Z')
       ends "restore of the good one" $BP restore -q -C out --at $at set
       ends "restored files" diff -r --no-dereference src out$PWD/src
       """)

@@ -145,7 +145,7 @@ import Testing
       mkdir -p config/batchproc source && cp $G/config config/batchproc/config && chmod -R go-w config || exit 1
       export XDG_CONFIG_HOME=$PWD/config XDG_STATE_HOME=$PWD/state
       echo text >source/one && echo left out >source/two.tmp && mkdir set || exit 1
-      $BP --profile nightly && [ $(ls set/golden-*.manifest | wc -l) = 1 ] && ! grep -q two.tmp set/golden-*.manifest &&
+      $BP --profile nightly && [ $(ls set/golden-*.manifest.zst | wc -l) = 1 ] && ! zstdcat set/golden-*.manifest.zst | grep -q two.tmp &&
         seq 1000 >source/lines && $BP compress -q source/lines && zstd -qt source/lines.zst
       """)
     expectSuccess(run)

@@ -148,7 +148,7 @@ import Testing
         done
         kill $writer; wait $writer
       done 2>/dev/null
-      later hash --cache m/f 2>&1 >/dev/null | grep -c "1 known"; cat set/*.manifest | grep -c unsettled; umount m'
+      later hash --cache m/f 2>&1 >/dev/null | grep -c "1 known"; zstdcat set/*.manifest.zst | grep -c unsettled; umount m'
       """)
     #expect(
       run.text == String(repeating: "written\n0\n0\n", count: 6) + "1\n0\n", "\(run.text)\(run.errorText)")

@@ -72,12 +72,12 @@ import Testing
     let run = try t.shell(
       Self.tools + """
         for day in 1 2 3; do $BP backup -q --to set src; sleep 1.1; done
-        for damaged in $(ls set/*.manifest); do
+        for damaged in $(ls set/*.manifest.zst); do
           cp $damaged keep; sed -i 's/"uid":/"uid":1/' $damaged
           $BP prune --keep-last 1 set 2>errors; echo $?; grep -c "^batchproc: $damaged: nothing is removed" errors
           cp keep $damaged
         done
-        ls set/backup-2* | wc -l; $BP prune -q --keep-last 1 set; echo $?; ls set/*.manifest | wc -l
+        ls set/backup-2* | wc -l; $BP prune -q --keep-last 1 set; echo $?; ls set/*.manifest.zst | wc -l
         """)
     #expect(run.text == "1\n1\n1\n1\n1\n1\n6\n0\n1\n", "\(run.text)\(run.errorText)")
   }

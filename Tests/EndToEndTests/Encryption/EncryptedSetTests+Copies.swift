@@ -20,7 +20,7 @@ extension EncryptedSetTests {
       files set | says "after prune"
       ends "verify after prune" "$BP" verify -q set
       # What an interrupted run was about to remove.
-      ls set | head -2 | tr '\\n' '\\0' >set/.backup.lock
+      (cd set && ls *.companion *.tar.zst.age) | sort | head -2 | tr '\\n' '\\0' >set/.backup.lock
       back_up
       files set | says "after an interrupted removal"
       flip $(ls set/*.tar.zst.age | head -1)
@@ -35,13 +35,13 @@ extension EncryptedSetTests {
       files set | says "after a full snapshot and prune"
       ends "verify the copy" "$BP" verify -q far
       """)
-    let base = "2 companion 1 manifest.age 2 tar.zst.age"
+    let base = "2 companion 1 manifest 1 manifest.zst.age 2 tar.zst.age"
     run.expectSteps([
       "the copy": base, "after prune": base, "verify after prune": "0",
-      "after an interrupted removal": "3 companion 2 manifest.age 3 tar.zst.age",
+      "after an interrupted removal": "3 companion 1 manifest 2 manifest.zst.age 3 tar.zst.age",
       "verify a damaged archive": "4", "named by verify": "1",
       "copy a damaged archive": "3", "named by copy": "1",
-      "after a full snapshot and prune": "1 companion 1 manifest.age 1 tar.zst.age", "verify the copy": "0",
+      "after a full snapshot and prune": "1 companion 1 manifest 1 manifest.zst.age 1 tar.zst.age", "verify the copy": "0",
     ])
   }
 
@@ -89,7 +89,7 @@ extension EncryptedSetTests {
   func plainCopy() throws {
     let run = try run(
       """
-      copied() { ls far | counts "$1" '[.]manifest$'; }
+      copied() { ls far | counts "$1" '[.]manifest[.]zst$'; }
       back_up
       "$BP" backup -q --plain --to set src 2>/dev/null
       ends copy "$BP" copy -q set far 2>errors
@@ -119,7 +119,7 @@ extension EncryptedSetTests {
     folder, stamp, sequence = sys.argv[1:]
     manifest, archive = b'age-encryption.org/v1\\ngarbage' + stamp.encode(), b'age-encryption.org/v1\\nx'
     name = f'{folder}/backup-{stamp}'
-    open(name + '.manifest.age', 'wb').write(manifest)
+    open(name + '.manifest.zst.age', 'wb').write(manifest)
     open(name + '.tar.zst.age', 'wb').write(archive)
     digest = lambda b: hashlib.sha256(b).hexdigest()
     line = ('{"type":"companion","schema":1,"sequence":%s,"increment":0,"verified":true,'
@@ -145,7 +145,7 @@ extension EncryptedSetTests {
       back_up --full
       "$BP" copy -q set far
       cp -a far far2
-      newest=$(ls set/*.manifest.age | tail -1)
+      newest=$(ls set/*.manifest.zst.age | tail -1)
       at="--at $(echo $newest | grep -o '[0-9T]*Z')"
       mine=$XDG_STATE_HOME
       export XDG_STATE_HOME=\(state)

@@ -58,15 +58,15 @@ struct EncryptedSetTests {
       "$BP" snapshots set | counts "listed as encrypted" encrypted
       ends drill "$BP" drill -q --all -i key set
       ends "drill without the key" "$BP" drill -q set 2>/dev/null
-      ends audit "$BP" audit -q -i key $(ls set/*.manifest.age | tail -1) /
+      ends audit "$BP" audit -q -i key $(ls set/*.manifest.zst.age | tail -1) /
       for f in set/*.age; do "$BP" verify -q $f; echo $?; done | says "verify each file"
       grep -rlE 'secretname|[^0-9a-f]2000[^0-9a-f]' set "$XDG_STATE_HOME"/batchproc/sets |
         says "files with plain names or contents"
       ls -a set | grep drill | says "results of drills in the set"
-      find "$XDG_STATE_HOME" -name '*.manifest' -perm 600 | wc -l | says "private copies of the manifest"
+      find "$XDG_STATE_HOME" -name '*.manifest.zst' -perm 600 | wc -l | says "private copies of the manifest"
       """)
     run.expectSteps([
-      "restore": "0", "kinds": "full +1", "files": "2 companion 2 manifest.age 2 tar.zst.age",
+      "restore": "0", "kinds": "full +1", "files": "2 companion 1 manifest 2 manifest.zst.age 2 tar.zst.age",
       "asks for the key": "1", "restore with another key": "1", "listed as encrypted": "2",
       "drill": "0", "drill without the key": "1", "audit": "0", "verify each file": "0 0 0 0",
       "files with plain names or contents": "", "results of drills in the set": "",
@@ -145,7 +145,7 @@ struct EncryptedSetTests {
       ends "list with a damaged companion" "$BP" snapshots set 2>/dev/null
       """)
     run.expectSteps([
-      "prune": "0", "files": "1 companion 1 manifest.age", "restore": "0",
+      "prune": "0", "files": "2 companion 1 manifest 1 manifest.zst.age", "restore": "0",
       "prune with a damaged companion": "1", "list with a damaged companion": "4",
     ])
   }
@@ -212,7 +212,7 @@ struct EncryptedSetTests {
       done
       mv set/*.companion kept
       ends "backup without the companion" "$BP" backup -q --to set src 2>/dev/null
-      mv kept $(ls set/*.manifest.age | sed 's/manifest.age/companion/')
+      mv kept $(ls set/*.manifest.zst.age | sed 's/manifest.zst.age/companion/')
       ls set | wc -l | says "files in the set"
       ends "--plain with a recipient" "$BP" backup -q --to set --plain --encrypt-to "$(cat recipient)" src 2>/dev/null
       ends "--plain" "$BP" backup -q --to set --plain src 2>errors
@@ -224,12 +224,12 @@ struct EncryptedSetTests {
       ends "backup of a set that was never encrypted" "$BP" backup -q --to other src
       printf 'plain = true\\n' >config
       ends "plain in a configuration" "$BP" backup --config config --to set src 2>/dev/null
-      ls set/*.manifest | wc -l | says "plain manifests"
+      ls set/*.manifest.zst | wc -l | says "plain manifests"
       """)
     run.expectSteps([
       "backup ": "64", "named by backup ": "1", "backup -n": "64", "named by backup -n": "1",
       "backup --full": "64", "named by backup --full": "1", "backup without the companion": "64",
-      "files in the set": "3", "--plain with a recipient": "64", "--plain": "0", "--plain is full": "1",
+      "files in the set": "4", "--plain with a recipient": "64", "--plain": "0", "--plain is full": "1",
       "backup of the plain set": "0", "backup after an encrypted one": "64",
       "backup of a set that was never encrypted": "0", "plain in a configuration": "64",
       "plain manifests": "2",
@@ -265,7 +265,7 @@ struct EncryptedSetTests {
   @Test(
     "a copy of the manifest that another user can have written is not used", .enabled(if: Host.canChangeUser),
     arguments: [
-      "chown 1234 M", "chown 1234 M/*.manifest", "chown 1234 M/*.sha256", "chmod o+w M", "chmod o+w M/*",
+      "chown 1234 M", "chown 1234 M/*.manifest.zst", "chown 1234 M/*.sha256", "chmod o+w M", "chmod o+w M/*",
     ])
   func foreignCopy(change: String) throws {
     let run = try run(
@@ -322,7 +322,7 @@ struct EncryptedSetTests {
       back_up
       mkdir out
       age -d -i key set/*.tar.zst.age | tar -C out --zstd -x && ends restore diff -r src out$PWD/src
-      age -d -i key set/*.manifest.age | jq -r 'select(.sha256) | .path' | wc -l | says "files in the manifest"
+      age -d -i key set/*.manifest.zst.age | zstdcat | jq -r 'select(.sha256) | .path' | wc -l | says "files in the manifest"
       """)
     run.expectSteps(["restore": "0", "files in the manifest": "4"])
   }

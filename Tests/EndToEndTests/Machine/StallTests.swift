@@ -94,7 +94,7 @@ import Testing
       until [ -e ending ]; do :; done
       $BP backup -q --to set other; echo $?; : >go; wait $pid; echo $?; cat hooks
       grep -c '^batchproc: .*t/held: nothing was read for .* --stall-timeout' errors; grep -c 'exit_status.* 1$' m
-      ls set/*.manifest | wc -l; ls set/.[a-z]*.tmp* set/.batchproc* 2>/dev/null | wc -l
+      ls set/*.manifest.zst | wc -l; ls set/.[a-z]*.tmp* set/.batchproc* 2>/dev/null | wc -l
       """)
     #expect(run.text.hasPrefix("0\n1\nfailure 1\nafter failure\n1\n1\n2\n"), "\(run.text)\(run.errorText)")
   }

@@ -12,6 +12,12 @@ enum Steps {
     counts() { echo "$1: $(grep -c -e "$2")" >&3; }
     # says NAME: prints the lines of the input, joined by blanks.
     says() { echo "$1: $(paste -sd ' ')" >&3; }
+    """# + "\n" + plain
+
+  /// A function that decompresses backup manifests in place; the program reads these too.
+  static let plain = #"""
+    # plain MANIFEST...: decompresses backup manifests in place.
+    plain() { local file; for file; do zstdcat "$file" >plain.tmp && cat plain.tmp >"$file" && rm plain.tmp; done; }
     """#
 }
 

@@ -64,7 +64,7 @@ import Testing
   @Test("has the name of its snapshot, as the encrypted archive and manifest have") func names() {
     let name = SnapshotName(set: "a-b", stamp: "20261120T020000Z", isEncrypted: true)
     #expect(name.archive == "a-b-20261120T020000Z.tar.zst.age")
-    #expect(name.manifest == "a-b-20261120T020000Z.manifest.age")
+    #expect(name.manifest == "a-b-20261120T020000Z.manifest.zst.age")
     #expect(SnapshotName.of("/x/a-b-20261120T020000Z.tar.zst.age") == name)
     #expect(SnapshotName.of("a-b-20261120T020000Z.manifest")?.isEncrypted == false)
     #expect(

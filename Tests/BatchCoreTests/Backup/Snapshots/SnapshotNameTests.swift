@@ -9,7 +9,8 @@ struct SnapshotNameTests {
     "are recognized in the listing of a remote",
     arguments: [
       "backup-20261120T020000Z.manifest", "a-b c-20261120T020000Z.tar.zst", "ä-20261120T020000Z.tar.zst.age",
-      "x-20261120T020000Z.manifest.age", "x-20261120T020000Z.companion", ".x.id", ".a-b c.copy",
+      "x-20261120T020000Z.manifest.age", "x-20261120T020000Z.manifest.zst",
+      "x-20261120T020000Z.manifest.zst.age", "x-20261120T020000Z.companion", ".x.id", ".a-b c.copy",
     ] as [PathBytes])
   func accepted(name: PathBytes) {
     #expect(SnapshotName.isOfSet(name))
@@ -24,6 +25,8 @@ struct SnapshotNameTests {
       ".x-20261120T020000Z.manifest", "-x-20261120T020000Z.manifest", "-20261120T020000Z.manifest",
       "x.manifest",
       "x-20261320T020000Z.manifest", "x\0-20261120T020000Z.manifest", "x-20261120T020000Z.companion.ages", "",
+      "x-20261120T020000Z.companion.zst", "x-20261120T020000Z.manifest.zst.zst",
+      "x-20261120T020000Z.manifest.age.zst",
       ".", "..", "..id", "../.id", ".a/b.id", ".-x.copy", ".x.lock", ".x.drill", "rclone",
       PathBytes([0xff] + Array("-20261120T020000Z.manifest".utf8)),
       PathBytes([UInt8](repeating: 120, count: 129) + Array("-20261120T020000Z.manifest".utf8)),
