@@ -17,7 +17,8 @@ import Testing
   }
 
   private func backUp(
-    day: Int, concurrency: Int = 2, to set: BackupSet? = nil, fileTime: FileStatus.Time? = nil
+    day: Int, concurrency: Int = 2, to set: BackupSet? = nil, fileTime: FileStatus.Time? = nil,
+    fullEvery: UInt64 = 7
   ) throws {
     var batch = BatchOptions()
     batch.concurrency = concurrency
@@ -25,6 +26,7 @@ import Testing
     let run = RunContext(options: batch)
     var options = BackupOptions()
     options.isSynced = false
+    options.fullEvery = fullEvery
     options.now = { FileStatus.Time(seconds: 1_760_000_000 + Int64(day) * 86_400, nanoseconds: 5) }
     if let fileTime { options.fileClock = { fileTime } }
     let backup = try BackupRun.prepare(
@@ -125,6 +127,42 @@ import Testing
       #expect(try state(of: "\(folder)\(t.path("live"))") == states[day], "day \(day)")
       _ = try Outcome(of: ["rm", "-rf", folder])
     }
+  }
+
+  @Test("each of the days that stay is restored as it was after archives were compacted")
+  func compaction() throws {
+    var generator = SeededNumbers(seed: Campaign.isFull ? UInt64.random(in: 0...UInt64.max) : 6)
+    var states: [String: String] = [:]
+    var compacted = 0
+    let count = max(12, Campaign.cases(60))
+    for day in 0..<count {
+      try change(&generator, day: day)
+      // By this clock no file changed shortly before.
+      try backUp(
+        day: day, fileTime: FileStatus.Time(seconds: FileStatus.Time.now.seconds + 86_400, nanoseconds: 0),
+        fullEvery: 1000)
+      let newest = try #require(try set.content(in: RunContext()).snapshots.last)
+      states[newest.name.stamp] = try state(of: "\(t.path("live"))")
+      let set = try set
+      var call = PruneCall(
+        Retention(counts: [.last: Int.random(in: 2...4, using: &generator)]), .taken(.none)
+      ) { _ in set }
+      call.isSynced = false
+      call.leastUsed = [50, 80, 100][Int.random(in: 0..<3, using: &generator)]
+      let outcome = try call.perform(.items([]), in: RunContext(), watchedBy: Unwatched()) { _ in }
+      let prune = try #require(outcome.result, "\(String(describing: outcome.summary.stopped))")
+      compacted += prune.compacted.count
+      for one in prune.compacted { #expect(one.after < one.before) }
+      guard day % 3 == 2 else { continue }
+      for snapshot in try set.content(in: RunContext()).snapshots {
+        let folder = t.path(PathBytes("days/\(snapshot.name.stamp)"))
+        try restore(snapshot, to: folder)
+        let found = try state(of: "\(folder)\(t.path("live"))")
+        #expect(found == states[snapshot.name.stamp], "day \(day), \(snapshot.name.stamp)")
+        _ = try Outcome(of: ["rm", "-rf", folder])
+      }
+    }
+    #expect(compacted >= count / 2)
   }
 
   @Test("the archive and the manifest are the same at every concurrency")

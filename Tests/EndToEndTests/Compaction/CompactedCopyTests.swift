@@ -2,7 +2,9 @@ import TestSupport
 import Testing
 
 /// Copies of sets whose archives were compacted here, there, or at both places.
-@Suite(.enabled(if: Host.canPreload && Host.hasPython), .timeLimit(.minutes(60))) struct CompactedCopyTests {
+@Suite(
+  .enabled(if: CompactionFixture.isPossible, "needs cc, python3, age and zstd"), .timeLimit(.minutes(60)))
+struct CompactedCopyTests {
   private static let hasRclone = (try? Outcome(shell: "command -v rclone"))?.status == 0
   private let fixture: CompactionFixture
 

@@ -4,6 +4,10 @@ import Testing
 /// A set that changes from night to night, so that later snapshots need little of the first archive.
 struct CompactionFixture {
   let t: TreeFixture
+  /// Whether the programs that the scripts need are installed.
+  static let isPossible =
+    Host.canPreload && Host.hasPython
+    && (try? Outcome(shell: "command -v age && command -v zstd"))?.status == 0
 
   init() throws {
     t = try TreeFixture()

@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 /// `prune` and `backup` replace archives of which little is needed by smaller ones.
-@Suite(.enabled(if: Host.canPreload && Host.hasPython), .timeLimit(.minutes(6))) struct CompactionTests {
+@Suite(.enabled(if: CompactionFixture.isPossible, "needs cc, python3, age and zstd"), .timeLimit(.minutes(6)))
+struct CompactionTests {
   private let fixture: CompactionFixture
 
   init() throws { fixture = try CompactionFixture() }
