@@ -152,7 +152,7 @@ enum ValueSyntax: Sendable, Hashable {
   /// A lower-case m is minutes, as in other times, and an upper-case one MiB, as in other sizes.
   private static func step(_ value: PathBytes) throws(Mismatch) -> OptionValue {
     if value == "never" { return .size(0) }
-    if let last = value.bytes.last, [UInt8(ascii: "s"), UInt8(ascii: "m"), UInt8(ascii: "h")].contains(last) {
+    if let last = value.bytes.last, Array("smhdw".utf8).contains(last) {
       return .duration(try duration(value))
     }
     return .size(try size(value, minimum: 1 << 20))
