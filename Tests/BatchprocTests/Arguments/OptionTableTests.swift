@@ -74,6 +74,7 @@ import Testing
     case .threads: ("12", "twelve", .count(12))
     case .index: ("0", "first", .count(0))
     case .interval: ("never", "often", .count(0))
+    case .step: ("10m", "often", .duration(600))
     case .choice(let values, _): values.first.map { (PathBytes($0), PathBytes($0 + "?"), .choice($0)) }
     case .file, .directory, .glob: (PathBytes([0xff]), "", .bytes(PathBytes([0xff])))
     case .policy: ("changed=retry:2", "changed", .policy(.changed, .retry(2)))

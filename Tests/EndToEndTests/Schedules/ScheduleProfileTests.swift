@@ -96,7 +96,7 @@ import Testing
     case .size: "100"
     case .load: "2.5"
     case .time: "2026-01-02"
-    case .duration: "10m"
+    case .duration, .step: "10m"
     case .age, .span: "7d"
     case .clock: "01:00"
     case .share: "0.5"

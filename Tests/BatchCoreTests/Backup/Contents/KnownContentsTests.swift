@@ -43,7 +43,7 @@ struct KnownContentsTests {
     try writer.finish(archiveSize: 1, index: nil, isVerified: false, selection: "")
     try file.finish()
     return KnownContents(
-      ManifestFile(t.path(name.manifest)), without: DamagedRows(), in: unwanted, threshold: threshold,
+      [ManifestFile(t.path(name.manifest))], without: DamagedRows(), in: unwanted, threshold: threshold,
       SourceContext(run))
   }
 
