@@ -30,8 +30,8 @@ package struct BackupPlan: Sendable {
   let asked = AskedItems<BackupItem>()
   /// Where the run ends before all sources are walked.
   let cut: RunCut
-  /// Whether the base is a snapshot that was cut: it may lack names of files with several names.
-  let isContinued: Bool
+  /// The place that the snapshot reached which this run continues; nil if it continues none.
+  let continued: ReachedPath?
   /// The place up to which an earlier part of the run has counted the files; nil in the first part.
   let counted: ReachedPath?
   /// Counts files that are archived only because they changed shortly before the previous snapshot.
@@ -46,7 +46,7 @@ package struct BackupPlan: Sendable {
   func isDoubtful(_ entry: SnapshotEntry) -> Bool {
     damage.contains(entry) || !unwanted.isEmpty && entry.places.contains { unwanted.contains($0.archive) }
       || entry.linkCount > 1 && entry.kind == .file
-        && (hasOtherSelection || isContinued || entry.linkGroup == nil)
+        && (hasOtherSelection || continued != nil || entry.linkGroup == nil)
   }
 }
 

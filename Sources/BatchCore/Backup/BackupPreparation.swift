@@ -178,7 +178,7 @@ package struct BackupPreparation: Sendable {
       known: try isFull ? nil : Self.known(bases, damage, unwanted, options, in: run), unwanted: unwanted,
       blocks: blocks, frameSize: Int(try ArchiveSource.largeSize(archive) / 2),
       cut: RunCut(after: options.checkpoint, options.checkpointTime, options.stop),
-      isContinued: cutBase != nil,
+      continued: cutBase?.snapshot.footer.reached,
       counted: isContinuing ? cutBase?.snapshot.footer.reached : nil)
     self.set = set
   }

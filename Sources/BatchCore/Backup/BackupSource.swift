@@ -224,7 +224,10 @@ package struct BackupSource: BatchSource {
     entry.isUnsettled = record.status.kind != .regular && !plan.settling.isSettled(record.status)
     if case .link(_, let first) = item { entry.firstName = MemberNaming.name(of: first) }
     plannedRows += 1
-    planned.addWithinRange(UInt64(clamping: ArchiveItem.storedSize(of: record)))
+    // A part of a run ends behind the part before it, also if files of that have to be read again.
+    if let reached, plan.continued?.includes(reached) != true {
+      planned.addWithinRange(UInt64(clamping: ArchiveItem.storedSize(of: record)))
+    }
     let row = PlannedRow(number: plannedRows, entry: entry)
     // A seemingly unchanged file is checked, also a large one: other content is rot.
     if plan.known != nil, before == nil {

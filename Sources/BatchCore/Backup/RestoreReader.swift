@@ -205,7 +205,12 @@ package struct RestoreReader: BatchReader {
     let parts = row.places.map { [set, isEncrypted] place in
       let name = SnapshotName(set: set.name, stamp: place.archive, isEncrypted: isEncrypted)
       return JoinedFile.Part(member: place.member) { () throws(BatchError) in
-        try set.archive(name, in: context)
+        do throws(BatchError) {
+          return try set.archive(name, in: context)
+        } catch {
+          guard error.isNotFound || error.code == .missing else { throw error }
+          throw BatchError(.malformed, "lost: \(name.archive), which has a part of it, is missing")
+        }
       }
     }
     return JoinedFile(

@@ -66,7 +66,11 @@ struct JoinedPartReader {
         try reader.readContent { (piece, offset) throws(BatchError) in try write(piece, offset) }
       }
     } catch {
-      throw error.path == nil ? error.at(archive.file.path) : error
+      guard error.code == .malformed || error.code == .unreadable else { throw error }
+      throw BatchError(
+        error.code,
+        "lost: a part of it cannot be read from \(PathBytes(archive.file.path.lastComponent)): \(error.message)",
+        errno: error.errno)
     }
   }
 }

@@ -70,7 +70,7 @@ package struct ChangedBlocks: Sendable {
       bases.reduce(0, { $0 + $1.member.bytes.count }) < Self.mostOfBases
     else { return nil }
     // A member needs content: other tools take an empty map for a file without data.
-    changes[changes.count - 1] = true
+    if !changes.contains(true) { changes[changes.count - 1] = true }
     member = LargeMember(
       file.record, dataMap: list.ranges(of: changes), blockSize: frameSize,
       partPath: Self.path(of: file, stamp: stamp, isTaken: isTaken))
