@@ -1,5 +1,6 @@
 #!/bin/sh
-# Restores a snapshot of a backup set without batchproc: by jq, zstd, GNU tar, coreutils, findutils and awk, and by age if it is encrypted.
+# Restores a snapshot of a backup set without batchproc: by jq, zstd, GNU tar, coreutils, findutils and awk; by age if it is encrypted, and
+# by Python 3 if it has files of which only changed blocks were stored.
 #
 # usage: [AGE_IDENTITY=FILE] restore-by-hand.sh SET ID DIR
 #
@@ -42,7 +43,7 @@ cd -- "$dir"
 [ ! "$(ls -A)" ] || fail 1 "$dir: not empty"
 # It is below the target, because files are renamed to their places.
 work=$(mktemp -d "$PWD/.restore.XXXXXX")
-export work
+export work AGE_IDENTITY
 trap 'rm -rf -- "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
@@ -87,7 +88,8 @@ digest=$(tail -n 1 "$work/rows" | jq -r '.manifest_sha256')
 
 # The rows as lines: type, archive, path, member, mode, owner (uid:gid:user:group), time, SHA-256, and what the names of one file have
 # in common. The content of a path is the member `member` of the archive, or else `first_name`, or else that with the same path. The
-# owner is given only for rows with names of the owner: these get their metadata from the row. Then "attributes" follows if the file has some.
+# owner is given only for rows with names of the owner: these get their metadata from the row. Then "attributes" follows if the file has
+# some, and "joined" if the member has only some blocks of the file.
 jq -r '
   def digits:
     explode | map(if . > 96 then . - 71 elif . > 64 then . - 65 elif . > 47 then . + 4 elif . == 43 then 62 else 63 end);
@@ -106,7 +108,6 @@ jq -r '
     else "" end;
 
   if .type == "source" then ["source", "", name("path")]
-  elif .base then ["joined", "", name("path")]
   elif .archive and .mode then
     name("path") as $path
     | "\(.inode) \(.mtime) \(.ctime) \(.size) \(.sha256)" as $file
@@ -117,7 +118,7 @@ jq -r '
       elif .type == "file" and (.links > 1 or .first_name or .first_name_b64) then "file \($file)"
       elif .type != "file" and .type != "directory" and .links > 1 then "\(.type) \($file)"
       else "" end,
-      if .attributes then "attributes" else "" end]
+      if .attributes then "attributes" else "" end, if .base or .base_b64 then "joined" else "" end]
   else empty end
   | map(tostring) | join("\t")' "$work/rows" >"$work/plan"
 
@@ -134,8 +135,6 @@ awk -F '\t' -v OFS='\t' -v user="$(id -u)" -v work="$work/" '
     next
   }
   isWithin { next }
-  # Files whose blocks are joined from several archives would be handled here: they need Python.
-  $1 == "joined" { refuse("this version does not join blocks") }
   {
     if ($3 == "" || ("/" $3 "/" $4 "/") ~ "/[.][.]/" || $3 ~ "^/" || $4 ~ "^/") refuse("a path leads outside")
     if (parent($3) != folder) for (path = folder = parent($3); path != ""; path = parent(path)) if (path in links) refuse("a path is below a link")
@@ -174,6 +173,7 @@ awk -F '\t' -v OFS='\t' -v work="$work/" '
       step = work "moves"
       place[$2, $4] = $3
       print $2 ".moved", order($4), $4
+      if ($11 != "") print $3 >(work "joined")
     }
     # Files that keep their last name are moved and copied together.
     if (last(from) == last($3)) print "./" parent($3), from >(step ".together"); else { print from >step; print "./" $3 >step }
@@ -186,7 +186,7 @@ awk -F '\t' -v OFS='\t' -v work="$work/" '
   }
   $8 != "" { print $8 "  " $3 >(work "digests"); print $3 >(work "files") }
 ' "$work/places" "$work/places" "$work/places" | sort -s -t "$tab" -k 1,2 >"$work/members"
-for list in parents copies copies.together moves moves.together owners modes times timed bare digests files; do : >>"$work/$list"; done
+for list in joined parents copies copies.together moves moves.together owners modes times timed bare digests files; do : >>"$work/$list"; done
 
 status=0
 
@@ -231,6 +231,79 @@ arguments <"$work/moves" | each 'while [ $# -gt 0 ]; do mv -T -- "$1" "$2"; shif
 move_together() { call mv -t "$(printf '%b/' "$1")" -- || status=5; }
 split <"$work/moves.together"
 for_each_group move_together
+
+# Joins the blocks of files that changed in part. The members `ARCHIVE/PATH` in `base`, separated by `//`, lead from the newest to the
+# oldest one, which is whole; the others, and `member`, are sparse files whose data are the blocks that changed. The sizes are those of
+# the file at that time. The maps of the data are in the headers of tar: holes of the file system may be others.
+if [ -s "$work/joined" ]; then
+  arguments <"$work/joined" >"$work/joined.names"
+  python3 - "$set" "$work" <<'EOF' 2>&3 || status=5
+import base64, json, os, subprocess, sys, tarfile
+
+def name(row, key):
+    return base64.b64decode(row[key + "_b64"]) if key + "_b64" in row else row[key].encode()
+
+def unpacked(stamp):
+    """The bytes of an archive."""
+    file = f"{sys.argv[1]}-{stamp}.tar.zst"
+    if os.path.exists(file):
+        return subprocess.Popen(["zstd", "-dcq", "--", file], stdout=subprocess.PIPE).stdout
+    age = subprocess.Popen(["age", "--decrypt", "--identity", os.environ["AGE_IDENTITY"], "--", file + ".age"], stdout=subprocess.PIPE)
+    return subprocess.Popen(["zstd", "-dcq"], stdin=age.stdout, stdout=subprocess.PIPE).stdout
+
+def copy(source, target, count):
+    while count > 0 and (piece := source.read(min(count, 1 << 20))):
+        target.write(piece)
+        count -= len(piece)
+
+work = sys.argv[2]
+paths = set(open(work + "/joined.names", "rb").read().split(b"\0"))
+files, wanted, parts = [], {}, {}
+for line in open(work + "/rows", "rb"):
+    row = json.loads(line)
+    if ("base" in row or "base_b64" in row) and name(row, "path") in paths:
+        paths.remove(name(row, "path"))
+        places = [tuple(place.split(b"/", 1)) for place in name(row, "base").split(b"//")]
+        places.insert(0, (row["archive"].encode(), name(row, "member")))
+        files.append((name(row, "path"), row["size"], places))
+        for stamp, member in places:
+            wanted.setdefault(stamp, set()).add(member)
+
+# Each archive is read once: the data of its members are kept, one after the other.
+os.mkdir(work + "/parts")
+for stamp, members in wanted.items():
+    with tarfile.open(fileobj=unpacked(stamp.decode()), mode="r|", encoding="utf-8", errors="surrogateescape") as archive:
+        for member in archive:
+            if (key := member.name.encode("utf-8", "surrogateescape")) not in members:
+                continue
+            ranges = [(start, count) for start, count in member.sparse or [(0, member.size)] if count]
+            file = f"{work}/parts/{len(parts)}"
+            content = archive.extractfile(member)
+            position = 0
+            with open(file, "wb") as part, open(os.devnull, "wb") as holes:
+                for start, count in ranges:
+                    copy(content, holes, start - position)
+                    copy(content, part, count)
+                    position = start + count
+            parts[stamp, key] = member.size, ranges, file
+
+for path, size, places in files:
+    os.chmod(b"./" + path, 0o600)
+    with open(b"./" + path, "wb") as target:
+        for place in reversed(places):
+            if place not in parts:
+                print("not found:", os.fsdecode(b"/".join(place)), file=sys.stderr)
+                continue
+            length, ranges, file = parts[place]
+            target.truncate(length)
+            with open(file, "rb") as part:
+                for start, count in ranges:
+                    target.seek(start)
+                    copy(part, target, count)
+        target.truncate(size)
+EOF
+fi
+
 # shellcheck disable=SC2016
 arguments <"$work/copies" | each 'while [ $# -gt 0 ]; do cp -aT -- "$1" "$2"; shift 2; done' || status=5
 copy_together() { call cp -a -t "$(printf '%b/' "$1")" -- || status=5; }

@@ -243,7 +243,7 @@ import Testing
         try await Batch.restore("host:set", into: t.path("out"), defaults)
       } == .invalid)
     let archives = t.names(in: "set").filter {
-      $0.bytes.starts(with: "backup-".utf8) && $0.bytes.suffix(4).elementsEqual(".zst".utf8)
+      $0.bytes.starts(with: "backup-".utf8) && $0.bytes.suffix(8).elementsEqual(".tar.zst".utf8)
     }
     #expect(archives.count == 1 && first.id != nil)
     for archive in archives { try t.remove(PathBytes("set").appending(archive.bytes)) }

@@ -253,9 +253,9 @@ import Testing
       """)
     run.expectSteps([
       "first night": "0", "second night": "0", "third night": "5", "advice": "1",
-      "files after the failure": "5", "with --prune-first": "0", "files of two snapshots": "5",
-      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "3", "restore": "0",
-      "without a rule": "64", "a source without files": "1", "files after that": "3",
+      "files after the failure": "6", "with --prune-first": "0", "files of two snapshots": "6",
+      "the newest snapshot stays": "5", "further advice": "1", "files of one snapshot": "4", "restore": "0",
+      "without a rule": "64", "a source without files": "1", "files after that": "4",
     ])
   }
 
