@@ -32,7 +32,7 @@ struct OffsiteTests {
   func copies() throws {
     let run = try run(
       """
-      back_up 1; back_up 2; offsite; far; ls -a set far | grep -c lock
+      back_up 1; back_up 2; offsite; far; ls -a set far | grep -c '[.]lock'
       "$BP" restore -q far -C out && cat out$PWD/src/a out/src/a 2>/dev/null
       "$BP" backup -q --full --to set src && "$BP" prune -q --keep-last 1 set; offsite; far; cat log
       """)

@@ -16,28 +16,29 @@ import Testing
 
   /// Shell functions that write manifests with a right digest: `manifest STAMP SEQUENCE HEADER ROWS NEEDS`,
   /// in which the last three replace the usual lines or parts of them.
-  private static let tools = #"""
-    M=18446744073709551615
-    manifest() {
-      f=set/backup-$1.manifest
-      printf '%s\n' "${3:-$(header $1 $2)}" >$f
-      [ -z "$4" ] || printf '%s\n' "$4" >>$f
-      footer=$(stat -c %s $f)
-      [ -z "$5" ] || printf '%s\n' "$5" >>$f
-      printf '{"type":"end","rows":0,"files":0,"bytes":0,"archive_size":0,"verified":true,"selection":"","footer":%s,"manifest_sha256":"%s"}\n' \
-        $footer $(sha256sum <$f | cut -c-64) >>$f
-    }
-    header() {
-      printf '{"type":"snapshot","schema":1,"set":"%s","id":"%s","sequence":%s,"started":"%s.000000000","full":true,"increment":%s}' \
-        "${3:-backup}" $1 $2 ${4:-1577836800} ${5:-0}
-    }
-    row() {
-      printf '{"type":"file","path":"%s","size":%s,"mtime":"1.000000000","ctime":"1.000000000",' "$1" "$2"
-      shift 2
-      printf '"inode":%s,"links":%s,"mode":%s,"uid":%s,"gid":%s,"archive":"%s"}' "$@"
-    }
+  private static let tools =
+    Steps.plain + "\n" + #"""
+      M=18446744073709551615
+      manifest() {
+        f=set/backup-$1.manifest
+        printf '%s\n' "${3:-$(header $1 $2)}" >$f
+        [ -z "$4" ] || printf '%s\n' "$4" >>$f
+        footer=$(stat -c %s $f)
+        [ -z "$5" ] || printf '%s\n' "$5" >>$f
+        printf '{"type":"end","rows":0,"files":0,"bytes":0,"archive_size":0,"verified":true,"selection":"","footer":%s,"manifest_sha256":"%s"}\n' \
+          $footer $(sha256sum <$f | cut -c-64) >>$f
+      }
+      header() {
+        printf '{"type":"snapshot","schema":1,"set":"%s","id":"%s","sequence":%s,"started":"%s.000000000","full":true,"increment":%s}' \
+          "${3:-backup}" $1 $2 ${4:-1577836800} ${5:-0}
+      }
+      row() {
+        printf '{"type":"file","path":"%s","size":%s,"mtime":"1.000000000","ctime":"1.000000000",' "$1" "$2"
+        shift 2
+        printf '"inode":%s,"links":%s,"mode":%s,"uid":%s,"gid":%s,"archive":"%s"}' "$@"
+      }
 
-    """#
+      """#
 
   @Test(
     "no file outside of the set is removed, whatever a manifest names",
@@ -63,7 +64,7 @@ import Testing
     // The backup adds its manifest and removes none. It reports the damage before it begins, and what it does
     // not remove at its end.
     #expect(
-      run.text == "victim\nvictim\n5\n1\n1\nvictim\nvictim\n5\n3\n2\nvictim\nvictim\n6\n3\n",
+      run.text == "victim\nvictim\n5\n1\n1\nvictim\nvictim\n5\n3\n2\nvictim\nvictim\n8\n4\n",
       "\(run.text)\(run.errorText)")
   }
 
@@ -72,12 +73,13 @@ import Testing
     let run = try t.shell(
       Self.tools + """
         for day in 1 2 3; do $BP backup -q --to set src; sleep 1.1; done
+        plain set/*.manifest.zst
         for damaged in $(ls set/*.manifest.zst); do
           cp $damaged keep; sed -i 's/"uid":/"uid":1/' $damaged
           $BP prune --keep-last 1 set 2>errors; echo $?; grep -c "^batchproc: $damaged: nothing is removed" errors
           cp keep $damaged
         done
-        ls set/backup-2* | wc -l; $BP prune -q --keep-last 1 set; echo $?; ls set/*.manifest.zst | wc -l
+        ls set/backup-2*.zst | wc -l; $BP prune -q --keep-last 1 set; echo $?; ls set/*.manifest.zst | wc -l
         """)
     #expect(run.text == "1\n1\n1\n1\n1\n1\n6\n0\n1\n", "\(run.text)\(run.errorText)")
   }
