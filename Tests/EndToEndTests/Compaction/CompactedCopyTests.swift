@@ -80,7 +80,7 @@ struct CompactedCopyTests {
       "$BP" extract -q -C x other/$a; rm -rf x$PWD/src/d/?12; (cd x && "$BP" archive -q -o ../far/$a .)
       ends copy "$BP" copy -q set far 2>errors
       counts named 'lacks members that snapshots here need' <errors
-      ls far/*.manifest* 2>/dev/null | wc -l | says manifests
+      ls far/*.manifest.zst 2>/dev/null | wc -l | says manifests
       """)
     run.expectSteps(["copy": "3", "named": "1", "manifests": "0"])
   }

@@ -147,12 +147,12 @@ struct CompactionTests {
       mkdir disk; mount -t tmpfs -o size=64M t disk
       cp -a set disk/
       head -c 100M /dev/zero >disk/filler 2>/dev/null
-      cp $(ls disk/set/*.zst | head -1) before
+      cp $(ls disk/set/*.tar.zst | head -1) before
       # What the removal frees is used up too.
       "$BP" prune -q --no-compact --keep-last 2 disk/set
       head -c 100M /dev/zero >>disk/filler2 2>/dev/null
       "$BP" prune -q --keep-last 2 disk/set; echo "status $?"
-      cmp before $(ls disk/set/*.zst | head -1); ls -a disk/set | grep batchproc
+      cmp before $(ls disk/set/*.tar.zst | head -1); ls -a disk/set | grep batchproc
       rm disk/filler*
       "$BP" prune --keep-last 2 disk/set 2>&1 | grep -c 'compacted 1 archive'
       cp -a disk/set after
@@ -165,6 +165,23 @@ struct CompactionTests {
       run.text
         == "is not compacted: there is no space for the smaller archive beside it\nstatus 0\n1\nrestores: 2\n",
       "\(run.text)\(run.errorText)")
+  }
+
+  @Test("backup and copy take the options of compaction")
+  func options() throws {
+    let run = try fixture.run(
+      """
+      nights 6; cp -a set far
+      ends backup $BP backup -q --to set --keep-last 2 --no-compact src
+      ends "backup again" $BP backup -q --to set --keep-last 1 --min-used 20% src
+      ends copy $BP copy -q --copy-keep-last 2 --no-compact set far
+      ends "copy again" $BP copy -q --copy-keep-last 1 --min-used 90% set far
+      ends verify $BP verify -q set; ends "verify the copy" $BP verify -q far
+      """)
+    run.expectSteps([
+      "backup": "0", "backup again": "0", "copy": "0", "copy again": "0", "verify": "0",
+      "verify the copy": "0",
+    ])
   }
 
   @Test(

@@ -44,7 +44,7 @@ import Testing
   func checkpoints(jobs: Int) throws {
     let run = try shell(
       """
-      ends backup back --checkpoint 5M -j \(jobs); manifests manifests
+      ends backup $BP backup -q --to set --checkpoint 5M -j \(jobs) src; manifests manifests
       [ $(ls set/*.tar.zst | wc -l) -gt 5 ]; echo "several archives: $?"
       stored | says "files in archives"; checks it
       $BP snapshots set | grep -c incomplete | says "incomplete ones"
@@ -93,7 +93,7 @@ import Testing
       ends "too old" $BP snapshots -q --max-age 1h set >rows; ends drill $BP drill -q set
       ends copy $BP copy -q set far; ls far/*.manifest.zst 2>/dev/null | wc -l | says "copies"
       ends prune $BP prune -q --keep-last 1 set; manifests "after prune"
-      ends budget back --rate 8M --time-budget 1s; manifests "after the budget"
+      ends budget $BP backup -q --to set --rate 8M --time-budget 1s src; manifests "after the budget"
       ends whole back --keep-last 1; manifests manifests; checks it; stored | says "files in archives"
       """)
     run.expectSteps([

@@ -158,7 +158,7 @@ import Testing
     let run = try t.shell(
       """
       export XDG_CONFIG_HOME=$PWD/cfg
-      $BP backup --profile a --profile b --profile c; echo $?; ls set-a set-c | grep -c manifest
+      $BP backup --profile a --profile b --profile c; echo $?; ls set-a set-c | grep -c manifest.zst
       $BP --profile c --profile a -q; echo $?; $BP backup --profile a --full -q; echo $?
       $BP backup --profile a --profile none; echo $?; $BP --no-config backup --profile a; echo $?
       printf '[profile d]\\ncommand = hash\\n' >>cfg/batchproc/config; $BP backup --profile d 2>&1 | head -1
