@@ -31,13 +31,6 @@ extension ArchiveItem {
   }
 }
 
-/// The row of a path that is archived, as far as the walk knows it.
-package struct PlannedRow: Sendable {
-  /// The number of the row, which its member in the archive has too; it increases in the order of the tree, from 1.
-  let number: UInt64
-  var entry: SnapshotEntry
-}
-
 /// Compares the sources with the manifest of the previous snapshot, which has the same order. Yields new and changed files to
 /// archive, and the unchanged rows of the others, which need no worker.
 package struct BackupSource: BatchSource {

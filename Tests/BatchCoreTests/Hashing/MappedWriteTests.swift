@@ -173,6 +173,8 @@ import Testing
       let calls = FaultyCalls()
       calls.on(.lease, "large", turns: turn...turn, .fail(EAGAIN))
       calls.on(.sync, "large", .fail(EIO))
+      // A further snapshot of a set would read the file as a whole, to compare it.
+      if turn > 1 { try t.removeTree("set") }
       #expect(try backUp(day: turn, 1, calls).map { $0.hasSuffix("true") } == [false, true])
     }
   }

@@ -13,6 +13,8 @@ struct BlockList: Sendable, Hashable {
   /// From this size on a file has large blocks; a file that grows keeps its small ones up to the second size.
   private static let largeFile: UInt64 = 64 << 20
   private static let mostOfSmallBlocks: UInt64 = 1 << 30
+  /// A larger file is always stored whole: its hashes would take more than 32 MiB of memory.
+  private static let largestFile: UInt64 = 2 << 40
 
   /// The size of the file in bytes.
   let size: UInt64
@@ -23,12 +25,14 @@ struct BlockList: Sendable, Hashable {
 
   /// - Returns: nil for a file that is too small.
   static func blockSize(of size: UInt64) -> UInt64? {
-    size < smallestFile ? nil : size < largeFile ? smallBlock : largeBlock
+    guard size >= smallestFile, size <= largestFile else { return nil }
+    return size < largeFile ? smallBlock : largeBlock
   }
 
   /// Whether a file of this size may be compared with this list.
   func isComparable(with size: UInt64) -> Bool {
-    size >= Self.smallestFile && (blockSize == Self.largeBlock || size < Self.mostOfSmallBlocks)
+    size >= Self.smallestFile && size <= Self.largestFile
+      && (blockSize == Self.largeBlock || size < Self.mostOfSmallBlocks)
   }
 
   static func isBlockSize(_ size: UInt64) -> Bool { size == smallBlock || size == largeBlock }

@@ -1,5 +1,4 @@
 import BatchEngine
-import func Glibc.memmove
 
 /// The tools of a lane to make segments: headers, a codec, a digest, and a buffer for the members.
 final class SegmentWriter {
@@ -247,7 +246,7 @@ final class SegmentWriter {
       let end = index + 1 < members.count ? Int(members[index + 1].offset) : plain.count
       plain.withUnsafeMutableBytes { bytes in
         guard size < start, let base = bytes.baseAddress else { return }
-        memmove(base + size, base + start, end - start)
+        (base + size).copyMemory(from: base + start, byteCount: end - start)
       }
       var moved = member
       moved.offset = UInt64(size)

@@ -1,5 +1,12 @@
 import BatchEngine
 
+/// The row of a path that is archived, as far as the walk knows it.
+package struct PlannedRow: Sendable {
+  /// The number of the row, which its member in the archive has too; it increases in the order of the tree, from 1.
+  let number: UInt64
+  var entry: SnapshotEntry
+}
+
 /// A large file of a snapshot that has a previous one. It is read before it is archived, since its content, or a part of it, may
 /// be stored already.
 package final class ProbedFile: Sendable {
