@@ -24,6 +24,12 @@ struct BackupLegs {
     }
     while true {
       let outcome = try run(sources, options)
+      if stop.isMade, !session.cancellation.isCancelled,
+        let error = outcome.failure ?? outcome.summary.stopped, error.code == .cancelled
+      {
+        session.fail(error, severity: .warning)
+        return session.endingBySignal ?? .exit(.budgetReached)
+      }
       if let ending = session.endingOfStopped(outcome.summary, advised: command.advised) { return ending }
       if let failure = outcome.failure { return session.ending(after: command.advised(failure)) }
       guard let result = outcome.result, !outcome.verdict.contains(.nothing) else {
@@ -70,12 +76,11 @@ struct BackupLegs {
   ) -> Ending {
     let content = result.content
     let reached = content.footer.reached.map { TerminalText.string($0.path.bytes) } ?? ""
-    session.warn(
+    session.fail(
       BatchError(
         .special,
-        "the snapshot \(content.header.name.stamp) is not complete: it has the files up to \(reached); run again to continue"
-      ),
-      as: .note)
+        "the snapshot \(content.header.name.stamp) is not complete: it has the files up to \(reached)",
+        remedy: "run again to continue"), severity: .warning)
     return session.endingBySignal ?? .exit(.budgetReached)
   }
 }

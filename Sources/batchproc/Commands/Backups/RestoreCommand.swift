@@ -47,7 +47,7 @@ struct RestoreCommand: Command {
     }
     members.announce = { [session] (opened, reader) in
       if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { session.warn(remark) }
-      if let remark = BatchError(cut: opened.snapshot) { session.warn(remark) }
+      if let remark = BatchError(cut: opened.snapshot) { session.fail(remark, severity: .warning) }
     }
     let selection = MemberSelection(strip: strip)
     let rows =
