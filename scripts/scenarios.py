@@ -737,7 +737,8 @@ SCENARIOS = {
     "run --in-place": RunInPlace, "archive": Archive,
     "archive --force": ArchiveReplaced, "backup": Backup, "backup --init": FirstBackup, "backup --encrypt-to": EncryptedBackup,
     "backup --prune-first": PruningBackup,
-    "prune": Prune, "prune with compaction": Compaction, "prune with compaction, encrypted": EncryptedCompaction, "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
+    "prune": Prune, "prune with compaction": Compaction, "prune with compaction, encrypted": EncryptedCompaction,
+    "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
 }
 
 

@@ -45,7 +45,8 @@ extension CopyTests {
       ls /tmp | counts "temporary folders" 'batchproc-remote'
       """)
     run.expectSteps([
-      "copy": "0", "copies": "1 manifest 2 manifest.zst 2 tar.zst", "listed": "2", "restore": "0", "drill": "0",
+      "copy": "0", "copies": "1 manifest 2 manifest.zst 2 tar.zst", "listed": "2", "restore": "0",
+      "drill": "0",
       "copy that removes": "0", "copies that are left": "1 manifest 1 manifest.zst 1 tar.zst",
       "restore of the last one": "0",
       "unknown remote": "1", "temporary folders": "0",

@@ -86,7 +86,8 @@ import Testing
       """)
     run.expectSteps([
       "without an archive": "3", "files without an archive": "1 manifest 2 manifest.zst 2 tar.zst",
-      "with all archives": "0", "files with all archives": "1 manifest 1 manifest.zst 1 tar.zst", "restore": "0",
+      "with all archives": "0", "files with all archives": "1 manifest 1 manifest.zst 1 tar.zst",
+      "restore": "0",
     ])
     #expect(run.errorText.contains("is not copied"))
   }
@@ -180,7 +181,8 @@ import Testing
       ends restore check far
       """)
     run.expectSteps([
-      "copy": "3", "files": "1 manifest 3 manifest.zst 3 tar.zst", "nothing is removed": "1", "copy --checksum": "0",
+      "copy": "3", "files": "1 manifest 3 manifest.zst 3 tar.zst", "nothing is removed": "1",
+      "copy --checksum": "0",
       "restore": "0",
     ])
   }

@@ -41,7 +41,8 @@ extension EncryptedSetTests {
       "after an interrupted removal": "3 companion 1 manifest 2 manifest.zst.age 3 tar.zst.age",
       "verify a damaged archive": "4", "named by verify": "1",
       "copy a damaged archive": "3", "named by copy": "1",
-      "after a full snapshot and prune": "1 companion 1 manifest 1 manifest.zst.age 1 tar.zst.age", "verify the copy": "0",
+      "after a full snapshot and prune": "1 companion 1 manifest 1 manifest.zst.age 1 tar.zst.age",
+      "verify the copy": "0",
     ])
   }
 
