@@ -28,7 +28,7 @@ struct NeededMembers: Sendable {
 
   /// Compares the members of an index with the rows.
   ///
-  /// Of members with the same name the last one counts. The content of a hard link is that of an earlier member.
+  /// If several members have one name, the last one counts. A hard link has the content of an earlier member.
   ///
   /// - Returns: the first contradiction; nil if all members are there, with the digests of the rows.
   func contradiction(

@@ -24,7 +24,7 @@ extension BackupSet {
             set: snapshot.name.set, stamp: place.archive, isEncrypted: snapshot.name.isEncrypted)
           guard needs[archive] != nil else { continue }
           do throws(BatchError) {
-            // The digest of a row with bases is that of the file that is joined from several members.
+            // A row with bases has the digest of the joined file. Its members have other digests.
             try needs[archive]?.insert(place.member, entry.baseList == nil ? entry.digest : nil)
             // The archive has the other names of a file as hard links, which stock tools extract.
             if entry.member == nil, entry.firstName != nil { try needs[archive]?.insert(link: entry.path) }

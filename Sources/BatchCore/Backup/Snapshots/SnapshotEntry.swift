@@ -51,7 +51,7 @@ extension SnapshotEntry {
       mode: status.mode & 0o7777, owner: status.owner, group: status.group, archive: archive)
   }
 
-  /// Whether the content is that of an earlier snapshot, so that all metadata are those of the row, and not those of the member.
+  /// Whether the row refers to content whose member has other metadata. A restore then takes the metadata from the row.
   var isReference: Bool { userName != nil }
 
   /// The name under which the archive contains the content.

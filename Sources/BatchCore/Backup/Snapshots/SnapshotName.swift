@@ -19,8 +19,7 @@ package struct SnapshotName: Sendable, Hashable {
   /// When the snapshot began, in UTC, by the clock of the machine. It is a name and does not define the order.
   package let stamp: String
   package let isEncrypted: Bool
-  /// Whether the name of the manifest is that of a compressed one. Names with the same stamp are equal without regard to this:
-  /// the name of an archive does not reveal it.
+  /// Whether the manifest is compressed. A comparison of names ignores this, because the name of an archive does not show it.
   package let hasCompressedManifest: Bool
 
   package static func == (one: SnapshotName, other: SnapshotName) -> Bool {
