@@ -8,10 +8,13 @@ final class CommitBatch {
   private let devices: SyncDevices
   private let calls: any CommitCalls
   private let right: CommitRight
+  private let syncsEachFolder: Bool
 
   init(
-    _ entries: [StagedEntry], devices: SyncDevices, calls: any CommitCalls, by right: CommitRight
+    _ entries: [StagedEntry], devices: SyncDevices, calls: any CommitCalls, by right: CommitRight,
+    syncingFolders: Bool = true
   ) {
+    syncsEachFolder = syncingFolders
     self.entries = entries
     self.devices = devices
     self.calls = calls
@@ -23,7 +26,7 @@ final class CommitBatch {
     mark()
     sync()
     publish()
-    syncFolders()
+    if syncsEachFolder { syncFolders() }
     for entry in entries {
       let remaining = entry.change.removeSource(calls, by: right)
       outcomes.append((entry.id, .committed(remaining: remaining)))

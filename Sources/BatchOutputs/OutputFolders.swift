@@ -90,6 +90,11 @@ package final class OutputFolders: Sendable {
     return place
   }
 
+  /// Records a folder before the first output is written there, so that its file system can be synced.
+  package func note(_ folder: OpenFolder) {
+    if isSynced { devices.note(folder) }
+  }
+
   /// Sets the permissions of created folders to those of the source folders, after the last output, and closes folders that
   /// were kept open.
   ///

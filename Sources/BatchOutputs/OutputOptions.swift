@@ -34,6 +34,9 @@ package struct OutputOptions: Sendable {
   package var command: CommandMark?
   /// Copies sources without a compressed output to the output directory.
   package var copiesOthers = false
+  /// Whether each folder is synced after the renames of a batch. Without that, a job that removes no source syncs the names of all
+  /// outputs once, at its end.
+  package var syncsFolders = true
   /// Decides about outputs, and writes none.
   package var isDryRun = false
   /// Writes outputs even if they are not smaller, and even for files that are already compressed.

@@ -129,6 +129,15 @@ package final class OutputStage: Sendable {
     return output
   }
 
+  /// Adds a complete output whose folder has nothing to do with that of its source, which stays.
+  package func add(
+    _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, in folder: OpenFolder
+  ) -> StagedOutput {
+    let output = StagedOutput(id: nextID(), source: source, read: read, identity: nil, isProved: false)
+    add(.file(file, output, in: folder, from: nil), output.id)
+    return output
+  }
+
   /// Adds an existing output that was compared with its source, which is removed when the output is on the disk.
   package func add(
     _ existing: ExistingOutput, of source: FileRecord, _ read: FileStatus, at place: OutputPlace
@@ -143,7 +152,7 @@ package final class OutputStage: Sendable {
   // MARK: For the collector
 
   /// The commits of a stage, for the collector of the run.
-  struct Commits {
+  package struct Commits {
     fileprivate let stage: OutputStage
 
     /// Adds a link, for which a place was reserved.
@@ -154,7 +163,7 @@ package final class OutputStage: Sendable {
     }
 
     /// The result of an output, returned once; nil until it is committed.
-    func outcome(of id: StagedOutput.ID) -> CommitResult? {
+    package func outcome(of id: StagedOutput.ID) -> CommitResult? {
       let outcome = stage.state.withLock { $0.outcomes.removeValue(forKey: id) }
       if outcome != nil { stage.counters.addStaged(-1) }
       return outcome
@@ -164,13 +173,13 @@ package final class OutputStage: Sendable {
     var count: Int { stage.state.withLock { $0.committed } }
 
     /// Commits everything that is staged.
-    func flush() { stage.flush() }
+    package func flush() { stage.flush() }
 
     /// As ``flush()``, for a run that was stopped.
     ///
     /// - Parameter late: receives the outputs that are not committed after ``CommitCalls/patience``, in the order in which they
     ///   were finished; the call still waits for them.
-    func flushLast(late: ([PathBytes]) -> Void) {
+    package func flushLast(late: ([PathBytes]) -> Void) {
       let end = DispatchGroup()
       let stage = stage
       stage.queue.async(group: end) { stage.commit() }
@@ -180,7 +189,7 @@ package final class OutputStage: Sendable {
     }
   }
 
-  func commits(by right: CommitRight) -> Commits { Commits(stage: self) }
+  package func commits(by right: CommitRight) -> Commits { Commits(stage: self) }
 
   // MARK: Committing
 
@@ -247,7 +256,8 @@ package final class OutputStage: Sendable {
       return state.staged
     }
     guard !batch.isEmpty else { return }
-    let committed = CommitBatch(batch, devices: devices, calls: calls, by: right)
+    let committed = CommitBatch(
+      batch, devices: devices, calls: calls, by: right, syncingFolders: options.syncsFolders)
     committed.run()
     state.withLock { state in
       state.committing = []

@@ -24,7 +24,7 @@ struct StagedLink: Sendable {
 }
 
 /// The result of a staged output.
-enum CommitResult: Sendable {
+package enum CommitResult: Sendable {
   /// The output is committed.
   ///
   /// - `remaining`: why the source could not be removed, if it was to be removed.

@@ -143,6 +143,14 @@ long clinux_copy_range(int source, uint64_t offset, int target, uint64_t length)
   return copy_file_range(source, &place, target, NULL, length < 1 << 30 ? length : 1 << 30, 0);
 }
 
+long clinux_copy_range_to(int source, uint64_t offset, int target, uint64_t place, uint64_t length) {
+  off64_t from = (off64_t)offset;
+  off64_t to = (off64_t)place;
+  return copy_file_range(source, &from, target, &to, length < 1 << 30 ? length : 1 << 30, 0);
+}
+
+void clinux_drop_cache(int fd) { posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); }
+
 int64_t clinux_free_bytes(int fd) {
   struct statfs about;
   int64_t free;

@@ -38,6 +38,10 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case makeDevices
   /// Permission to restore privileges.
   case restorePrivileges
+  /// Permission to remove what the source does not have.
+  case removeOthers
+  /// Permission to remove up to so many files.
+  case removeUpTo(Int)
   /// Permission to make links that lead outside.
   case allowUnsafeLinks
   /// The formats that are read only on request.

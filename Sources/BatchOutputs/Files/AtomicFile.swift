@@ -17,6 +17,8 @@ package final class AtomicFile: Sendable {
   private let folder: OpenFolder
   private let isReplacing: Bool
   private let replaced: FileStatus?
+  /// Whether an existing FIFO, socket or device is replaced too.
+  private let replacesAnything: Bool
   /// Nil when committed, discarded or failed.
   private let output: Mutex<TemporaryFile?>
 
@@ -40,12 +42,15 @@ package final class AtomicFile: Sendable {
 
   /// Opens the file in an open folder. The caller has already checked an existing target.
   ///
-  /// - Parameter permissions: creates the file with these permissions and, if supported, without a temporary name. Only for a
-  ///   file that replaces nothing.
+  /// - Parameters:
+  ///   - anything: whether it may also replace a FIFO, a socket or a device.
+  ///   - permissions: creates the file with these permissions and, if supported, without a temporary name. Only for a
+  ///     file that replaces nothing.
   package init(
-    at target: PathBytes, in folder: OpenFolder, replacing: Bool, unnamedWith permissions: UInt32? = nil,
-    area: StagingArea = .shared
+    at target: PathBytes, in folder: OpenFolder, replacing: Bool, anything: Bool = false,
+    unnamedWith permissions: UInt32? = nil, area: StagingArea = .shared
   ) throws(BatchError) {
+    replacesAnything = anything
     try Self.checkName(of: target)
     self.target = target
     self.folder = folder
@@ -73,6 +78,7 @@ package final class AtomicFile: Sendable {
     replaced: FileStatus? = nil
   ) throws(BatchError) {
     try Self.checkName(of: target)
+    replacesAnything = false
     self.target = target
     folder = file.folder
     self.isReplacing = isReplacing
@@ -114,6 +120,13 @@ package final class AtomicFile: Sendable {
   /// Sets the size of a file that ends in a hole.
   package func finishSparse(size: Int64) throws(BatchError) {
     try use { file throws(BatchError) in try file.finishSparse(size: size) }
+  }
+
+  /// Passes the open file to `body`; on failure the file is removed.
+  package func withFile<Result>(
+    _ body: (borrowing TemporaryFile) throws(BatchError) -> Result
+  ) throws(BatchError) -> Result {
+    try use { file throws(BatchError) in try body(file) }
   }
 
   /// Reads back the content, from the beginning.
@@ -229,7 +242,7 @@ package final class AtomicFile: Sendable {
   private func publish(_ file: inout TemporaryFile, by right: CommitRight) throws(BatchError) {
     let name = PathBytes(target.lastComponent)
     let failed = try file.publish(as: name, replacing: isReplacing, by: right) { () throws(BatchError) in
-      try Self.check(target, in: folder, isReplacing: true)
+      if !replacesAnything { try Self.check(target, in: folder, isReplacing: true) }
       guard let replaced else { return }
       guard let now = try folder.look(at: name), now.hasSameContent(as: replaced),
         now.statusChanged == replaced.statusChanged

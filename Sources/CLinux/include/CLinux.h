@@ -45,6 +45,10 @@ long clinux_file_system_type(int fd);
 /// Writes a part of a file at the position of another one, within the kernel (copy_file_range(2)).
 /// \return the number of bytes, or -1 with errno.
 long clinux_copy_range(int source, uint64_t offset, int target, uint64_t length);
+/// As clinux_copy_range, but to an offset of the target; its file position is neither used nor moved.
+long clinux_copy_range_to(int source, uint64_t offset, int target, uint64_t place, uint64_t length);
+/// Drops the clean pages of a file from the page cache, as far as the kernel follows the advice.
+void clinux_drop_cache(int fd);
 /// The number of bytes that an ordinary user may still write to a file's file system; -1 when it is unknown.
 int64_t clinux_free_bytes(int fd);
 extern const long clinux_overlay_file_system;

@@ -24,6 +24,8 @@ extension Remedy {
     case .makeDevices: "see --devices"
     case .restorePrivileges: "see --same-permissions"
     case .allowUnsafeLinks: "see --safe-links"
+    case .removeOthers: "a run with --delete removes what is in its way"
+    case .removeUpTo(let count): "if this is meant, give --max-delete \(count)"
     case .readAllFormats: "--all-formats reads ar, cab, iso, lha and rar"
     case .readStandardInput: "give - to read a stream from standard input"
     case .readListWithNUL: "lists with NUL ends are read by --files0-from"

@@ -49,15 +49,7 @@ final class MemberWriter {
   }
 
   private func enter(_ path: ArraySlice<UInt8>) throws(BatchError) -> ContainedFolder.Place {
-    if let current, current.path == path { return current }
-    if let inner = current.flatMap({ folder.open(path, in: $0) }) {
-      current = inner
-      return inner
-    }
-    closeFolder()
-    let entered = ContainedFolder.Place(path, try folder.open(path, creating: true))
-    current = entered
-    return entered
+    try folder.enter(path, after: &current)
   }
 
   /// How to treat an existing file with the name of a member.

@@ -27,23 +27,32 @@ final class DigestReader<Waiting> {
   ///
   /// - Parameters:
   ///   - set: the requested digests.
+  ///   - isCounted: whether the file counts as done.
+  ///   - opened: called with the open file each time that reading starts.
+  ///   - copy: receives each piece of the content too.
   ///   - settle: calls ``settle(_:)``.
   /// - Returns: nil when the content must not be used. A content without digests must be passed to ``wait(_:_:)``; before one
   ///   with digests, all waiting files are settled.
   func read(
-    _ record: FileRecord, for set: DigestSet, settling: ChangeSettling? = nil, in context: WorkerContext,
+    _ record: FileRecord, for set: DigestSet, settling: ChangeSettling? = nil, isCounted: Bool = true,
+    in context: WorkerContext,
+    opened: (borrowing Descriptor, FileStatus) throws(BatchError) -> Void = { _, _ in },
+    copy: (UnsafeRawBufferPointer) throws(BatchError) -> Void = { _ in },
     settle: () throws(BatchError) -> Void
   ) throws(BatchError) -> Content? {
     let isShort = set.isSHA256 && (0...Int64(DigestBatch.longest)).contains(record.status.size)
     let room = try isShort ? room(for: Int(record.status.size), settle: settle) : nil
     var byteCount: UInt64 = 0
     var waits = true
-    let outcome = try context.read(record, into: room, settling: settling, beforeProblem: settle) {
-      (_: borrowing Descriptor, _) throws(BatchError) in
+    let outcome = try context.read(
+      record, isCounted: isCounted, into: room, settling: settling, beforeProblem: settle
+    ) { (file: borrowing Descriptor, status) throws(BatchError) in
       set.reset()
       byteCount = 0
       waits = room != nil
+      try opened(file, status)
     } consume: { (piece) throws(BatchError) in
+      try copy(piece)
       byteCount += UInt64(piece.count)
       if let room, piece.baseAddress == UnsafeRawPointer(room.baseAddress) { return }
       waits = false

@@ -156,6 +156,27 @@ extension FileSystemCalls {
     }
   }
 
+  /// Copies a part of a file to the same offset of another one inside the kernel (`copy_file_range(2)`).
+  ///
+  /// - Returns: how many bytes were copied, 0 if the range is beyond the end, or the negative error number.
+  package func copy(_ range: Range<UInt64>, of source: Int32, to file: Int32) -> Int {
+    change(.write, .descriptor(file)) {
+      retrying {
+        clinux_copy_range_to(source, range.lowerBound, file, range.lowerBound, UInt64(range.count))
+      }
+    }
+  }
+
+  /// Lets an empty file share all blocks of another one (`FICLONE`).
+  ///
+  /// - Returns: 0, or the negative error number if the file systems cannot do that.
+  package func clone(_ source: Int32, to file: Int32) -> Int32 {
+    changed(.share, .descriptor(file)) { Int(clinux_clone(file, source)) }
+  }
+
+  /// Drops the pages of a file from the cache, so that the next read comes from its device. Its content must be synced before.
+  package func dropCache(of file: Int32) { clinux_drop_cache(file) }
+
   package func resize(_ file: Int32, to size: off_t) -> Int32 {
     changed(.resize, .descriptor(file)) { Int(ftruncate(file, size)) }
   }

@@ -5,6 +5,15 @@ package enum Accounts {
   /// Buffer sizes in bytes. The record of a group contains the names of all its members.
   private static let capacities = [1 << 12, 1 << 16, 1 << 20, 1 << 24]
 
+  /// The groups that this process may give to its files: its effective one and the supplementary ones.
+  package static var ownGroups: Set<UInt32> {
+    var groups = [gid_t](repeating: 0, count: max(0, Int(getgroups(0, nil))))
+    let count = getgroups(Int32(clamping: groups.count), &groups)
+    return Set(groups.prefix(max(0, Int(count)))).union([getegid()])
+  }
+
+  package static var ownUser: UInt32 { geteuid() }
+
   package static func user(_ name: UnsafePointer<CChar>) -> UInt32? {
     lookUp(passwd(), { getpwnam_r(name, $0, $1, $2, $3) }, value: { $0.pw_uid })
   }

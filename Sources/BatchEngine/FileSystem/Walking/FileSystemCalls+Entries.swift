@@ -67,6 +67,31 @@ extension FileSystemCalls {
   }
 }
 
+extension OpenFolder {
+  /// The names in the folder with their kinds, sorted by bytes. The folder may be opened with `O_PATH`.
+  ///
+  /// - Throws: the error of opening or reading it, with its path.
+  package func entries() throws(BatchError) -> [(name: PathBytes, kind: FileStatus.Kind)] {
+    do throws(BatchError) {
+      let opened = open(".", flags: O_RDONLY | O_DIRECTORY | O_NONBLOCK)
+      guard opened >= 0 else { throw .syscall("open the folder", errno: -opened) }
+      let listing = calls.entries(of: Descriptor(owning: opened))
+      if let error = listing.error { throw error }
+      let names = NameArena(listing.names)
+      var entries = [(name: PathBytes, kind: FileStatus.Kind)]()
+      for entry in listing.entries {
+        let name = names.withName(at: entry.nameOffset) { PathBytes($0) }
+        // An entry that is gone is no longer in the folder.
+        let kind: FileStatus.Kind? = if let known = entry.kind { known } else { try look(at: name)?.kind }
+        if let kind { entries.append((name, kind)) }
+      }
+      return entries
+    } catch {
+      throw error.path == nil ? error.at(path) : error
+    }
+  }
+}
+
 /// Calls `body` with the name, the type and the inode of each entry but `.` and `..`.
 @inline(__always)
 private func forEachEntry(

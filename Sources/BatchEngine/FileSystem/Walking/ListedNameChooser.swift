@@ -36,11 +36,16 @@ package struct ListedNameChooser {
       guard options.takes(status) else { return false }
       if let device, status.identity.device != device { return false }
     }
+    return takes(path, isDirectory: false)
+  }
+
+  /// Judges the names of a path alone, not what is found there.
+  package mutating func takes(_ path: PathBytes, isDirectory: Bool) -> Bool {
     guard judgesNames else { return true }
     var names = path.bytes.split(separator: UInt8(ascii: "/")).filter { $0 != [UInt8(ascii: ".")] }
     guard let last = names.popLast() else { return true }
     let folder = enter(names, fromRoot: path.isAbsolute)
-    return folder.isTaken && takes(last, isDirectory: false, in: folder)
+    return folder.isTaken && takes(last, isDirectory: isDirectory, in: folder)
   }
 
   // MARK: Folders

@@ -2,7 +2,7 @@
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
   case audit, duplicates, backup, snapshots, restore, prune, drill, copy, report, schedule
-  case run, keygen, plan, merge, submit, status
+  case mirror, run, keygen, plan, merge, submit, status
   case tune, doctor, config
 
   /// The description, which is made when it is first used.
@@ -28,6 +28,7 @@ enum CommandID: String, Sendable, Hashable, CaseIterable {
     case .copy: .copy
     case .report: .report
     case .schedule: .schedule
+    case .mirror: .mirror
     case .run: .run
     case .keygen: .keygen
     case .plan: .plan

@@ -41,6 +41,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case identity, passphraseFile, encryptTo, encryptToFile, plain
   // Commands of the user
   case replaceSuffix, inPlace, stdin, accept, timeLimit, retry, stopAfter, log, batch, stderr
+  // Mirrors
+  case ignoreExisting, delete, mostDeleted, deleteExcluded, linkDest
   // Clusters
   case plan, shard, shards, planFolder, fewestShardBytes, allowMissing, removeParts
   case slurm, submitNow, wait, sbatch

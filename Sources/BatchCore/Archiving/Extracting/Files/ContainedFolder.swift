@@ -148,6 +148,21 @@ final class ContainedFolder: Sendable {
     return place
   }
 
+  /// Opens a folder for files in it, and creates it if it is missing: from the last one, if it is in that.
+  ///
+  /// - Throws: as ``open(_:creating:)``.
+  func enter(_ path: ArraySlice<UInt8>, after last: inout Place?) throws(BatchError) -> Place {
+    if let last, last.path == path { return last }
+    if let inner = last.flatMap({ open(path, in: $0) }) {
+      last = inner
+      return inner
+    }
+    last = nil
+    let entered = Place(path, try open(path, creating: true))
+    last = entered
+    return entered
+  }
+
   /// Creates a folder in an open one, unless it exists.
   ///
   /// - Parameter parent: the folder of the place.
@@ -195,7 +210,9 @@ final class ContainedFolder: Sendable {
   /// The folders that this run created. Read after all lanes have ended.
   var madeFolders: MadeFolders { made.withLock { $0 } }
 
-  func hasMade(_ place: RelativePath) -> Bool { made.withLock { $0.contains(place.bytes[...]) } }
+  func hasMade(_ place: RelativePath) -> Bool { hasMade(place.bytes[...]) }
+
+  func hasMade(_ path: ArraySlice<UInt8>) -> Bool { made.withLock { $0.contains(path) } }
 
   /// Removes the record of a created folder, after the folder was removed.
   func forget(_ place: RelativePath) {

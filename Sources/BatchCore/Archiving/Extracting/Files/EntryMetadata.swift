@@ -98,10 +98,18 @@ struct EntryMetadata {
 
   /// Whether a file has this owner, mode and time. Attributes are not compared.
   func isThat(of status: FileStatus) -> Bool {
-    var losses = Losses()
-    if let (user, group) = owner(&losses), status.owner != user || status.group != group { return false }
-    if entry.kind != .symbolicLink, status.mode & 0o7777 != mode(&losses) { return false }
+    guard let losses = lossesIfOwnerAndMode(are: status) else { return false }
     return losses.isEmpty && entry.hasTime && status.modified == entry.modified
+  }
+
+  /// Compares owner and mode, as they would be set, with those of a file.
+  ///
+  /// - Returns: what setting them would lose; nil if they differ.
+  func lossesIfOwnerAndMode(are status: FileStatus) -> Losses? {
+    var losses = Losses()
+    if let (user, group) = owner(&losses), status.owner != user || status.group != group { return nil }
+    if entry.kind != .symbolicLink, status.mode & 0o7777 != mode(&losses) { return nil }
+    return losses
   }
 
   private func isHarmless(_ attribute: ExtendedAttribute) -> Bool {

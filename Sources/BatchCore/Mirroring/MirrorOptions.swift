@@ -1,0 +1,159 @@
+import BatchEngine
+
+/// How a tree is mirrored.
+package struct MirrorOptions: Sendable {
+  /// Which files of the target are kept although they differ from the source.
+  package enum Keeping: Sendable, Hashable {
+    case none
+    /// Those that were modified later than the source.
+    case newer
+    /// All that exist.
+    case existing
+  }
+
+  /// What is removed from the target.
+  package struct Removal: Sendable, Hashable {
+    /// The most files that may be removed; nil for half of those below each source.
+    package var mostFiles: Int?
+    /// Whether names that the filter leaves out are removed too.
+    package var removesFiltered = false
+
+    package init() {}
+  }
+
+  package var keeping = Keeping.none
+  /// Whether files are up to date if their bytes are equal, and not their size and time.
+  package var comparesContent = false
+  package var makesDevices = false
+  /// Whether the digest of each file is reported.
+  package var makesDigests = false
+  /// Whether each file is read back from the device of the target and compared.
+  package var verifies = false
+  /// Nil if nothing is removed.
+  package var removal: Removal?
+  /// Other copies of the tree, whose equal files become further names here. Relative paths begin in the target.
+  package var linkSources: [PathBytes] = []
+  package var isSynced = true
+  package var isDryRun = false
+  /// Whether contents are copied inside the kernel where that is possible. Not if the rate of reading is limited.
+  package var copiesInKernel = true
+
+  package init() {}
+
+  /// Whether each file must be read, or its digest known.
+  var needsDigests: Bool { makesDigests || verifies }
+}
+
+/// What happened to one path.
+package struct MirrorReport: Sendable {
+  package enum Outcome: String, Sendable {
+    /// It is new in the target.
+    case copied
+    /// It replaced another version.
+    case updated
+    /// It became a further name of a file in the target, or of a file in another copy.
+    case linked
+    /// Only owner, mode, time or attributes were set.
+    case described
+    case upToDate = "up_to_date"
+    /// The version in the target was kept, as requested.
+    case kept
+    /// It was removed from the target.
+    case removed
+  }
+
+  /// The source; for a removed path the target.
+  package let path: PathBytes
+  /// Below the target.
+  package let place: RelativePath
+  package let kind: FileStatus.Kind
+  package let size: Int64
+  package let modified: FileStatus.Time
+  package var outcome: Outcome
+  /// Of a regular file, if digests were requested.
+  package internal(set) var digest: Digest?
+  /// The owner of the source.
+  let owner: UInt32
+  /// Of a file with several names.
+  let identity: FileIdentity?
+  var losses = EntryMetadata.Losses()
+
+  init(_ record: FileRecord, _ place: RelativePath, _ outcome: Outcome, status: FileStatus? = nil) {
+    let status = status ?? record.status
+    path = record.path
+    self.place = place
+    kind = status.kind
+    size = kind == .regular ? status.size : 0
+    modified = status.modified
+    owner = status.owner
+    self.outcome = outcome
+    identity = kind != .directory && status.linkCount > 1 ? status.identity : nil
+  }
+
+  init(removed place: RelativePath, below target: PathBytes, _ kind: FileStatus.Kind) {
+    path = target.appending(place.bytes)
+    self.place = place
+    self.kind = kind
+    (size, owner, modified) = (0, 0, FileStatus.Time(seconds: 0, nanoseconds: 0))
+    outcome = .removed
+    identity = nil
+  }
+
+  /// Why it needed no work; nil if something was done.
+  var skipReason: SkipReason? {
+    switch outcome {
+    case .upToDate: .upToDate
+    case .kept: .kept
+    case .copied, .updated, .linked, .described, .removed: nil
+    }
+  }
+}
+
+/// The result of a run that mirrors.
+package struct MirrorResult: Sendable {
+  /// Files that were copied, new or changed.
+  package internal(set) var copied = 0
+  package internal(set) var bytes: Int64 = 0
+  /// Further names that were made.
+  package internal(set) var linked = 0
+  /// Links, FIFOs and devices that were made.
+  package internal(set) var nodes = 0
+  /// Folders that were made.
+  package internal(set) var folders = 0
+  /// Paths of which only metadata were set.
+  package internal(set) var described = 0
+  package internal(set) var upToDate = 0
+  package internal(set) var kept = 0
+  package internal(set) var removed = 0
+  package internal(set) var verified = 0
+  /// Files whose content in the target is not that of the source.
+  package internal(set) var different = 0
+  /// Whether the target is in memory, so that reading it back proves nothing.
+  package internal(set) var isUnproved = false
+  /// Rows of the manifest.
+  package internal(set) var rows = 0
+  /// Why nothing was removed; nil if removing was not requested or was done.
+  package internal(set) var refusal: BatchError?
+  /// Why the target could not be synced.
+  package internal(set) var failure: BatchError?
+  /// Metadata that the target did not take: the first path and the number of paths of each kind.
+  package internal(set) var losses: [(text: String, path: PathBytes, count: Int)] = []
+
+  mutating func count(_ report: MirrorReport) {
+    switch report.outcome {
+    case .copied, .updated:
+      switch report.kind {
+      case .regular:
+        copied += 1
+        bytes.addClamped(report.size)
+      case .directory: folders += 1
+      default: nodes += 1
+      }
+    case .linked: linked += 1
+    case .described: described += 1
+    case .upToDate: upToDate += 1
+    case .kept: kept += 1
+    case .removed: removed += 1
+    }
+  }
+}
