@@ -92,7 +92,10 @@ package final class OutputFolders: Sendable {
 
   /// Records a folder before the first output is written there, so that its file system can be synced.
   package func note(_ folder: OpenFolder) {
-    if isSynced { devices.note(folder) }
+    guard isSynced, !devices.knows(folder) else { return }
+    // Files are created through descriptors that only look up names, and those cannot sync.
+    let readable = try? folder.readable()
+    devices.note(readable ?? folder, canSync: readable != nil)
   }
 
   /// Sets the permissions of created folders to those of the source folders, after the last output, and closes folders that

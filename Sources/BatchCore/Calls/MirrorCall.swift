@@ -104,12 +104,13 @@ package struct MirrorCall: Call {
   private func checkTarget(_ operands: MirrorOperands, in run: RunContext) throws(BatchError) {
     guard !target.isEmpty else { throw BatchError(.invalid, "the target is the empty name", path: target) }
     for operand in operands.all {
-      let place = operand.base.isEmpty ? target : target.appending(operand.base)
-      guard let source = try? run.calls.status(of: operand.path, followingLinks: true),
-        let found = try? run.calls.status(of: place, followingLinks: true),
-        source.identity == found.identity
-      else { continue }
-      throw BatchError(.invalid, "is a source, and its copy would be itself", path: operand.path)
+      for place in [target, target.appending(operand.base)] {
+        guard let source = try? run.calls.status(of: operand.path, followingLinks: true),
+          let found = try? run.calls.status(of: place, followingLinks: true),
+          source.identity == found.identity
+        else { continue }
+        throw BatchError(.invalid, "is the target, or its copy would be itself", path: operand.path)
+      }
     }
   }
 

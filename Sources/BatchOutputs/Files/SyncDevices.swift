@@ -25,12 +25,16 @@ final class SyncDevices: Sendable {
     reportsErrors = Self.reportsErrors(release: release)
   }
 
+  func knows(_ folder: OpenFolder) -> Bool { ways.withLock { $0[folder.identity.device] != nil } }
+
   /// Records a folder before the first output is written there.
-  func note(_ folder: OpenFolder) {
+  ///
+  /// - Parameter canSync: whether the folder was opened in a way that allows to sync its file system.
+  func note(_ folder: OpenFolder, canSync: Bool = true) {
     ways.withLock { ways in
       guard ways[folder.identity.device] == nil else { return }
       // If unknown, it counts as an overlay: each output is synced.
-      let isTogether = ways.count < limit && reportsErrors && folder.isOverlay == false
+      let isTogether = canSync && ways.count < limit && reportsErrors && folder.isOverlay == false
       ways[folder.identity.device] = isTogether ? .together(folder) : .each
     }
   }
