@@ -11,6 +11,8 @@ package struct Division: Sendable {
     /// - Parameter naming: the naming of the outputs, if several files can have one output.
     case sources(naming: OutputNaming?)
     case members(ArchiveOptions)
+    /// All entries of trees that are mirrored, with these paths in place of the operands.
+    case entries([PathBytes])
     /// The lines of manifests.
     case lines(CheckCall)
   }
@@ -21,6 +23,7 @@ package struct Division: Sendable {
     /// Rows about what the shards did, written only on request.
     case receipts
     case archive(ArchiveOptions)
+    case mirror(MirrorCall)
   }
 
   package let unit: Unit
@@ -41,7 +44,10 @@ package struct Division: Sendable {
   package func walk(_ given: WalkOptions) -> WalkOptions {
     var walk = given
     if skipsTemporaries { walk.skipsTemporaries = true }
-    if case .members = unit { walk.takesEverything = true }
+    switch unit {
+    case .members, .entries: walk.takesEverything = true
+    case .files, .sources, .lines: break
+    }
     walk.excluded.formUnion(outputs.compactMap(StandardStreams.identity))
     return walk
   }
@@ -61,6 +67,9 @@ package struct Division: Sendable {
     case .members(let options):
       try maker.walk(
         try ArchiveSource(run.tree(operands.counted, options: walk), options: options), run.cancellation)
+    case .entries(let paths):
+      try maker.walk(
+        entriesOf: run.tree(Operands(MirrorOperands(paths).paths).counted, options: walk), run.cancellation)
     case .lines(let check):
       try maker.walk(
         check.lines(operands.counted, in: run), check.source(walk, in: run) { nil }, run.cancellation)

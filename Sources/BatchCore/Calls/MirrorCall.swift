@@ -5,13 +5,15 @@ extension MirrorResult: CallResult {
   package var findings: [String: Int] {
     [
       "outputs": copied + linked + nodes + folders + described + upToDate + kept + removed,
-      "different": different, "refused": refusal == nil ? 0 : 1, "unfinished": failure == nil ? 0 : 1,
+      "copied": copied, "different": different, "refused": refusal == nil ? 0 : 1, "unfinished": failure == nil ? 0 : 1,
     ]
   }
 }
 
 /// Copies trees into a folder.
 package struct MirrorCall: Call {
+  /// The sources, which a plan walks.
+  package let sources: [PathBytes]
   package let target: PathBytes
   package var options: MirrorOptions
   /// Knows the digests of unchanged files; nil if they are read.
@@ -20,8 +22,8 @@ package struct MirrorCall: Call {
   package var output = CallOutput.none
   private var shares: OutputOptions
 
-  package init(_ target: PathBytes, _ options: MirrorOptions) {
-    (self.target, self.options) = (target, options)
+  package init(_ sources: [PathBytes], into target: PathBytes, _ options: MirrorOptions) {
+    (self.sources, self.target, self.options) = (sources, target, options)
     var shares = OutputOptions(
       naming: OutputNaming(.adding(suffix: PathBytes("")), directory: target),
       recognizing: OutputOptions.Recognition(length: 1) { _ in true })
@@ -39,6 +41,13 @@ package struct MirrorCall: Call {
     CallLimits(inputs: (output.path == nil ? 0 : 2) + 2 + options.linkSources.count)
   }
 
+  package var division: Division? {
+    var division = Division(unit: .entries(sources), join: .mirror(self))
+    division.outputs = [target, output.path].compactMap { $0 }
+    division.skipsTemporaries = true
+    return division
+  }
+
   package func verdict(_ tally: CallTally) -> CallVerdict {
     func has(_ finding: String) -> Bool { (tally.findings[finding] ?? 0) > 0 }
     return CallVerdict.ofOutputs(tally)
@@ -51,7 +60,7 @@ package struct MirrorCall: Call {
     _ input: CallInput, in run: RunContext,
     report: @escaping @Sendable (MirrorReport) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<MirrorResult> {
-    let operands = MirrorOperands(input.sources)
+    let operands = MirrorOperands(sources)
     try checkTarget(operands, in: run)
     let folders = FolderMaker(calls: run.calls, isSynced: options.isSynced)
     if options.isDryRun { try folders.checkLast(target) } else { try folders.makeLast(target) }
@@ -75,6 +84,10 @@ package struct MirrorCall: Call {
         path: target, operands: operands, options: options, outputs: shares, walk: used)
       setting.protected = Set(opened.ownFiles)
       setting.cache = options.isDryRun ? nil : cache
+      if case .shard(let work) = input {
+        let result = work.result
+        setting.shard = { (record) throws(BatchError) in try result.write(rows: record.bytes) }
+      }
       let writer = try ManifestWriter(.gnu, algorithms: [.sha256])
       let job = MirrorJob(setting, asked: source.asked) { (one) throws(BatchError) in
         if let stream = opened.stream, let digest = one.digest {
@@ -127,15 +140,6 @@ package struct MirrorCall: Call {
 }
 
 extension CallInput {
-  /// The paths that were given.
-  fileprivate var sources: [PathBytes] {
-    switch self {
-    case .paths(let operands, _): Array(operands.uncounted)
-    case .shard(let work): work.operands
-    case .items: []
-    }
-  }
-
   /// The same input with the paths as they are walked.
   fileprivate func walking(_ operands: MirrorOperands) -> CallInput {
     guard case .paths(_, let walk) = self else { return self }

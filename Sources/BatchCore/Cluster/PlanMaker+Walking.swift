@@ -96,6 +96,31 @@ extension PlanMaker {
     return tally
   }
 
+  /// Adds all entries of a tree. A further name of a file is stored with its first path.
+  ///
+  /// - Throws: the reason when the run was stopped, or the error of writing.
+  package func walk(
+    entriesOf tree: consuming sending TreeSource, _ cancellation: Cancellation
+  ) throws(BatchError) -> PlanTally {
+    var tally = PlanTally()
+    var tree = tree
+    var firstPaths: [FileIdentity: PathBytes] = [:]
+    while let walked = tree.next() {
+      try cancellation.check()
+      let weight = tree.weight(of: walked)
+      tally.count(walked, bytes: weight)
+      var first: PathBytes?
+      if case .item(.file(let record)) = walked, record.status.kind != .directory, record.status.linkCount > 1 {
+        first = firstPaths[record.status.identity]
+        if first == nil { firstPaths[record.status.identity] = record.path }
+      }
+      try add(
+        walked, listed: tree.folderStatus, first: first, measure: ItemMeasure(weight: weight), bytes: weight)
+    }
+    tally.filtered = tree.filteredCount
+    return tally
+  }
+
   /// Adds all lines of manifests.
   ///
   /// - Parameter source: finds the files of the lines.

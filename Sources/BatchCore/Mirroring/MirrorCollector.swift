@@ -1,6 +1,5 @@
 import BatchEngine
 import BatchOutputs
-import var Glibc.EEXIST
 
 /// Takes the rows of the lanes in tree order: commits files, makes links, FIFOs and devices, counts and reports; at the end it
 /// removes what the source does not have, and sets the metadata of folders.
@@ -12,7 +11,7 @@ package final class MirrorCollector: BatchCollector {
   private enum Waiting {
     case report(MirrorReport)
     case output(MirrorReport, StagedOutput.ID)
-    case name(FileRecord, RelativePath, first: RelativePath)
+    case name(MirrorReport, first: RelativePath)
   }
 
   /// If more rows than these wait for an output, the staged outputs are committed at once.
@@ -35,16 +34,20 @@ package final class MirrorCollector: BatchCollector {
   var folders = FolderTree()
   var entries: [FolderTree.Node: (report: MirrorReport, entry: ArchiveEntry)] = [:]
   /// Entries whose place is taken by something else, with the reason.
-  private var obstructed: [(record: FileRecord, place: RelativePath, error: BatchError)] = []
+  private var obstructed: [(record: FileRecord?, place: RelativePath, error: BatchError)] = []
   /// Hashes of the places of files that were not made, or not yet.
   private var unmade: Set<Int> = []
-  private var lateNames: [(record: FileRecord, place: RelativePath, first: RelativePath)] = []
+  private var lateNames: [(report: MirrorReport, first: RelativePath)] = []
   /// The digests of files with several names.
   private var digests: [FileIdentity: Digest] = [:]
   private var losses: [Int: (path: PathBytes, count: Int)] = [:]
   private var hasRemoved = false
   /// How many items were requested.
   private var requests = 0
+
+  /// Receives what a merge must do; nil without shards.
+  private let shard: ((MirrorRecord) throws(BatchError) -> Void)?
+  private let finisher: MirrorFinisher
 
   init(
     _ target: MirrorTarget, _ setting: MirrorJob.Setting, asked: AskedItems<MirrorItem>?,
@@ -53,6 +56,10 @@ package final class MirrorCollector: BatchCollector {
     (self.target, self.setting, self.asked, self.context) = (target, setting, asked, context)
     self.report = report
     commits = target.stage.commits(by: context.commits)
+    shard = setting.shard
+    finisher = MirrorFinisher(
+      folder: target.folder, options: setting.options, metadata: target.metadata, times: target.times,
+      right: context.commits)
   }
 
   var options: MirrorOptions { target.options }
@@ -77,9 +84,16 @@ package final class MirrorCollector: BatchCollector {
     case .staged(let report, let output): waiting.append(.output(report, output.id))
     case .node(let report, let entry): make(report, entry)
     case .folder(let report, let entry):
+      guard shard == nil else { return try addToShard(report, entry) }
       entries[folders.insert(report.place.bytes[...])] = (report, entry)
       if report.outcome == .copied, options.isDryRun { try self.report(report) }
-    case .name(let record, let place, let first): waiting.append(.name(record, place, first: first))
+    case .name(let report, let first, let isElsewhere):
+      if isElsewhere, let shard {
+        context.counters.addDone()
+        try shard(.name(report, first: first))
+      } else {
+        waiting.append(.name(report, first: first))
+      }
     case .equal(let report, let record, let copy, let identity): link(report, record, copy, identity)
     case .obstructed(let record, let place, let error):
       unmade.insert(place.bytes.hashValue)
@@ -92,6 +106,14 @@ package final class MirrorCollector: BatchCollector {
       result.different += 1
       context.report(Problem(.changed, error), severity: .failure)
     }
+  }
+
+  /// Passes a folder on to the merge, which sets its metadata.
+  private func addToShard(_ report: MirrorReport, _ entry: ArchiveEntry) throws(BatchError) {
+    var report = report
+    report.outcome = target.folder.hasMade(report.place) ? .copied : .upToDate
+    try settle(report)
+    try shard?(.folder(report, entry))
   }
 
   private func fail(_ error: BatchError, at place: RelativePath) {
@@ -114,7 +136,7 @@ package final class MirrorCollector: BatchCollector {
         case .failed(let error), .unwritten(_, let error): fail(error, at: report.place)
         case .withoutFirst: break
         }
-      case .name(let record, let place, let first): try addName(record, place, first)
+      case .name(let report, let first): try addName(report, first)
       }
       reported += 1
     }
@@ -140,7 +162,10 @@ package final class MirrorCollector: BatchCollector {
       context.counters.addDone()
     }
     result.count(report)
-    if report.digest != nil { result.rows += 1 }
+    if let digest = report.digest {
+      result.rows += 1
+      try shard?(.digest(report.place, digest, size: report.size, isShared: report.identity != nil))
+    }
     // A file that was kept is not compared: it differs on purpose.
     if options.verifies, report.outcome != .kept, isFirstName, let digest = report.digest {
       ask(
@@ -180,7 +205,7 @@ package final class MirrorCollector: BatchCollector {
             name, in: parent.raw, kind: report.kind, permissions: 0o600, major: entry.deviceMajor,
             minor: entry.deviceMinor)
       }
-      let failed = give(name, in: parent, replacing: report.outcome == .updated, make)
+      let failed = finisher.give(name, in: parent, replacing: report.outcome == .updated, make)
       guard failed == 0 else { throw MemberWriter.failure(failed) }
       report.losses.formUnion(
         try target.metadata.setter(of: entry, from: report.owner).apply(toMade: name, in: parent))
@@ -188,17 +213,6 @@ package final class MirrorCollector: BatchCollector {
     } catch {
       fail(error, at: report.place)
     }
-  }
-
-  /// Makes an entry under its name, over an existing one if that may be replaced.
-  private func give(
-    _ name: PathBytes, in parent: OpenFolder, replacing isReplacing: Bool, _ make: (PathBytes) -> Int32
-  ) -> Int32 {
-    if !isReplacing {
-      let failed = -make(name)
-      guard failed == EEXIST else { return failed }
-    }
-    return parent.replace(name, in: target.folder.area, by: context.commits, make)
   }
 
   /// Makes a file of another copy a further name in the target; if that is impossible, the file is copied.
@@ -209,7 +223,7 @@ package final class MirrorCollector: BatchCollector {
       let folder = try target.folder.opener.folder(
         report.place.parent, below: root, shown: root.path, isSearched: true)
       let name = report.place.name
-      let failed = give(name, in: parent, replacing: try parent.look(at: name) != nil) {
+      let failed = finisher.give(name, in: parent, replacing: try parent.look(at: name) != nil) {
         folder.calls.link(name, in: folder.raw, as: $0, in: parent.raw)
       }
       if failed == 0 {
@@ -224,71 +238,23 @@ package final class MirrorCollector: BatchCollector {
   }
 
   /// Makes a further name of a file whose first name was made before.
-  private func addName(
-    _ record: FileRecord, _ place: RelativePath, _ first: RelativePath, isLast: Bool = false
-  ) throws(BatchError) {
+  private func addName(_ report: MirrorReport, _ first: RelativePath, isLast: Bool = false) throws(BatchError) {
     if !isLast, unmade.contains(first.bytes.hashValue) {
-      lateNames.append((record, place, first))
+      lateNames.append((report, first))
       return
     }
     defer { current = nil }
+    var report = report
+    if report.kind == .regular, let identity = report.identity { report.digest = digests[identity] }
     do throws(BatchError) {
-      guard let report = try name(record, place, first) else { return }
+      report.outcome = try finisher.makeName(report, first, after: &current)
       try settle(report)
     } catch {
-      fail(error, at: place)
+      guard error.remedy == .removeOthers, !isLast else { return fail(error, at: report.place) }
+      unmade.insert(report.place.bytes.hashValue)
+      lateNames.append((report, first))
+      obstructed.append((nil, report.place, error))
     }
-  }
-
-  private func name(
-    _ record: FileRecord, _ place: RelativePath, _ first: RelativePath
-  ) throws(BatchError) -> MirrorReport? {
-    var report = MirrorReport(record, place, .upToDate)
-    report.digest = record.status.kind == .regular ? digests[record.status.identity] : nil
-    guard !options.isDryRun else {
-      let parent = try target.folder.openIfThere(place.parent)
-      let source = try target.folder.openIfThere(first.parent)
-      let found = try parent?.look(at: place.name)
-      if found?.kind == .directory {
-        obstructed.append((record, place, MirrorWorker.inTheWay("a folder", target.path(of: place))))
-        return nil
-      }
-      let wanted = try source?.look(at: first.name)
-      if found == nil || found?.identity != wanted?.identity { report.outcome = .linked }
-      return report
-    }
-    let source: OpenFolder
-    do throws(BatchError) {
-      source = try target.folder.open(first.parent, creating: false)
-    } catch {
-      throw error.isNotFound ? ExtractionFinisher.noFirstName : error
-    }
-    let parent = try enter(place.parent)
-    guard let status = try source.look(at: first.name), status.kind == record.status.kind else {
-      throw ExtractionFinisher.noFirstName
-    }
-    let found = try parent.look(at: place.name)
-    if found?.identity == status.identity { return report }
-    if found?.kind == .directory {
-      unmade.insert(place.bytes.hashValue)
-      lateNames.append((record, place, first))
-      obstructed.append((record, place, MirrorWorker.inTheWay("a folder", target.path(of: place))))
-      return nil
-    }
-    if let found, options.keeping == .existing || options.keeping == .newer && found.modified > status.modified {
-      report.outcome = .kept
-      report.digest = nil
-      return report
-    }
-    report.outcome = .linked
-    let failed = give(place.name, in: parent, replacing: found != nil) {
-      parent.calls.link(first.name, in: source.raw, as: $0, in: parent.raw)
-    }
-    guard failed == 0 else { throw MemberWriter.failure(failed) }
-    guard try parent.look(at: place.name)?.identity == status.identity else {
-      throw BatchError(.changed, "another process replaced the file that it is a hard link to")
-    }
-    return report
   }
 
   // MARK: The end
@@ -317,15 +283,18 @@ package final class MirrorCollector: BatchCollector {
       return false
     }
     guard !options.isDryRun else {
-      for (record, place, _) in inTheWay { try settle(MirrorReport(record, place, .copied)) }
+      for (record, place, _) in inTheWay {
+        unmade.remove(place.bytes.hashValue)
+        if let record { try settle(MirrorReport(record, place, .copied)) }
+      }
       return false
     }
-    // Names are made at the end, after their first ones.
-    let late = Set(lateNames.map(\.place.bytes))
-    let again = inTheWay.filter { !late.contains($0.place.bytes) }
-    for (_, place, _) in again { unmade.remove(place.bytes.hashValue) }
-    for (record, _, _) in again { ask(.again(record, mayLink: true)) }
-    return !again.isEmpty
+    for (record, place, _) in inTheWay {
+      unmade.remove(place.bytes.hashValue)
+      // Further names are made at the end, after their first ones.
+      if let record { ask(.again(record, mayLink: true)) }
+    }
+    return requests > before
   }
 
   private func remove(_ obstructed: [RelativePath]) throws(BatchError) {
@@ -344,7 +313,7 @@ package final class MirrorCollector: BatchCollector {
     try reportSettled()
     // Something came into the way again.
     for (_, place, error) in obstructed { fail(error, at: place) }
-    for (record, place, first) in lateNames { try addName(record, place, first, isLast: true) }
+    for (report, first) in lateNames { try addName(report, first, isLast: true) }
     try reportSettled()
     current = nil
     try describeFolders()
@@ -388,33 +357,10 @@ package final class MirrorCollector: BatchCollector {
       }
       return
     }
-    let opener = target.folder.opener
-    let descent = FolderDescent(folders, below: target.folder.root, holding: opener.giveUpHeld(), opener: opener)
-    try descent.visit { (visit) throws(BatchError) in
-      guard let (listed, entry) = entries[visit.node] else { return }
-      var report = listed
-      switch visit.folder {
-      case .success(let folder):
-        let isMade = visit.node != FolderTree.root && target.folder.hasMade(report.place)
-        report.outcome = isMade ? .copied : .upToDate
-        let found = isMade ? [] : MirrorMetadata.copied(AttributeReader.attributes(of: folder.raw))
-        let now = try? folder.calls.status(of: folder.raw)
-        if let now, !isMade, found == entry.attributes,
-          target.metadata.isEqual(
-            entry, from: listed.owner, to: now,
-            hasTime: target.times.areEqual(entry.modified, now.modified, in: folder))
-        {
-          return try settle(report)
-        }
-        if !isMade { report.outcome = .described }
-        if !target.metadata.removeOthers(found, than: entry.attributes, from: folder.raw) {
-          report.losses.insert(.attributes)
-        }
-        report.losses.formUnion(
-          target.metadata.setter(of: entry, from: listed.owner).apply(to: folder.raw, lists: isMade ? .ofNewFolder : .ofFolder))
-        try settle(report)
-      case .failure(let error): fail(error, at: report.place)
-      }
+    try finisher.describe(folders, entries) { (report) throws(BatchError) in
+      try settle(report)
+    } failed: { (error, report) in
+      fail(error, at: report.place)
     }
   }
 }

@@ -40,7 +40,9 @@ package enum MirrorRow: Sendable {
   case node(MirrorReport, ArchiveEntry)
   case folder(MirrorReport, ArchiveEntry)
   /// A further name of an earlier file.
-  case name(FileRecord, RelativePath, first: RelativePath)
+  ///
+  /// - `isElsewhere`: whether the first name belongs to another shard.
+  case name(MirrorReport, first: RelativePath, isElsewhere: Bool)
   /// A file of another copy that is equal, by the number of the copy.
   case equal(MirrorReport, FileRecord, copy: Int, FileIdentity)
   /// A folder is in the place of a file, or the reverse.

@@ -17,6 +17,8 @@ package struct MirrorJob: BatchJob {
     /// Files that are never removed: the manifest of this run.
     var protected: Set<FileIdentity> = []
     var cache: DigestCache?
+    /// Receives what the merge of a divided run must do; nil in other runs.
+    var shard: (@Sendable (MirrorRecord) throws(BatchError) -> Void)?
   }
 
   private let setting: Setting

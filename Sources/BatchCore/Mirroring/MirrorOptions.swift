@@ -73,7 +73,7 @@ package struct MirrorReport: Sendable {
   /// Of a regular file, if digests were requested.
   package internal(set) var digest: Digest?
   /// The owner of the source.
-  let owner: UInt32
+  var owner: UInt32
   /// Of a file with several names.
   let identity: FileIdentity?
   var losses = EntryMetadata.Losses()
@@ -88,6 +88,15 @@ package struct MirrorReport: Sendable {
     owner = status.owner
     self.outcome = outcome
     identity = kind != .directory && status.linkCount > 1 ? status.identity : nil
+  }
+
+  /// As the result of a shard has it.
+  init(_ path: PathBytes, _ place: RelativePath, _ kind: FileStatus.Kind, size: Int64) {
+    (self.path, self.place, self.kind, self.size) = (path, place, kind, size)
+    modified = FileStatus.Time(seconds: 0, nanoseconds: 0)
+    owner = 0
+    outcome = .upToDate
+    identity = nil
   }
 
   init(removed place: RelativePath, below target: PathBytes, _ kind: FileStatus.Kind) {

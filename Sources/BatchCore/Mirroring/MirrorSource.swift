@@ -68,8 +68,10 @@ package struct MirrorSource: BatchSource {
     }
     if !isFolder, record.status.linkCount > 1 {
       let place = operands.place(of: record)
-      if let first = firstPlaces[record.status.identity] ?? plannedFirst().map({ operands.place(of: $0) }) {
-        return .row(.name(record, place, first: first))
+      let known = firstPlaces[record.status.identity]
+      if let first = known ?? plannedFirst().map({ operands.place(of: $0) }) {
+        return .row(
+          .name(MirrorReport(record, place, .upToDate), first: first, isElsewhere: known == nil))
       }
       firstPlaces[record.status.identity] = place
     }

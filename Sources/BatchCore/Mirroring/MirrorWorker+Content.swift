@@ -165,12 +165,13 @@ extension MirrorWorker {
   private func copyInKernel(
     _ meeting: Meeting, _ parent: OpenFolder, in context: WorkerContext
   ) throws(BatchError) -> MirrorRow? {
-    let (source, device) = (meeting.record.status.identity.device, parent.identity.device)
-    let clones = target.mayClone(source, to: device)
-    let copies = meeting.record.status.size >= Self.kernelSize && target.mayCopy(source, to: device)
+    let (record, device) = (meeting.record, parent.identity.device)
+    let source = record.status.identity.device
+    let copies = record.status.size >= Self.kernelSize && (record.isPlanned || target.mayCopy(source, to: device))
+    let clones = record.isPlanned ? copies : target.mayClone(source, to: device)
     guard !options.needsDigests, meeting.record.status.size > 0, clones || copies else { return nil }
     return try context.withFile(meeting.record) { (file, before) throws(BatchError) in
-      guard before.hasSameContent(as: meeting.record.status), !meeting.record.isPlanned else { return nil }
+      guard before.isContent(of: record) else { return nil }
       let writing = try begin(meeting, parent, before, AttributeReader.attributes(of: file))
       let isCopied = try writing.file.withFile { (output) throws(BatchError) in
         try copy(file, before, to: output.raw, parent, clones: clones, copies: copies, in: context)
@@ -191,12 +192,12 @@ extension MirrorWorker {
   ) throws(BatchError) -> Bool {
     let (source, device) = (before.identity.device, parent.identity.device)
     let calls = parent.calls
-    if clones {
+    if clones, target.mayClone(source, to: device) {
       let isCloned = calls.clone(file, to: output) == 0
       target.note(clones: isCloned, from: source, to: device)
       if isCloned { return true }
     }
-    guard copies else { return false }
+    guard copies, target.mayCopy(source, to: device) else { return false }
     let ranges = RangeCopy(calls: calls) { () throws(BatchError) in try context.checkCancellation() }
     let hasHoles = before.unallocated > 0
     guard
@@ -288,7 +289,7 @@ extension MirrorWorker {
     try target.stage.reserve(sparing: context.concurrency)
     do throws(BatchError) {
       return try context.withFile(copy.record) { (file, before) throws(BatchError) in
-        guard before.hasSameContent(as: copy.record.status) else {
+        guard before.isContent(of: copy.record) else {
           throw BatchError(.changed, "changed before it was copied")
         }
         let attributes = AttributeReader.attributes(of: file)
@@ -361,5 +362,12 @@ extension MirrorWorker {
       try fail(error, copy.record, copy.place, in: context, into: &rows)
     }
     copy.end(rows.first ?? .failed(copy.place))
+  }
+}
+
+extension FileStatus {
+  /// Whether the content is the one that the walk saw, or a plan, which has the device numbers of another machine.
+  fileprivate func isContent(of record: FileRecord) -> Bool {
+    record.isPlanned ? hasSameContentElsewhere(as: record.status) : hasSameContent(as: record.status)
   }
 }

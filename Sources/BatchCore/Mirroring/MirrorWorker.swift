@@ -22,6 +22,9 @@ package final class MirrorWorker: BatchWorker {
     let parent: OpenFolder?
     let found: FileStatus?
 
+    /// Whether the file of the target is the source. A plan has the numbers of another machine.
+    var isSource: Bool { !record.isPlanned && found?.identity == record.status.identity }
+
   }
 
   let target: MirrorTarget
@@ -237,7 +240,7 @@ package final class MirrorWorker: BatchWorker {
     var report = MirrorReport(record, meeting.place, meeting.found == nil ? .copied : .updated)
     report.losses = target.metadata.foreignOwner(status)
     if let found = meeting.found, let parent = meeting.parent {
-      if found.identity == status.identity || isEqualNode(entry, status, found, meeting.place.name, in: parent) {
+      if meeting.isSource || isEqualNode(entry, status, found, meeting.place.name, in: parent) {
         report.outcome = .upToDate
         output.append(.settled(report))
         return
@@ -279,7 +282,7 @@ package final class MirrorWorker: BatchWorker {
   ) throws(BatchError) {
     let (record, status) = (meeting.record, meeting.record.status)
     if let found = meeting.found, let parent = meeting.parent {
-      if found.identity == status.identity {
+      if meeting.isSource {
         return try append(.settled(MirrorReport(record, meeting.place, .upToDate)), record, in: context, into: &output)
       }
       if isKept(found, against: status) {

@@ -221,7 +221,7 @@ struct ExtractionFinisher {
   /// Opens a regular file and locks it, if possible.
   ///
   /// - Returns: nil if it cannot be opened.
-  private static func lock(_ name: PathBytes, in folder: OpenFolder) -> Descriptor? {
+  static func lock(_ name: PathBytes, in folder: OpenFolder) -> Descriptor? {
     guard let file = try? folder.openFile(name) else { return nil }
     // A lock of another run protects the file too.
     _ = folder.calls.lock(file.raw, isShared: true)

@@ -9,7 +9,7 @@ extension CommandSpec {
       The trees are walked once. Their entries are written into a directory that all machines share, and are divided \
       into ranges of equal cost, the shards. The command itself then processes each shard, with --plan and --shard, \
       on any machine and in any order. 'batchproc merge' joins the results. The output has the same bytes as that of \
-      a run on one machine. Commands that can be divided: hash, check, test, run, archive with a format of the tar family, \
+      a run on one machine. Commands that can be divided: hash, check, test, run, mirror, archive with a format of the tar family, \
       and compress and decompress with one path.
       """,
       """

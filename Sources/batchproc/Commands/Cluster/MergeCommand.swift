@@ -12,7 +12,7 @@ struct MergeCommand: Command {
   /// Nil for standard output.
   private let output: PathBytes?
   /// Whether there are rows to write; for commands that print nothing, only if requested.
-  private let writesRows: Bool
+  let writesRows: Bool
   private let replacesOutput: Bool
   private let allowsMissing: Bool
   private let removesParts: Bool
@@ -39,7 +39,10 @@ struct MergeCommand: Command {
       throw UsageError("The command of the plan cannot be divided.", in: parsed.command)
     }
     self.division = division
-    if case .receipts = division.join { writesRows = target != nil } else { writesRows = true }
+    switch division.join {
+    case .receipts, .mirror: writesRows = target != nil
+    case .rows, .archive: writesRows = true
+    }
     output = target == "-" ? nil : target
     replacesOutput = parsed.flag(.force) || isOwn && planned.parsed.flag(.force)
     allowsMissing = parsed.flag(.allowMissing)
@@ -114,6 +117,7 @@ struct MergeCommand: Command {
   ) throws(BatchError) {
     switch division.join {
     case .archive(let options): return try join(results, as: options, &outcome, to: stream)
+    case .mirror(let call): return try join(results, of: call, &outcome, to: stream)
     case .rows(let header): if !header.isEmpty { try stream.write(header) }
     case .receipts: break
     }

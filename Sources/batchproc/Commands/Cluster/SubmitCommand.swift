@@ -33,7 +33,10 @@ struct SubmitCommand {
     let call = try planned.command.makeCall(
       planned.parsed, common: CommonOptions(planned.parsed), environment: environment)
     if let division = call.division, output == nil || output == "-" {
-      if case .receipts = division.join { output = nil } else { output = folder.appending("result".utf8) }
+      switch division.join {
+      case .receipts, .mirror: output = nil
+      case .rows, .archive: output = folder.appending("result".utf8)
+      }
     }
     let program = (try? ProcessArguments.program(environment: environment)) ?? "batchproc"
     script =

@@ -3,25 +3,53 @@ import BatchEngine
 import BatchOutputs
 
 /// `batchproc mirror`
-struct MirrorCommand: Command {
+struct MirrorCommand: DividedCommand {
   private let choices: MirrorChoices
   private var call: MirrorCall
+  private let shard: ShardTask?
   let session: Session
 
-  init(_ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment) throws {
-    choices = try MirrorChoices(parsed, common: common)
-    call = MirrorCall(choices.target, choices.options)
+  static func makeCall(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment
+  ) throws -> MirrorCall {
+    let choices = try MirrorChoices(parsed, common: common)
+    var call = MirrorCall(choices.sources, into: choices.target, choices.options)
     if let path = choices.output {
       var file = CallOutput.File(path, isReplacing: choices.replacesOutput, isSynced: common.fsync)
       file.terminalFilter = TerminalText.escapeControls
       call.output = .file(file)
     }
+    return call
+  }
+
+  init(
+    _ parsed: ParsedCommand, common: CommonOptions, environment: @escaping Environment, shard: ShardTask?
+  ) throws {
+    choices = try MirrorChoices(parsed, common: common)
+    self.shard = shard
+    call = try Self.makeCall(parsed, common: common, environment: environment)
+    if shard != nil { call.output = .none }
     session = try Session(
-      common, environment: environment, for: &call, resumes: !common.dryRun, rate: choices.rate)
-    if choices.options.makesDigests, !common.dryRun { call.cache = session.cache(verifiedShare: 0) }
+      common, environment: environment, for: &call, resumes: !common.dryRun, rate: choices.rate, shard: shard)
+    if choices.options.makesDigests, !common.dryRun, shard == nil {
+      call.cache = session.cache(verifiedShare: 0)
+    }
+  }
+
+  static func merged(_ tally: CallTally) -> MergedCounts {
+    MergedCounts(
+      files: tally.findings["copied"] ?? 0,
+      words: [(tally.counts.done, "paths made or changed"), (tally.findings["different"] ?? 0, "different")])
   }
 
   func run() throws(BatchError) -> Ending {
+    if let shard {
+      return try shard.run(call, in: session) { [session] (report, _) throws(BatchError) in
+        try session.report(report)
+      } finish: {
+        finish($0)
+      }
+    }
     var walk = try session.walkOptions()
     if let identity = StandardStreams.outputFile { walk.excluded.insert(identity) }
     let operands = session.operands(choices.sources)
@@ -36,7 +64,7 @@ struct MirrorCommand: Command {
       warn(of: result)
       let counts = outcome.summary.counts
       return SummaryText(
-        verb: common.dryRun ? "would mirror" : "mirrored", files: result.copied, bytes: result.bytes,
+        verb: common.dryRun ? "would mirror" : shard?.verb("mirrored") ?? "mirrored", files: result.copied, bytes: result.bytes,
         kinds: [(result.folders, common.dryRun ? "new folder" : "folder")],
         others: [
           (result.nodes, "links and special files"), (result.linked, "hard links"),

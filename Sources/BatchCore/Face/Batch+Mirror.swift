@@ -1,0 +1,133 @@
+import BatchEngine
+
+extension Batch {
+  /// Which files a mirror copies, and what it does with the rest.
+  public struct MirrorOptions: Sendable {
+    public var settings = Settings()
+    /// Selects the entries below the sources that are copied.
+    public var walk = WalkOptions()
+    /// Which files of the target are kept although they differ from their source.
+    public var keeping = Keeping.none
+    /// Whether files of equal size are compared by their bytes, and not by their times.
+    public var comparesContent = false
+    /// Whether each file of the target is read back after its cache was dropped, and compared with its source.
+    public var verifies = false
+    /// Whether character and block devices are copied.
+    public var makesDevices = false
+    /// The file to which the SHA-256 of each file is written, as sha256sum does, with names below the target; nil for none. It
+    /// appears when it is complete.
+    public var manifest: PathBytes?
+    /// Whether a file that has the name of ``manifest`` is replaced.
+    public var replacesManifest = false
+    /// Whether entries of the copied folders that the source does not have are removed at the end. Nothing is removed after a
+    /// failure, for an empty source, or if more files would go than ``mostRemoved`` allows.
+    public var removesOthers = false
+    /// The most files that are removed, 0 or more; nil for half of those below each source.
+    public var mostRemoved: Int?
+    /// Whether entries that the selection leaves out are removed too.
+    public var removesFiltered = false
+    /// Other copies of the tree: a file that is equal in one of them becomes a further name of it. Relative paths begin in the
+    /// target.
+    public var linkSources: [PathBytes] = []
+    /// Syncs files to the disk before they get their names.
+    public var isSynced = true
+
+    /// What is kept in the target.
+    public enum Keeping: Sendable, Hashable {
+      case none
+      /// Files that were modified later than their source.
+      case newer
+      /// All files that exist.
+      case existing
+    }
+
+    /// The defaults: everything but devices is copied, and nothing is removed.
+    public init() {}
+
+    fileprivate var core: BatchCore.MirrorOptions {
+      var core = BatchCore.MirrorOptions()
+      core.keeping =
+        switch keeping {
+        case .none: .none
+        case .newer: .newer
+        case .existing: .existing
+        }
+      core.comparesContent = comparesContent
+      core.verifies = verifies
+      core.makesDevices = makesDevices
+      core.makesDigests = manifest != nil
+      if removesOthers {
+        var removal = BatchCore.MirrorOptions.Removal()
+        removal.mostFiles = mostRemoved.map { max(0, $0) }
+        removal.removesFiltered = removesFiltered
+        core.removal = removal
+      }
+      core.linkSources = linkSources
+      core.isSynced = isSynced
+      core.copiesInKernel = settings.bytesPerSecond == nil
+      return core
+    }
+  }
+
+  /// What a mirror did.
+  public struct MirroredFiles: Sendable {
+    /// Files that were copied, and their bytes.
+    public internal(set) var copied = 0
+    public internal(set) var bytes: Int64 = 0
+    /// Hard links that were made.
+    public internal(set) var linked = 0
+    /// Folders that were made.
+    public internal(set) var folders = 0
+    /// Symbolic links, FIFOs and devices that were made.
+    public internal(set) var others = 0
+    /// Paths of which only owner, mode, time or attributes were set.
+    public internal(set) var described = 0
+    public internal(set) var upToDate = 0
+    /// Paths that were removed from the target.
+    public internal(set) var removed = 0
+    /// Files whose bytes in the target differ from those of their source.
+    public internal(set) var different = 0
+    /// Why nothing was removed although that was requested; nil otherwise.
+    public internal(set) var refusal: BatchError?
+
+    init() {}
+
+    mutating func add(_ result: MirrorResult) {
+      (copied, bytes, linked, folders) = (result.copied, result.bytes, result.linked, result.folders)
+      (others, described, upToDate) = (result.nodes, result.described, result.upToDate)
+      (removed, different, refusal) = (result.removed, result.different, result.refusal)
+    }
+  }
+
+  /// Copies trees into a folder: contents, holes, links, owners, modes, times, access control lists and attributes.
+  ///
+  /// A source without a slash at its end becomes a folder of the target; with one, its contents are meant. Callable from any
+  /// task; see ``Batch`` for threads and cancellation.
+  ///
+  /// - Parameters:
+  ///   - sources: files and folders.
+  ///   - target: the folder into which they are copied, created if it is missing.
+  ///   - options: what is copied, and the resources that the call may use.
+  ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  /// - Throws: `invalid` if a source is the target, or the manifest exists already; `exhausted` if the machine does not allow a
+  ///   run; `unwritable` if the target or the manifest cannot be written.
+  public static func mirror(
+    _ sources: [some PathName], into target: some PathName, _ options: MirrorOptions = MirrorOptions(),
+    progress: Progress? = nil
+  ) async throws(BatchError) -> Report<MirroredFiles> {
+    let sources = try sources.pathBytes()
+    let target = try target.pathBytes()
+    return try await BatchCall.perform(options.settings, progress: progress, details: MirroredFiles()) {
+      (library) throws(BatchError) in
+      var call = MirrorCall(sources.asFiles, into: target, options.core)
+      if let path = options.manifest {
+        call.output = .file(
+          .init(path, isReplacing: options.replacesManifest, isSynced: options.isSynced))
+      }
+      let outcome = try library.run(call, sources, options.walk.readingAheadIfFaster) { _ in }
+      guard let result = outcome.result else { return }
+      library.note { $0.add(result) }
+      if let failure = result.failure { throw failure }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import BatchEngine
+import BatchOutputs
+import var Glibc.EEXIST
+
+/// The steps that need the work of several lanes, or of several shards: further names of files, and the metadata of folders.
+struct MirrorFinisher {
+  let folder: ContainedFolder
+  let options: MirrorOptions
+  let metadata: MirrorMetadata
+  let times: TimeSteps
+  let right: CommitRight
+
+  /// Makes an entry under its name, over an existing one if that may be replaced.
+  ///
+  /// - Returns: 0 or the error number.
+  func give(
+    _ name: PathBytes, in parent: OpenFolder, replacing isReplacing: Bool, _ make: (PathBytes) -> Int32
+  ) -> Int32 {
+    if !isReplacing {
+      let failed = -make(name)
+      guard failed == EEXIST else { return failed }
+    }
+    return parent.replace(name, in: folder.area, by: right, make)
+  }
+
+  /// Makes a further name of a file whose first name exists, unless it is there.
+  ///
+  /// - Throws: with ``Remedy/removeOthers`` if a folder has the name.
+  func makeName(
+    _ report: MirrorReport, _ first: RelativePath, after current: inout ContainedFolder.Place?
+  ) throws(BatchError) -> MirrorReport.Outcome {
+    let place = report.place
+    if options.isDryRun {
+      let found = try folder.openIfThere(place.parent)?.look(at: place.name)
+      if found?.kind == .directory { throw MirrorWorker.inTheWay("a folder", shown(place)) }
+      let wanted = try folder.openIfThere(first.parent)?.look(at: first.name)
+      return found != nil && found?.identity == wanted?.identity ? .upToDate : .linked
+    }
+    let source: OpenFolder
+    do throws(BatchError) {
+      source = try folder.open(first.parent, creating: false)
+    } catch {
+      throw error.isNotFound ? ExtractionFinisher.noFirstName : error
+    }
+    guard let status = try source.look(at: first.name), status.kind == report.kind else {
+      throw ExtractionFinisher.noFirstName
+    }
+    let parent: OpenFolder
+    do throws(BatchError) {
+      parent = try folder.enter(place.parent, after: &current).folder
+    } catch {
+      throw error.code == .invalid ? MirrorWorker.inTheWay("a file or a link", shown(place)) : error
+    }
+    let found = try parent.look(at: place.name)
+    if found?.identity == status.identity { return .upToDate }
+    if found?.kind == .directory { throw MirrorWorker.inTheWay("a folder", shown(place)) }
+    if let found, options.keeping == .existing || options.keeping == .newer && found.modified > status.modified {
+      return .kept
+    }
+    // While the link has a temporary name, other runs would treat an unlocked inode as left by a dead run.
+    let lock = found == nil ? nil : ExtractionFinisher.lock(first.name, in: source)
+    defer { withExtendedLifetime(lock) {} }
+    let failed = give(place.name, in: parent, replacing: found != nil) {
+      parent.calls.link(first.name, in: source.raw, as: $0, in: parent.raw)
+    }
+    guard failed == 0 else { throw MemberWriter.failure(failed) }
+    guard try parent.look(at: place.name)?.identity == status.identity else {
+      throw BatchError(.changed, "another process replaced the file that it is a hard link to")
+    }
+    return .linked
+  }
+
+  private func shown(_ place: RelativePath) -> PathBytes { folder.path.appending(place.bytes) }
+
+  /// Sets the metadata of folders, each after everything below it; what is equal is not set again.
+  ///
+  /// - Parameters:
+  ///   - settle: receives each folder with what was done.
+  ///   - failed: receives an error and the folder.
+  func describe(
+    _ folders: FolderTree, _ entries: [FolderTree.Node: (report: MirrorReport, entry: ArchiveEntry)],
+    settle: (MirrorReport) throws(BatchError) -> Void, failed: (BatchError, MirrorReport) -> Void
+  ) throws(BatchError) {
+    let opener = folder.opener
+    let descent = FolderDescent(folders, below: folder.root, holding: opener.giveUpHeld(), opener: opener)
+    try descent.visit { (visit) throws(BatchError) in
+      guard let (listed, entry) = entries[visit.node] else { return }
+      switch visit.folder {
+      case .success(let opened): try settle(describe(opened, listed, entry, isRoot: visit.node == FolderTree.root))
+      case .failure(let error): failed(error, listed)
+      }
+    }
+  }
+
+  private func describe(
+    _ opened: OpenFolder, _ listed: MirrorReport, _ entry: ArchiveEntry, isRoot: Bool
+  ) -> MirrorReport {
+    var report = listed
+    let isMade = !isRoot && (listed.outcome == .copied || folder.hasMade(listed.place))
+    report.outcome = isMade ? .copied : .upToDate
+    let found = MirrorMetadata.copied(AttributeReader.attributes(of: opened.raw))
+    if !isMade, found == entry.attributes, let now = try? opened.calls.status(of: opened.raw),
+      metadata.isEqual(
+        entry, from: listed.owner, to: now, hasTime: times.areEqual(entry.modified, now.modified, in: opened))
+    {
+      return report
+    }
+    if !isMade { report.outcome = .described }
+    if !metadata.removeOthers(found, than: entry.attributes, from: opened.raw) {
+      report.losses.insert(.attributes)
+    }
+    report.losses.formUnion(
+      metadata.setter(of: entry, from: listed.owner).apply(
+        to: opened.raw, lists: isMade ? .ofNewFolder : .ofFolder))
+    return report
+  }
+}
