@@ -301,6 +301,25 @@ JOBS = (
         setup=OWN_ARCHIVE,
     ),
     Job(
+        "copy of a tree, synced",
+        "{batchproc} mirror -q {small} {work}/ours",
+        (
+            Peer("cp -a", "cp -a {small} {work}/peer; sync -f {work}/peer"),
+            Peer("rsync -a", "rsync -a {small} {work}/peer; sync -f {work}/peer"),
+            Peer("fpsync -n 2", "fpsync -n 2 {small}/ {work}/peer/ >/dev/null; sync -f {work}/peer"),
+            Peer("rclone copy", "rclone copy --metadata {small} {work}/peer; sync -f {work}/peer"),
+        ),
+        target=0.80,
+        prepare="rm -rf {work}/ours {work}/peer; mkdir {work}/ours {work}/peer; sync -f {work}",
+    ),
+    Job(
+        "copy of a tree that is up to date",
+        "{batchproc} mirror -q {small} {work}/ours",
+        (Peer("rsync -aAX", "rsync -aAX {small} {work}/ours"),),
+        target=0.7,
+        setup="rm -rf {work}/ours; mkdir {work}/ours; {batchproc} mirror -q {small} {work}/ours",
+    ),
+    Job(
         "first backup",
         f"{STATE} {{batchproc}} backup -q --to {{work}}/set {{small}}",
         (

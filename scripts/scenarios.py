@@ -306,6 +306,57 @@ class RunInPlace(Streams):
         return ()
 
 
+class Mirror(Scenario):
+    """A copy of a tree, in which some files replace older ones."""
+    constant = ("src",)
+    command = ("mirror", "-q", "src/", "dst")
+    mistakes = ("file-sync", "names-first")
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        os.makedirs(self.path("dst/d"))
+        for name in ("f0", "d/f1", "large"):
+            write(self.path("dst/" + name), b"older\n")
+            os.utime(self.path("dst/" + name), (1600000000, 1600000000))
+        self.sources = self.contents("src")
+        self.old = self.contents("dst")
+
+    def contents(self, folder):
+        return {path: content for path, (kind, content) in read_all(self.path(folder)).items() if kind == "file"}
+
+    def look(self, is_end):
+        there = self.contents("dst")
+        for path, content in there.items():
+            if TEMPORARY not in path and content not in (self.old.get(path), self.sources.get(path)):
+                yield "torn", f"dst/{path} is neither the old nor the new file"
+        for path in self.old:
+            if path not in there:
+                yield "lost", f"dst/{path} is missing"
+        if is_end and there != self.sources:
+            yield "lost", "the copy is not complete after the end"
+
+    def look_again(self):
+        if self.contents("dst") != self.sources:
+            yield "next", "after the next run the copy differs from the source"
+
+
+class MirrorWithDigests(Mirror):
+    """A copy with a manifest; what the source does not have is removed."""
+    command = ("mirror", "-q", "--force", "--delete", "--max-delete", "9", "-o", "sums", "src/", "dst")
+
+    def prepare(self):
+        super().prepare()
+        os.mkdir(self.path("dst/gone"))
+        write(self.path("dst/gone/f"), b"gone\n")
+        self.old = {path: content for path, content in self.contents("dst").items() if path != "gone/f"}
+
+    def look(self, is_end):
+        gone = self.path("dst/gone/f")
+        if os.path.exists(gone):
+            os.unlink(gone)
+        yield from super().look(is_end)
+
+
 class OneOutput(Scenario):
     """A single output: the old file or the new one."""
     constant = ("src",)
@@ -739,6 +790,7 @@ SCENARIOS = {
     "backup --prune-first": PruningBackup,
     "prune": Prune, "prune with compaction": Compaction, "prune with compaction, encrypted": EncryptedCompaction,
     "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
+    "mirror": Mirror, "mirror --delete": MirrorWithDigests,
 }
 
 

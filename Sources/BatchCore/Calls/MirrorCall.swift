@@ -5,7 +5,7 @@ extension MirrorResult: CallResult {
   package var findings: [String: Int] {
     [
       "outputs": copied + linked + nodes + folders + described + upToDate + kept + removed,
-      "copied": copied, "different": different, "refused": refusal == nil ? 0 : 1, "unfinished": failure == nil ? 0 : 1,
+      "copied": copied, "different": different, "rotten": rotten, "refused": refusal == nil ? 0 : 1, "unfinished": failure == nil ? 0 : 1,
     ]
   }
 }
@@ -100,7 +100,11 @@ package struct MirrorCall: Call {
         }
         try report(one)
       }
-      var prepared = Prepared(job, over: source, total: total) { (result) throws(BatchError) in result }
+      var prepared = Prepared(job, over: source, total: total) { (result) throws(BatchError) in
+        var result = result
+        result.rotten = cache?.rottenCount ?? 0
+        return result
+      }
       prepared.complete = { (result) throws(BatchError) in
         if let failure = cache?.finish() { run.report(Problem(.unreadable, failure), severity: .warning) }
         try complete(opened, result)

@@ -85,7 +85,10 @@ package final class MirrorCollector: BatchCollector {
     case .node(let report, let entry): make(report, entry)
     case .folder(let report, let entry):
       guard shard == nil else { return try addToShard(report, entry) }
-      entries[folders.insert(report.place.bytes[...])] = (report, entry)
+      let node = folders.insert(report.place.bytes[...])
+      // If two sources share a folder, it is described by the first one.
+      guard entries[node] == nil else { return context.counters.addSkipped(.repeated) }
+      entries[node] = (report, entry)
       if report.outcome == .copied, options.isDryRun { try self.report(report) }
     case .name(let report, let first, let isElsewhere):
       if isElsewhere, let shard {

@@ -137,6 +137,8 @@ package struct MirrorResult: Sendable {
   package internal(set) var verified = 0
   /// Files whose content in the target is not that of the source.
   package internal(set) var different = 0
+  /// Files whose bytes changed since an earlier run, but not their size and time.
+  package internal(set) var rotten = 0
   /// Whether the target is in memory, so that reading it back proves nothing.
   package internal(set) var isUnproved = false
   /// Rows of the manifest.

@@ -168,7 +168,7 @@ struct MirrorRemoval {
         }
       }
       if isFolder {
-        try removeTree(place, status, base, countsFiles: true, isCertain, body)
+        try removeTree(place, on: folder.identity.device, base, isCertain, body)
       } else {
         censuses[base]?.doomed += 1
         _ = try body(place, kind, folder, isCertain)
@@ -184,7 +184,7 @@ struct MirrorRemoval {
       else { continue }
       let base = base(of: place.bytes)
       if status.kind == .directory {
-        try removeTree(place, status, base, countsFiles: true, { true }, body)
+        try removeTree(place, on: folder.identity.device, base, { true }, body)
       } else {
         // It was counted with its folder.
         censuses[base]?.doomed += 1
@@ -194,9 +194,11 @@ struct MirrorRemoval {
   }
 
   /// Removes a folder with its contents, except what the filter protects and other file systems.
+  ///
+  /// - Parameter device: of the folder that contains it.
   private mutating func removeTree(
-    _ place: RelativePath, _ status: FileStatus, _ base: [UInt8], countsFiles: Bool,
-    _ isCertain: @escaping () -> Bool, _ body: Body
+    _ place: RelativePath, on device: UInt64, _ base: [UInt8], _ isCertain: @escaping () -> Bool,
+    _ body: Body
   ) throws(BatchError) {
     guard isCertain() else { return }
     var stack: [(path: [UInt8], isEntered: Bool)] = [(place.bytes, false)]
@@ -211,7 +213,7 @@ struct MirrorRemoval {
         continue
       }
       let folder = try target.folder.opener.folder(path[...], below: root, shown: target.folder.path)
-      guard folder.identity.device == status.identity.device, folder.identity != root.identity else {
+      guard folder.identity.device == device, folder.identity != root.identity else {
         context.report(
           Problem(
             .special,

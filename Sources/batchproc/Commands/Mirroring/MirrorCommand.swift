@@ -69,7 +69,7 @@ struct MirrorCommand: DividedCommand {
         others: [
           (result.nodes, "links and special files"), (result.linked, "hard links"),
           (result.described, "with new metadata"), (result.removed, "removed"),
-          (result.verified, "verified"), (result.different, "different"),
+          (result.verified, "verified"), (result.different, "different"), (result.rotten, "rotten"),
         ] + counts.unprocessed,
         tallies: [
           (result.copied, "copied"), (Int(clamping: result.bytes), "copied_bytes"),
@@ -101,7 +101,7 @@ extension Session {
   fileprivate func report(_ report: MirrorReport) throws(BatchError) {
     advanced(1)
     if let events {
-      try events.write("file") { line in
+      try events.write("mirrored") { line in
         line.add(path: report.path)
         line.add("outcome", report.outcome.rawValue)
       }
