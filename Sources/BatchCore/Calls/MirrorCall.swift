@@ -5,7 +5,8 @@ extension MirrorResult: CallResult {
   package var findings: [String: Int] {
     [
       "outputs": copied + linked + nodes + folders + described + upToDate + kept + removed,
-      "copied": copied, "different": different, "rotten": rotten, "refused": refusal == nil ? 0 : 1, "unfinished": failure == nil ? 0 : 1,
+      "copied": copied, "different": different, "rotten": rotten, "refused": refusal == nil ? 0 : 1,
+      "unfinished": failure == nil ? 0 : 1,
     ]
   }
 }

@@ -110,7 +110,8 @@ extension PlanMaker {
       let weight = tree.weight(of: walked)
       tally.count(walked, bytes: weight)
       var first: PathBytes?
-      if case .item(.file(let record)) = walked, record.status.kind != .directory, record.status.linkCount > 1 {
+      if case .item(.file(let record)) = walked, record.status.kind != .directory, record.status.linkCount > 1
+      {
         first = firstPaths[record.status.identity]
         if first == nil { firstPaths[record.status.identity] = record.path }
       }

@@ -148,7 +148,11 @@ package final class MirrorCollector: BatchCollector {
 
   private func compact() {
     guard reported * 2 >= waiting.count else { return }
-    if reported == waiting.count { waiting.removeAll(keepingCapacity: true) } else { waiting.removeFirst(reported) }
+    if reported == waiting.count {
+      waiting.removeAll(keepingCapacity: true)
+    } else {
+      waiting.removeFirst(reported)
+    }
     reported = 0
   }
 
@@ -241,7 +245,8 @@ package final class MirrorCollector: BatchCollector {
   }
 
   /// Makes a further name of a file whose first name was made before.
-  private func addName(_ report: MirrorReport, _ first: RelativePath, isLast: Bool = false) throws(BatchError) {
+  private func addName(_ report: MirrorReport, _ first: RelativePath, isLast: Bool = false) throws(BatchError)
+  {
     if !isLast, unmade.contains(first.bytes.hashValue) {
       lateNames.append((report, first))
       return
@@ -303,7 +308,8 @@ package final class MirrorCollector: BatchCollector {
   private func remove(_ obstructed: [RelativePath]) throws(BatchError) {
     let counts = context.counters.snapshot
     guard counts.failed == 0, counts.reasons[.permitted(.unreadable)] == nil else {
-      throw BatchError(.invalid, "nothing was removed, because a part of the source could not be read or copied")
+      throw BatchError(
+        .invalid, "nothing was removed, because a part of the source could not be read or copied")
     }
     var removal = MirrorRemoval(
       target, setting, folders, described: Set(entries.keys), obstructed: obstructed, in: context)
@@ -323,7 +329,9 @@ package final class MirrorCollector: BatchCollector {
     for (number, known) in EntryMetadata.Losses.texts.enumerated() {
       if let loss = losses[number] { result.losses.append((known.text, loss.path, loss.count)) }
     }
-    for error in target.stage.folders.finish() { context.report(Problem(.unreadable, error), severity: .warning) }
+    for error in target.stage.folders.finish() {
+      context.report(Problem(.unreadable, error), severity: .warning)
+    }
     target.folder.area.clear()
     let root = target.folder.root
     result.isUnproved =

@@ -54,7 +54,9 @@ struct MirrorFinisher {
     let found = try parent.look(at: place.name)
     if found?.identity == status.identity { return .upToDate }
     if found?.kind == .directory { throw MirrorWorker.inTheWay("a folder", shown(place)) }
-    if let found, options.keeping == .existing || options.keeping == .newer && found.modified > status.modified {
+    if let found,
+      options.keeping == .existing || options.keeping == .newer && found.modified > status.modified
+    {
       return .kept
     }
     // While the link has a temporary name, other runs would treat an unlocked inode as left by a dead run.
@@ -86,7 +88,8 @@ struct MirrorFinisher {
     try descent.visit { (visit) throws(BatchError) in
       guard let (listed, entry) = entries[visit.node] else { return }
       switch visit.folder {
-      case .success(let opened): try settle(describe(opened, listed, entry, isRoot: visit.node == FolderTree.root))
+      case .success(let opened):
+        try settle(describe(opened, listed, entry, isRoot: visit.node == FolderTree.root))
       case .failure(let error): failed(error, listed)
       }
     }

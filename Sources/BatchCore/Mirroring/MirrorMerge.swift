@@ -23,7 +23,8 @@ package struct MirrorMerge {
   ///   - failed: receives why a name or a folder failed.
   /// - Throws: the error of opening the target.
   package init(
-    into target: PathBytes, _ options: MirrorOptions, in run: RunContext, write: @escaping ([UInt8]) throws(BatchError) -> Void,
+    into target: PathBytes, _ options: MirrorOptions, in run: RunContext,
+    write: @escaping ([UInt8]) throws(BatchError) -> Void,
     failed: @escaping (BatchError) -> Void
   ) throws(BatchError) {
     folder = try ContainedFolder(target, opener: run.folders)
@@ -65,7 +66,8 @@ package struct MirrorMerge {
     var row: [UInt8] = []
     try writer.append(
       ManifestRow(
-        path: PathBytes(place.bytes), digests: [digest], size: UInt64(clamping: size), modified: nil), to: &row)
+        path: PathBytes(place.bytes), digests: [digest], size: UInt64(clamping: size), modified: nil),
+      to: &row)
     try write(row)
   }
 

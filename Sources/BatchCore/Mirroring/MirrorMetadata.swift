@@ -66,7 +66,8 @@ struct MirrorMetadata: Sendable {
   /// Removes attributes of an open file that its source does not have.
   ///
   /// - Returns: whether all were removed.
-  func removeOthers(_ found: [ExtendedAttribute], than wanted: [ExtendedAttribute], from file: Int32) -> Bool {
+  func removeOthers(_ found: [ExtendedAttribute], than wanted: [ExtendedAttribute], from file: Int32) -> Bool
+  {
     var areRemoved = true
     for attribute in found where !attribute.isList && !wanted.contains(where: { $0.name == attribute.name }) {
       areRemoved = calls.removeAttribute(attribute.name, of: file) == 0 && areRemoved

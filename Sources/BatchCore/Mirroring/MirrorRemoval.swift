@@ -50,7 +50,9 @@ struct MirrorRemoval {
     removal = setting.options.removal ?? MirrorOptions.Removal()
     opener = context.folders
     let calls = context.calls
-    choosers = setting.operands.all.map { ListedNameChooser(options: setting.walk, base: $0.path, calls: calls) }
+    choosers = setting.operands.all.map {
+      ListedNameChooser(options: setting.walk, base: $0.path, calls: calls)
+    }
     let opener = opener
     roots = setting.operands.all.map { try? opener.folder(named: $0.path) }
   }
@@ -65,7 +67,8 @@ struct MirrorRemoval {
     try forEachDoomed { (_, _, _, _) in true }
     let doomed = censuses.values.reduce(0) { $0 + $1.doomed }
     guard doomed > 0 else { return }
-    for (base, census) in censuses.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) where census.doomed > 0 {
+    for (base, census) in censuses.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) })
+    where census.doomed > 0 {
       let path = target.path(of: RelativePath(folder: base, name: []))
       guard census.hasSource else {
         throw BatchError(
@@ -80,7 +83,8 @@ struct MirrorRemoval {
     }
     if let most = removal.mostFiles, doomed > most {
       throw BatchError(
-        .invalid, "nothing was removed: \(doomed) files would be, more than \(most)", path: target.folder.path,
+        .invalid, "nothing was removed: \(doomed) files would be, more than \(most)",
+        path: target.folder.path,
         remedy: .removeUpTo(doomed))
     }
   }
@@ -240,7 +244,9 @@ struct MirrorRemoval {
         } else {
           censuses[base]?.files += 1
           censuses[base]?.doomed += 1
-          guard let found = try folder.look(at: name), !setting.protected.contains(found.identity) else { continue }
+          guard let found = try folder.look(at: name), !setting.protected.contains(found.identity) else {
+            continue
+          }
           _ = try body(inner, kind, folder, isCertain)
         }
       }
@@ -263,7 +269,8 @@ struct MirrorRemoval {
       do throws(BatchError) {
         let folder = try opener.folder(rest, below: root, shown: operand.path.appending(rest))
         sources.append(
-          Source(number: number, folder: folder, names: Set(try folder.entries().map(\.name.bytes)), rest: rest))
+          Source(
+            number: number, folder: folder, names: Set(try folder.entries().map(\.name.bytes)), rest: rest))
       } catch {
         // Another source of this place has the folder.
         guard error.isNotFound || error.isNoFolder else { throw error }

@@ -167,7 +167,8 @@ extension MirrorWorker {
   ) throws(BatchError) -> MirrorRow? {
     let (record, device) = (meeting.record, parent.identity.device)
     let source = record.status.identity.device
-    let copies = record.status.size >= Self.kernelSize && (record.isPlanned || target.mayCopy(source, to: device))
+    let copies =
+      record.status.size >= Self.kernelSize && (record.isPlanned || target.mayCopy(source, to: device))
     let clones = record.isPlanned ? copies : target.mayClone(source, to: device)
     guard !options.needsDigests, meeting.record.status.size > 0, clones || copies else { return nil }
     return try context.withFile(meeting.record) { (file, before) throws(BatchError) in
@@ -320,7 +321,8 @@ extension MirrorWorker {
   ) throws(BatchError) {
     try context.withFile(copy.record) { (file, status) throws(BatchError) in
       let (source, device) = (large.before.identity.device, large.folder.identity.device)
-      var ranges = RangeCopy(calls: context.calls) { () throws(BatchError) in try context.checkCancellation() }
+      var ranges = RangeCopy(calls: context.calls) { () throws(BatchError) in try context.checkCancellation()
+      }
       ranges.usesKernel = target.mayCopy(source, to: device)
       guard status.hasSameContent(as: large.before),
         try ranges.copy(
@@ -346,7 +348,8 @@ extension MirrorWorker {
           try output.setSize(UInt64(clamping: large.before.size))
         }
         let setter = target.metadata.setter(
-          of: target.metadata.entry(large.before, MirrorMetadata.copied(large.attributes)), from: large.before.owner)
+          of: target.metadata.entry(large.before, MirrorMetadata.copied(large.attributes)),
+          from: large.before.owner)
         rows.append(
           try end(Writing(file: file, setter: setter, status: large.before), meeting, large.folder))
       } else {

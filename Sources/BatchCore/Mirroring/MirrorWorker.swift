@@ -33,8 +33,10 @@ package final class MirrorWorker: BatchWorker {
   let cached: CachedDigests?
   let stream: DigestStream
   private var current: ContainedFolder.Place?
-  /// Whether files were or may be written in the current folder.
+  /// Whether the current folder was prepared for files.
   private var isPrepared = false
+  /// Whether this run made the current folder, so that it has nothing from before; nil if not looked up yet.
+  private var isMade: Bool?
   /// The last folder of the walk, and its place.
   private var last: (directory: DirectoryPath, place: [UInt8])?
   /// The last folders of the other copies, by their numbers; a folder that does not exist is nil.
@@ -67,7 +69,7 @@ package final class MirrorWorker: BatchWorker {
   }
 
   private func closeFolders() {
-    (current, isPrepared) = (nil, false)
+    (current, isPrepared, isMade) = (nil, false, nil)
     copyFolders = [:]
   }
 
@@ -87,7 +89,9 @@ package final class MirrorWorker: BatchWorker {
   ) throws(BatchError) {
     let place = place(of: record)
     do throws(BatchError) {
-      if record.status.kind == .directory { return try mirrorFolder(record, place, in: context, into: &output) }
+      if record.status.kind == .directory {
+        return try mirrorFolder(record, place, in: context, into: &output)
+      }
       guard let meeting = try meet(record, place, into: &output) else { return }
       switch record.status.kind {
       case .regular:
@@ -138,8 +142,7 @@ package final class MirrorWorker: BatchWorker {
       return nil
     }
     guard let parent else { return Meeting(record: record, place: place, parent: nil, found: nil) }
-    let isNew = !options.isDryRun && target.folder.hasMade(place.parent)
-    let found = isNew ? nil : try parent.look(at: place.name)
+    let found = isNew(place) ? nil : try parent.look(at: place.name)
     if found?.kind == .directory {
       output.append(.obstructed(record, place, Self.inTheWay("a folder", target.path(of: place))))
       return nil
@@ -156,15 +159,24 @@ package final class MirrorWorker: BatchWorker {
   /// - Returns: nil in a dry run, if the folder does not exist.
   func enter(_ path: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder? {
     if options.isDryRun { return try target.folder.openIfThere(path) }
-    if current?.path != path { isPrepared = false }
+    if current?.path != path { (isPrepared, isMade) = (false, nil) }
     return try target.folder.enter(path, after: &current).folder
+  }
+
+  /// Whether this run made the current folder.
+  private func isNew(_ place: RelativePath) -> Bool {
+    if options.isDryRun { return false }
+    if let isMade { return isMade }
+    let known = target.folder.hasMade(place.parent)
+    isMade = known
+    return known
   }
 
   /// Prepares the current folder for the first file that is written there.
   func prepare(_ place: RelativePath, in parent: OpenFolder) {
     guard !isPrepared else { return }
     target.stage.folders.note(parent)
-    if !target.folder.hasMade(place.parent) { target.folder.clear(parent, place.parent) }
+    if !isNew(place) { target.folder.clear(parent, place.parent) }
     isPrepared = true
   }
 
@@ -173,7 +185,9 @@ package final class MirrorWorker: BatchWorker {
   private func mirrorFolder(
     _ record: FileRecord, _ place: RelativePath, in context: WorkerContext, into output: inout [MirrorRow]
   ) throws(BatchError) {
-    let attributes = try context.withFolder(of: record) { MirrorMetadata.copied(AttributeReader.attributes(of: $0)) }
+    let attributes = try context.withFolder(of: record) {
+      MirrorMetadata.copied(AttributeReader.attributes(of: $0))
+    }
     let entry = target.metadata.entry(record.status, attributes)
     var report = MirrorReport(record, place, .upToDate)
     report.losses = target.metadata.foreignOwner(record.status)
@@ -257,7 +271,8 @@ package final class MirrorWorker: BatchWorker {
   private func isEqualNode(
     _ entry: ArchiveEntry, _ status: FileStatus, _ found: FileStatus, _ name: PathBytes, in parent: OpenFolder
   ) -> Bool {
-    guard found.kind == status.kind, found.device == status.device || status.kind == .symbolicLink || status.kind == .fifo,
+    guard found.kind == status.kind,
+      found.device == status.device || status.kind == .symbolicLink || status.kind == .fifo,
       target.metadata.isEqual(
         entry, from: status.owner, to: found,
         hasTime: target.times.areEqual(status.modified, found.modified, in: parent))
@@ -283,7 +298,8 @@ package final class MirrorWorker: BatchWorker {
     let (record, status) = (meeting.record, meeting.record.status)
     if let found = meeting.found, let parent = meeting.parent {
       if meeting.isSource {
-        return try append(.settled(MirrorReport(record, meeting.place, .upToDate)), record, in: context, into: &output)
+        return try append(
+          .settled(MirrorReport(record, meeting.place, .upToDate)), record, in: context, into: &output)
       }
       if isKept(found, against: status) {
         var report = MirrorReport(record, meeting.place, .kept)
@@ -360,7 +376,9 @@ package final class MirrorWorker: BatchWorker {
     let others = Self.attributes(of: meeting.place.name, in: parent)
     let entry = target.metadata.entry(status, attributes)
     let hasTime = target.times.areEqual(status.modified, found.modified, in: parent)
-    if attributes == others, target.metadata.isEqual(entry, from: status.owner, to: found, hasTime: hasTime) { return report }
+    if attributes == others, target.metadata.isEqual(entry, from: status.owner, to: found, hasTime: hasTime) {
+      return report
+    }
     guard found.linkCount == 1 else { return nil }
     report.outcome = .described
     guard !options.isDryRun else { return report }
@@ -369,7 +387,8 @@ package final class MirrorWorker: BatchWorker {
     else { return nil }
     prepare(meeting.place, in: parent)
     let areRemoved = target.metadata.removeOthers(others, than: attributes, from: file.raw)
-    report.losses.formUnion(target.metadata.setter(of: entry, from: status.owner).apply(to: file.raw, lists: .ofFolder))
+    report.losses.formUnion(
+      target.metadata.setter(of: entry, from: status.owner).apply(to: file.raw, lists: .ofFolder))
     if !areRemoved { report.losses.insert(.attributes) }
     return report
   }
@@ -379,7 +398,9 @@ package final class MirrorWorker: BatchWorker {
   ) throws(BatchError) -> [ExtendedAttribute] {
     MirrorMetadata.copied(
       try context.withFolder(of: record) { folder in
-        record.withName { AttributeReader.attributes(of: $0, in: folder, followingLinks: record.followsLinks) }
+        record.withName {
+          AttributeReader.attributes(of: $0, in: folder, followingLinks: record.followsLinks)
+        }
       })
   }
 

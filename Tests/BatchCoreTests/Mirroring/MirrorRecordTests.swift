@@ -31,7 +31,8 @@ import Testing
   func both() {
     let operands = MirrorOperands(["srv", "srv/", "srv"])
     #expect(operands.paths.count == 2 && operands.mayMeet)
-    #expect(operands.paths.map { operands.place(of: folder($0, "d/")) } == ["srv/d", "d"].map { Array($0.utf8) })
+    #expect(
+      operands.paths.map { operands.place(of: folder($0, "d/")) } == ["srv/d", "d"].map { Array($0.utf8) })
     #expect(!MirrorOperands(["a", "b"]).mayMeet && MirrorOperands(["a", "x/a"]).mayMeet)
   }
 
@@ -93,7 +94,9 @@ import Testing
         _ = try? MirrorRecord(from: &rest)
       }
     }
-    for text in ["L6:../out1:x1:x1:01:0", "D3:a/.64:", "L1:a99999999999999999999:", "L1:a-1:", "X", "F1:a1:a1:11:01:0"] {
+    for text in [
+      "L6:../out1:x1:x1:01:0", "D3:a/.64:", "L1:a99999999999999999999:", "L1:a-1:", "X", "F1:a1:a1:11:01:0",
+    ] {
       var rest = Array(text.utf8)[...]
       #expect(throws: BatchError.self) { _ = try MirrorRecord(from: &rest) }
     }

@@ -9,7 +9,9 @@ import Testing
 
   init() throws { t = try TreeFixture() }
 
-  @Test("a run that was killed leaves no partial file, and the next one completes the work", .enabled(if: Host.hasPython))
+  @Test(
+    "a run that was killed leaves no partial file, and the next one completes the work",
+    .enabled(if: Host.hasPython))
   func killed() throws {
     let rounds = Campaign.costlyCases(200)
     let run = try t.shell(
@@ -41,7 +43,9 @@ import Testing
     #expect(run.text == "5\n0\n", "\(run.text)\(run.errorText)")
   }
 
-  @Test("files that change, grow, shrink or vanish while they are copied have the right status", .enabled(if: Host.hasPython))
+  @Test(
+    "files that change, grow, shrink or vanish while they are copied have the right status",
+    .enabled(if: Host.hasPython))
   func changing() throws {
     let run = try t.shell(
       """

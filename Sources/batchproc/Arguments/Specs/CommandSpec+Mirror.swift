@@ -65,7 +65,8 @@ extension CommandSpec {
           in place of a copy. A relative path begins in the target. May be given several times.
           """),
       OptionSpec(
-        .devices, "devices", help: "Copy character and block devices. Without this they are named and left out."),
+        .devices, "devices",
+        help: "Copy character and block devices. Without this they are named and left out."),
       OptionSpec(
         .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",
         help: "Read at most this many bytes in a second, such as 50M."

@@ -207,11 +207,13 @@ struct ForeignOption {
       .extract,
       .verify, .audit, .backup, .restore, .drill, answer: "use --report FILE, which writes an HTML page"),
     ForeignOption(
-      needless: "-a", "--archive", "-r", "-R", "--recursive", "-l", "--links", "-p", "--perms", "-t", "--times", "-g",
+      needless: "-a", "--archive", "-r", "-R", "--recursive", "-l", "--links", "-p", "--perms", "-t",
+      "--times", "-g",
       "--group", "--owner", "-H", "--hard-links", "-A", "--acls", "-X", "--xattrs", "-S", "--sparse", "-d",
       "-W", "--whole-file", "--numeric-ids", "--delete-after", "--no-dereference", "--specials", in: .mirror),
     ForeignOption("-D", in: .mirror, answer: "use --devices; FIFOs are always copied"),
-    ForeignOption("-L", "--copy-links", "--dereference", in: .mirror, answer: "symbolic links are copied as links"),
+    ForeignOption(
+      "-L", "--copy-links", "--dereference", in: .mirror, answer: "symbolic links are copied as links"),
     ForeignOption("--bwlimit", in: .mirror, answer: "use --rate SIZE"),
     ForeignOption(
       "--delete-before", "--delete-during", "--del", "--delete-delay", "--purge", in: .mirror,
@@ -221,12 +223,15 @@ struct ForeignOption {
       answer: "use -v to name what is done, --dry-run to see it before, --json or --report FILE"),
     ForeignOption(
       "-z", "--compress", "-e", "--rsh", "--partial", "-P", in: .mirror,
-      answer: "not available: both sides are mounted directories; an interrupted run goes on when it is started again"),
+      answer:
+        "not available: both sides are mounted directories; an interrupted run goes on when it is started again"
+    ),
     ForeignOption(
       "--inplace", "--append", "--append-verify", in: .mirror,
       answer: "not available: each file is written under a temporary name, and is old or new at any instant"),
     ForeignOption(
-      "--files-from", "--files0-from", in: .mirror, answer: "not available; --include and --exclude choose files"),
+      "--files-from", "--files0-from", in: .mirror,
+      answer: "not available; --include and --exclude choose files"),
     ForeignOption(
       "-b", "--backup", "--backup-dir", in: .mirror,
       answer: "use --link-dest DIR for a tree of each day, or 'batchproc backup'"),
@@ -234,7 +239,8 @@ struct ForeignOption {
       "--compare-dest", "--copy-dest", in: .mirror, answer: "use --link-dest DIR, which shares equal files"),
     ForeignOption(
       "--existing", "--size-only", "-I", "--ignore-times", "--modify-window", in: .mirror,
-      answer: "not available; --checksum compares bytes, --update and --ignore-existing keep files of the target"),
+      answer:
+        "not available; --checksum compares bytes, --update and --ignore-existing keep files of the target"),
     ForeignOption("--jobs", "--workers", "--transfers", "--parallel", in: .mirror, answer: "use -j N"),
     ForeignOption("--target", in: .restore, answer: "use -C DIR"),
     ForeignOption(

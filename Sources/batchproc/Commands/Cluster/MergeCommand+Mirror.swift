@@ -10,7 +10,8 @@ extension MergeCommand {
     let session = session
     let writesRows = writesRows
     var merge = try MirrorMerge(into: call.target, call.options, in: session.context) {
-      (row) throws(BatchError) in if writesRows { try stream.write(row) }
+      (row) throws(BatchError) in
+      if writesRows { try stream.write(row) }
     } failed: {
       session.reporter.met(Problem(.unreadable, $0), severity: .failure)
     }

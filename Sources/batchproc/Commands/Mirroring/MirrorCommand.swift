@@ -64,7 +64,8 @@ struct MirrorCommand: DividedCommand {
       warn(of: result)
       let counts = outcome.summary.counts
       return SummaryText(
-        verb: common.dryRun ? "would mirror" : shard?.verb("mirrored") ?? "mirrored", files: result.copied, bytes: result.bytes,
+        verb: common.dryRun ? "would mirror" : shard?.verb("mirrored") ?? "mirrored", files: result.copied,
+        bytes: result.bytes,
         kinds: [(result.folders, common.dryRun ? "new folder" : "folder")],
         others: [
           (result.nodes, "links and special files"), (result.linked, "hard links"),
@@ -111,7 +112,8 @@ extension Session {
     if common.dryRun {
       if isDone { try output.write(report.row) }
     } else if common.verbose, isDone {
-      diagnostics.print(String(decoding: TerminalText.escapeControls(Array(report.row.dropLast())), as: UTF8.self))
+      diagnostics.print(
+        String(decoding: TerminalText.escapeControls(Array(report.row.dropLast())), as: UTF8.self))
     }
   }
 }
