@@ -537,12 +537,12 @@ class FirstBackup(Backup):
 
 class CheckpointBackup(Backup):
     """A run in several parts. Until it ends, the newest part is a snapshot that has some of the files."""
-    command = ("backup", "-q", "--checkpoint", "20k", "--stride", "2", "--to", "s", "src")
+    command = ("backup", "-q", "--checkpoint", "1M", "--stride", "2", "--to", "s", "src")
 
     def prepare(self):
         super().prepare()
         for number in range(9):
-            write(self.path(f"src/d/more{number}"), text(20 + number, 1200))
+            write(self.path(f"src/d/more{number}"), text(20 + number, 60_000))
         time.sleep(2.1)
 
     def after(self):
