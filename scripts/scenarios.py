@@ -340,9 +340,9 @@ class Mirror(Scenario):
             yield "next", "after the next run the copy differs from the source"
 
 
-class MirrorWithDigests(Mirror):
-    """A copy with a manifest; what the source does not have is removed."""
-    command = ("mirror", "-q", "--force", "--delete", "--max-delete", "9", "-o", "sums", "src/", "dst")
+class MirrorDeleting(Mirror):
+    """A copy after which what the source does not have is removed."""
+    command = ("mirror", "-q", "--delete", "--max-delete", "9", "src/", "dst")
 
     def prepare(self):
         super().prepare()
@@ -845,7 +845,7 @@ SCENARIOS = {
     "backup --prune-first": PruningBackup, "backup --checkpoint": CheckpointBackup, "backup of moved and changed files": ReferringBackup,
     "prune": Prune, "prune with compaction": Compaction, "prune with compaction, encrypted": EncryptedCompaction,
     "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
-    "mirror": Mirror, "mirror --delete": MirrorWithDigests,
+    "mirror": Mirror, "mirror --delete": MirrorDeleting,
 }
 
 

@@ -12,6 +12,8 @@ package final class MirrorCollector: BatchCollector {
     case report(MirrorReport)
     case output(MirrorReport, StagedOutput.ID)
     case name(MirrorReport, first: RelativePath)
+    /// A name that the merge makes. It has its place among the rows of the manifest.
+    case nameElsewhere(MirrorReport, first: RelativePath)
   }
 
   /// If more rows than these wait for an output, the staged outputs are committed at once.
@@ -91,12 +93,8 @@ package final class MirrorCollector: BatchCollector {
       entries[node] = (report, entry)
       if report.outcome == .copied, options.isDryRun { try self.report(report) }
     case .name(let report, let first, let isElsewhere):
-      if isElsewhere, let shard {
-        context.counters.addDone()
-        try shard(.name(report, first: first))
-      } else {
-        waiting.append(.name(report, first: first))
-      }
+      let isLeft = isElsewhere && shard != nil
+      waiting.append(isLeft ? .nameElsewhere(report, first: first) : .name(report, first: first))
     case .equal(let report, let record, let copy, let identity): link(report, record, copy, identity)
     case .obstructed(let record, let place, let error):
       unmade.insert(place.bytes.hashValue)
@@ -140,6 +138,9 @@ package final class MirrorCollector: BatchCollector {
         case .withoutFirst: break
         }
       case .name(let report, let first): try addName(report, first)
+      case .nameElsewhere(let report, let first):
+        context.counters.addDone()
+        try shard?(.name(report, first: first))
       }
       reported += 1
     }
@@ -159,6 +160,7 @@ package final class MirrorCollector: BatchCollector {
   /// Counts and reports an entry.
   func settle(_ report: MirrorReport) throws(BatchError) {
     note(report.losses, report.path)
+    if !unmade.isEmpty { unmade.remove(report.place.bytes.hashValue) }
     var isFirstName = true
     if let digest = report.digest, let identity = report.identity {
       isFirstName = digests.updateValue(digest, forKey: identity) == nil
@@ -250,6 +252,10 @@ package final class MirrorCollector: BatchCollector {
     if !isLast, unmade.contains(first.bytes.hashValue) {
       lateNames.append((report, first))
       return
+    }
+    // The target may have an older version of the first name.
+    guard !unmade.contains(first.bytes.hashValue) else {
+      return fail(ExtractionFinisher.noFirstName, at: report.place)
     }
     defer { current = nil }
     var report = report

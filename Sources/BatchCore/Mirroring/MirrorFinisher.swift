@@ -9,6 +9,8 @@ struct MirrorFinisher {
   let metadata: MirrorMetadata
   let times: TimeSteps
   let right: CommitRight
+  /// Whether a first name must have the size and time of its source: another shard may have failed to copy it.
+  var comparesFirst = false
 
   /// Makes an entry under its name, over an existing one if that may be replaced.
   ///
@@ -45,6 +47,11 @@ struct MirrorFinisher {
     guard let status = try source.look(at: first.name), status.kind == report.kind else {
       throw ExtractionFinisher.noFirstName
     }
+    guard
+      !comparesFirst || options.keeping != .none
+        || (report.kind != .regular || status.size == report.size)
+          && times.areEqual(report.modified, status.modified, in: source)
+    else { throw ExtractionFinisher.noFirstName }
     let parent: OpenFolder
     do throws(BatchError) {
       parent = try folder.enter(place.parent, after: &current).folder

@@ -30,7 +30,7 @@ package struct MirrorMerge {
     folder = try ContainedFolder(target, opener: run.folders)
     finisher = MirrorFinisher(
       folder: folder, options: options, metadata: MirrorMetadata(calls: run.calls),
-      times: TimeSteps(folder.area, isExact: false), right: run.commits)
+      times: TimeSteps(folder.area, isExact: false), right: run.commits, comparesFirst: true)
     writer = try ManifestWriter(.gnu, algorithms: [.sha256])
     isSynced = options.isSynced
     (self.write, self.failed) = (write, failed)

@@ -91,9 +91,12 @@ package struct MirrorReport: Sendable {
   }
 
   /// As the result of a shard has it.
-  init(_ path: PathBytes, _ place: RelativePath, _ kind: FileStatus.Kind, size: Int64) {
+  init(
+    _ path: PathBytes, _ place: RelativePath, _ kind: FileStatus.Kind, size: Int64,
+    modified: FileStatus.Time = FileStatus.Time(seconds: 0, nanoseconds: 0)
+  ) {
     (self.path, self.place, self.kind, self.size) = (path, place, kind, size)
-    modified = FileStatus.Time(seconds: 0, nanoseconds: 0)
+    self.modified = modified
     owner = 0
     outcome = .upToDate
     identity = nil

@@ -31,6 +31,8 @@ package enum MirrorRecord: Sendable {
       add(report.path.bytes)
       add(report.kind.rawValue)
       add(report.size)
+      add(report.modified.seconds)
+      add(report.modified.nanoseconds)
     case .folder(let report, let entry):
       bytes.append(UInt8(ascii: "F"))
       add(report.place.bytes)
@@ -73,7 +75,9 @@ package enum MirrorRecord: Sendable {
         throw Self.damaged
       }
       let size: Int64 = try Self.number(from: &bytes)
-      self = .name(MirrorReport(path, place, kind, size: max(0, size)), first: first)
+      let modified = try Self.time(from: &bytes)
+      self = .name(
+        MirrorReport(path, place, kind, size: max(0, size), modified: modified), first: first)
     case UInt8(ascii: "F"):
       let place = try Self.place(from: &bytes)
       var report = MirrorReport(PathBytes(try Self.field(from: &bytes)), place, .directory, size: 0)
@@ -83,10 +87,7 @@ package enum MirrorRecord: Sendable {
       entry.mode = try Self.number(from: &bytes) & 0o7777
       entry.owner = try Self.number(from: &bytes)
       entry.group = try Self.number(from: &bytes)
-      let seconds: Int64 = try Self.number(from: &bytes)
-      let nanoseconds: Int32 = try Self.number(from: &bytes)
-      guard (0..<1_000_000_000).contains(nanoseconds) else { throw Self.damaged }
-      entry.modified = FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
+      entry.modified = try Self.time(from: &bytes)
       let count: Int = try Self.number(from: &bytes)
       guard (0...bytes.count).contains(count) else { throw Self.damaged }
       for _ in 0..<count {
@@ -115,6 +116,13 @@ package enum MirrorRecord: Sendable {
   ) throws(BatchError) -> Number {
     guard let number = Number(String(decoding: try field(from: &bytes), as: UTF8.self)) else { throw damaged }
     return number
+  }
+
+  private static func time(from bytes: inout ArraySlice<UInt8>) throws(BatchError) -> FileStatus.Time {
+    let seconds: Int64 = try number(from: &bytes)
+    let nanoseconds: Int32 = try number(from: &bytes)
+    guard (0..<1_000_000_000).contains(nanoseconds) else { throw damaged }
+    return FileStatus.Time(seconds: seconds, nanoseconds: nanoseconds)
   }
 
   private static func place(from bytes: inout ArraySlice<UInt8>) throws(BatchError) -> RelativePath {
