@@ -214,7 +214,7 @@ package final class MirrorCollector: BatchCollector {
             name, in: parent.raw, kind: report.kind, permissions: 0o600, major: entry.deviceMajor,
             minor: entry.deviceMinor)
       }
-      let failed = finisher.give(name, in: parent, replacing: report.outcome == .updated, make)
+      let failed = finisher.give(report.place, in: parent, replacing: report.outcome == .updated, make)
       guard failed == 0 else { throw MemberWriter.failure(failed) }
       report.losses.formUnion(
         try target.metadata.setter(of: entry, from: report.owner).apply(toMade: name, in: parent))
@@ -232,7 +232,7 @@ package final class MirrorCollector: BatchCollector {
       let folder = try target.folder.opener.folder(
         report.place.parent, below: root, shown: root.path, isSearched: true)
       let name = report.place.name
-      let failed = finisher.give(name, in: parent, replacing: try parent.look(at: name) != nil) {
+      let failed = finisher.give(report.place, in: parent, replacing: try parent.look(at: name) != nil) {
         folder.calls.link(name, in: folder.raw, as: $0, in: parent.raw)
       }
       if failed == 0 {

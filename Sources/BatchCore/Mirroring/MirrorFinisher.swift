@@ -14,10 +14,14 @@ struct MirrorFinisher {
 
   /// Makes an entry under its name, over an existing one if that may be replaced.
   ///
+  /// Stale temporary files of its folder are removed before.
+  ///
   /// - Returns: 0 or the error number.
   func give(
-    _ name: PathBytes, in parent: OpenFolder, replacing isReplacing: Bool, _ make: (PathBytes) -> Int32
+    _ place: RelativePath, in parent: OpenFolder, replacing isReplacing: Bool, _ make: (PathBytes) -> Int32
   ) -> Int32 {
+    if !folder.hasMade(place.parent) { folder.clear(parent, place.parent) }
+    let name = place.name
     if !isReplacing {
       let failed = -make(name)
       guard failed == EEXIST else { return failed }
@@ -69,7 +73,7 @@ struct MirrorFinisher {
     // While the link has a temporary name, other runs would treat an unlocked inode as left by a dead run.
     let lock = found == nil ? nil : ExtractionFinisher.lock(first.name, in: source)
     defer { withExtendedLifetime(lock) {} }
-    let failed = give(place.name, in: parent, replacing: found != nil) {
+    let failed = give(place, in: parent, replacing: found != nil) {
       parent.calls.link(first.name, in: source.raw, as: $0, in: parent.raw)
     }
     guard failed == 0 else { throw MemberWriter.failure(failed) }
