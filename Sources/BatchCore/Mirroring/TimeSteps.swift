@@ -41,11 +41,23 @@ final class TimeSteps: Sendable {
   }
 
   private func measure(in folder: OpenFolder) -> Int64 {
-    guard let file = try? TemporaryFile(in: folder, area: area),
-      folder.calls.setTimes(of: file.raw, accessed: nil, modified: Self.trial) == 0,
-      let stored = (try? folder.calls.status(of: file.raw))?.modified
+    do throws(BatchError) {
+      // A file without a name leaves nothing behind, also after a power cut.
+      if let file = try TemporaryFile.unnamed(in: folder, permissions: 0o600, area: area) {
+        return Self.measure(file.raw, folder.calls)
+      }
+      let file = try TemporaryFile(in: folder, area: area)
+      return Self.measure(file.raw, folder.calls)
+    } catch {
+      return 1
+    }
+  }
+
+  private static func measure(_ file: Int32, _ calls: any FileSystemCalls) -> Int64 {
+    guard calls.setTimes(of: file, accessed: nil, modified: trial) == 0,
+      let stored = (try? calls.status(of: file))?.modified
     else { return 1 }
-    return Self.step(storing: stored)
+    return step(storing: stored)
   }
 
   /// The step of a file system that stored the trial like this.
