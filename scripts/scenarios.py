@@ -501,12 +501,15 @@ class Sets(Scenario):
 
     def listed(self, folder, is_complete=True):
         """The ids of the snapshots that can be restored; those of runs that were cut with `is_complete` False."""
+        return [row["id"] for row in self.rows(folder) if row.get("whole") and row.get("complete", True) == is_complete]
+
+    def rows(self, folder):
+        """The rows of the list of snapshots."""
         if not os.path.isdir(self.path(folder)):
             return []
         done = self.program.run("snapshots", "--json", *self.identity, folder)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
-        return [row["id"] for row in rows
-                if row.get("type") == "snapshot" and row.get("whole") and row.get("complete", True) == is_complete]
+        return [row for row in rows if row.get("type") == "snapshot"]
 
     def restores(self, folder, id, expected):
         """Whether a restore of a snapshot gives its original tree. The result is cached by the files of the
@@ -567,7 +570,9 @@ class Backup(Sets):
                 yield "next", f"the snapshot of the next run cannot be restored: {id}"
         # A marker for earlier versions stays when its snapshot goes.
         names = {path.split(".")[0] for path in self.files("s") if not path.endswith(".manifest")}
-        known = {"backup-" + id for id in self.listed("s")}
+        listed = self.listed("s")
+        rows = [row for row in self.rows("s") if row["id"] in listed]
+        known = {"backup-" + id for row in rows for id in (row["id"], *row["archives"].split())}
         if orphans := sorted(names - known):
             yield "left", f"files without a snapshot are left after the next run: {orphans[0]}"
 
