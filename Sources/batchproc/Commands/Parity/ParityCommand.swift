@@ -29,9 +29,7 @@ struct ParityCommand: Command {
       guard !first.isEmpty else {
         throw UsageError("The first path must be given, since the recovery data are named after it.", in: parsed.command)
       }
-      var options = ParityOptions(
-        parsed.count(.parityBlocks).map { .blocks($0) }
-          ?? .share(parsed.share(.parity) ?? ParityOptions.usualShare))
+      var options = ParityOptions(parsed) ?? ParityOptions(.share(ParityOptions.usualShare))
       options.blockSize = parsed.size(.blockSize).flatMap { Int(exactly: $0) }
       options.blockCount = parsed.count(.blockCount)
       options.volumeCount = parsed.count(.volumes) ?? 1

@@ -15,9 +15,9 @@ struct ParityRows: Sendable {
         BatchError(.malformed, "is damaged; what is whole in it is used", path: path), as: .warning)
     case .repaired(let file):
       if let events = session.events {
-        try events.write("repaired") { line in
+        try events.write("file") { line in
           line.add(path: file.path)
-          if let kept = file.kept { line.add("kept", kept.description) }
+          line.add("outcome", "repaired")
         }
       } else {
         let kept = file.kept.map { ", the damaged file is \(TerminalText.string($0.bytes))" } ?? ""
