@@ -161,8 +161,10 @@ package struct ParityRepair {
     let base = found.archive.base
     guard !member.path.parent.isEmpty else { return base }
     do throws(BatchError) {
+      // Opened again for the sync of its names.
       return try FolderOpener(calls: run.calls).make(
-        member.path.parent, below: base, shown: shown.parent, made: { _, _ in })
+        member.path.parent, below: base, shown: shown.parent, made: { _, _ in }
+      ).readable()
     } catch {
       throw BatchError.output("make the folder of the output", errno: error.errno, path: shown)
     }
