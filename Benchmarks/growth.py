@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """How much a backup set and a restic repository grow in nights with typical changes.
 
-usage: Benchmarks/growth.py BATCHPROC [--scale F] [--folder DIR]
+usage: Benchmarks/growth.py BATCHPROC [--scale F] [--folder DIR] [--days N]
 
 Makes a tree of about 2.7 GB times F that does not compress, changes it night by night, and backs it up with both programs. Prints the
 bytes that each night added, the share of the manifests, and the time. Compares a restore of the last snapshot with the tree.
-Needs root for chown.
+With --days, the changes come again and again, both programs keep 7 daily and 4 weekly snapshots, and a second set is encrypted by a
+machine that cannot read it; prints the sizes after each week. Needs root for chown.
 """
 
 import argparse
+import datetime
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +24,7 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("batchproc")
 parser.add_argument("--scale", type=float, default=1.0)
 parser.add_argument("--folder", default="/var/tmp/growth")
+parser.add_argument("--days", type=int, default=0)
 options = parser.parse_args()
 program = os.path.abspath(options.batchproc)
 scale = options.scale
@@ -111,6 +115,70 @@ NIGHTS = [
 ]
 
 
+# The program sees a clock that is SHIFT seconds ahead.
+CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+  int result = real(id, t);
+  if (id == CLOCK_REALTIME && getenv("SHIFT")) t->tv_sec += atol(getenv("SHIFT"));
+  return result;
+}
+"""
+
+
+def move():
+    """A folder gets another name, and back."""
+    for old, new in (("tree/big", "tree/large"), ("tree/large", "tree/big")):
+        if os.path.exists(old):
+            return os.rename(old, new)
+
+
+def replace():
+    """A tenth of the files of a folder are removed, and as many new ones are made."""
+    for path in chance.sample(files("tree/small"), int(500 * scale)):
+        os.remove(path)
+    for _ in range(int(500 * scale)):
+        write(f"tree/small/{chance.randrange(100)}/{chance.randrange(1 << 40)}", chance.randrange(100, 12_000))
+
+
+def keep_for(days):
+    """Backups of many days, with rules that keep few of them."""
+    changes = [edit, replace, move, edit, rotate, edit, append, run("chmod", "-R", "o-w", "tree"), edit, run("find", "tree", "-exec", "touch", "-h", "{}", "+")]
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", "clock.so", "-ldl"], input=CLOCK.encode(), check=True)
+    made = subprocess.run([program, "keygen", "-o", "key"], check=True, capture_output=True)
+    recipient = re.search(rb"age1\w+", made.stdout + made.stderr)[0].decode()
+    rules = ["--keep-daily", "7", "--keep-weekly", "4"]
+    worst = [0.0, 0.0]
+    print(f"{'day':>4} {'batchproc':>10} {'encrypted':>10} {'restic':>10} {'ratio':>6} {'encr.':>6}", flush=True)
+    for day in range(days):
+        if day:
+            changes[day % len(changes)]()
+            image()
+        environment.update(LD_PRELOAD=root + "/clock.so", SHIFT=str(day * 86_400))
+        timed(program, "backup", "-q", "--to", "set", *rules, "tree")
+        timed(program, "backup", "-q", "--to", "secret", "--encrypt-to", recipient, *rules, "tree")
+        del environment["LD_PRELOAD"]
+        now = datetime.datetime.now() + datetime.timedelta(days=day)
+        timed("restic", "-r", "restic", "backup", "-q", "--time", now.strftime("%Y-%m-%d %H:%M:%S"), "tree")
+        timed("restic", "-r", "restic", "forget", "-q", *rules, "--prune")
+        own, secret, other = size("set"), size("secret"), size("restic")
+        if day >= 7:
+            worst = [max(worst[0], own / other), max(worst[1], secret / other)]
+        if day % 7 == 6 or day == days - 1:
+            print(f"{day + 1:4} {own / MB:10.1f} {secret / MB:10.1f} {other / MB:10.1f} {own / other:6.3f} {secret / other:6.3f}", flush=True)
+    print(f"the largest ratio on a day after the first week: {worst[0]:.3f}, encrypted {worst[1]:.3f}")
+    for folder, keys in (("set", []), ("secret", ["--identity", "key"])):
+        subprocess.run([program, "verify", "-q", *keys, folder], env=environment, check=True)
+        shutil.rmtree("out", ignore_errors=True)
+        subprocess.run([program, "restore", "-q", *keys, "-C", "out", folder], env=environment, check=True)
+        subprocess.run(["diff", "-r", "tree", "out" + root + "/tree"], check=True)
+
+
 def size(folder, suffix=""):
     return sum(os.path.getsize(path) for path in files(folder) if path.endswith(suffix))
 
@@ -123,6 +191,9 @@ def timed(*arguments):
 
 make()
 subprocess.run(["restic", "-r", "restic", "init", "-q"], env=environment, check=True)
+if options.days:
+    keep_for(options.days)
+    sys.exit()
 before = (0, 0)
 rows = 0
 print(f"{'night':32} {'batchproc':>10} {'restic':>10} {'manifests':>10} {'s':>6} {'s':>6}", flush=True)

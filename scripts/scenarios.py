@@ -405,6 +405,26 @@ class Merge(OneOutput):
             self.program.must("archive", "-q", "--plan", "plan", "--shard", str(shard))
 
 
+CLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+  static int (*real)(clockid_t, struct timespec *);
+  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+  int result = real(id, t);
+  if (id == CLOCK_REALTIME) t->tv_sec += 86400;
+  return result;
+}
+time_t time(time_t *t) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (t) *t = now.tv_sec;
+  return now.tv_sec;
+}
+"""
+
+
 class Sets(Scenario):
     """Snapshots: each listed snapshot can be restored."""
     constant = ("src",)
@@ -418,16 +438,27 @@ class Sets(Scenario):
         trees = getattr(self, "trees", {})
         self.trees = {**trees, **{id: read_all(self.path("src")) for id in ids if id not in trees}}
 
+    def advance_clock(self):
+        """Lets the program see a clock that is a day ahead: files that have just been made would be archived again."""
+        library = self.root + "-tmp/clock.so"
+        subprocess.run(("cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", library, "-ldl"), input=CLOCK.encode(), check=True)
+        self.program.environment["LD_PRELOAD"] = library
+
     def files(self, folder):
         return {path: content for path, (kind, content) in read_all(self.path(folder)).items()
                 if not os.path.basename(path).startswith(".")}
 
-    def listed(self, folder):
+    def listed(self, folder, is_complete=True):
+        """The ids of the snapshots that can be restored; those of runs that were cut with `is_complete` False."""
+        return [row["id"] for row in self.rows(folder) if row.get("whole") and row.get("complete", True) == is_complete]
+
+    def rows(self, folder):
+        """The rows of the list of snapshots."""
         if not os.path.isdir(self.path(folder)):
             return []
         done = self.program.run("snapshots", "--json", *self.identity, folder)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
-        return [row["id"] for row in rows if row.get("type") == "snapshot" and row.get("whole")]
+        return [row for row in rows if row.get("type") == "snapshot"]
 
     def restores(self, folder, id, expected):
         """Whether a restore of a snapshot gives its original tree. The result is cached by the files of the
@@ -488,7 +519,9 @@ class Backup(Sets):
                 yield "next", f"the snapshot of the next run cannot be restored: {id}"
         # A marker for earlier versions stays when its snapshot goes.
         names = {path.split(".")[0] for path in self.files("s") if not path.endswith(".manifest")}
-        known = {"backup-" + id for id in self.listed("s")}
+        listed = self.listed("s")
+        rows = [row for row in self.rows("s") if row["id"] in listed]
+        known = {"backup-" + id for row in rows for id in (row["id"], *row["archives"].split())}
         if orphans := sorted(names - known):
             yield "left", f"files without a snapshot are left after the next run: {orphans[0]}"
 
@@ -505,6 +538,60 @@ class FirstBackup(Backup):
         has_begun = os.path.exists(self.path("state/batchproc/sets"))
         self.again = Backup.command if has_begun else self.command
         return super().next_run()
+
+
+class CheckpointBackup(Backup):
+    """A run in several parts. Until it ends, the newest part is a snapshot that has some of the files."""
+    command = ("backup", "-q", "--checkpoint", "1M", "--stride", "2", "--to", "s", "src")
+
+    def prepare(self):
+        super().prepare()
+        for number in range(9):
+            write(self.path(f"src/d/more{number}"), text(20 + number, 60_000))
+        time.sleep(2.1)
+
+    def after(self):
+        if len([path for path in self.files("s") if ".tar.zst" in path]) < 5:
+            raise RuntimeError("the backup has no checkpoints")
+
+    def look(self, is_end):
+        yield from super().look(is_end)
+        for id in self.listed("s", is_complete=False):
+            self.is_partial = True
+            if not self.restores("s", id, self.now()):
+                yield "torn", f"the checkpoint {id} is listed and cannot be restored"
+            self.is_partial = False
+            if is_end:
+                yield "left", "a checkpoint is listed after the end"
+
+    def look_again(self):
+        yield from super().look_again()
+        if self.listed("s", is_complete=False):
+            yield "left", "a checkpoint is listed after the next run"
+
+
+class ReferringBackup(Backup):
+    """A snapshot whose rows refer to older archives: of moved files, of files with another mode, and of blocks that did not change."""
+
+    def prepare(self):
+        write_tree(self.path("src"))
+        write(self.path("src/image"), text(7, 500_000))
+        self.advance_clock()
+        self.backup("--init")
+        self.before = self.listed("s")
+        time.sleep(1.1)
+        os.rename(self.path("src/d"), self.path("src/moved"))
+        os.chmod(self.path("src/large"), 0o600)
+        with open(self.path("src/image"), "r+b") as file:
+            file.seek(3_000_000)
+            file.write(b"changed")
+
+    def after(self):
+        if sum(len(data) for path, data in self.files("s").items() if ".tar.zst" in path) > 1.5 * os.path.getsize(self.first()):
+            raise RuntimeError("the second archive is not small")
+
+    def first(self):
+        return self.path("s/" + min(path for path in self.files("s") if ".tar.zst" in path))
 
 
 class PruningBackup(Backup):
@@ -567,26 +654,6 @@ class Prune(Sets):
             yield "left", f"after the next run there is {sorted(set(self.files('s')) ^ set(self.last))[0]}"
 
 
-CLOCK = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <time.h>
-int clock_gettime(clockid_t id, struct timespec *t) {
-  static int (*real)(clockid_t, struct timespec *);
-  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-  int result = real(id, t);
-  if (id == CLOCK_REALTIME) t->tv_sec += 86400;
-  return result;
-}
-time_t time(time_t *t) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (t) *t = now.tv_sec;
-  return now.tv_sec;
-}
-"""
-
-
 class Compaction(Prune):
     """Of the first archive little is needed. It is replaced under its name, and needed by the snapshots that stay."""
     command = ("prune", "-q", "--keep-last", "2", "s")
@@ -595,7 +662,6 @@ class Compaction(Prune):
 
     def prepare(self):
         write_tree(self.path("src"))
-        # Files that have just been made would be archived again; on tmpfs for a minute.
         self.advance_clock()
         for number in range(4):
             for name in ("large", "f6", "d/f1", "d/e/f2", "d/e/f5", "d/f7")[2 * number - 2:2 * number] if number else ():
@@ -606,12 +672,6 @@ class Compaction(Prune):
         self.kept = self.listed("s")[-2:]
         self.first = min(path for path in self.files("s") if ".tar.zst" in path)
         self.whole = len(self.files("s")[self.first])
-
-    def advance_clock(self):
-        """Lets the program see a clock that is a day ahead."""
-        library = self.root + "-tmp/clock.so"
-        subprocess.run(("cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", library, "-ldl"), input=CLOCK.encode(), check=True)
-        self.program.environment["LD_PRELOAD"] = library
 
     def after(self):
         super().after()
@@ -736,7 +796,7 @@ SCENARIOS = {
     "compress": Compress, "compress --force": CompressReplacing, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "run": RunOutputs,
     "run --in-place": RunInPlace, "archive": Archive,
     "archive --force": ArchiveReplaced, "backup": Backup, "backup --init": FirstBackup, "backup --encrypt-to": EncryptedBackup,
-    "backup --prune-first": PruningBackup,
+    "backup --prune-first": PruningBackup, "backup --checkpoint": CheckpointBackup, "backup of moved and changed files": ReferringBackup,
     "prune": Prune, "prune with compaction": Compaction, "prune with compaction, encrypted": EncryptedCompaction,
     "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
 }

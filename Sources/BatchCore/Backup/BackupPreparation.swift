@@ -175,7 +175,7 @@ package struct BackupPreparation: Sendable {
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything, acceptsRot: options.acceptsRot,
       recipients: options.recipients, damage: damage,
-      known: try isFull ? nil : Self.known(bases, damage, unwanted, options, in: run), unwanted: unwanted,
+      known: isFull ? nil : Self.known(bases, damage, unwanted, in: run), unwanted: unwanted,
       blocks: blocks, frameSize: Int(try ArchiveSource.largeSize(archive) / 2),
       cut: RunCut(after: options.checkpoint, options.checkpointTime, options.stop),
       continued: cutBase?.snapshot.footer.reached,
@@ -185,13 +185,10 @@ package struct BackupPreparation: Sendable {
 
   /// The contents that a snapshot need not store again; nil without a previous snapshot.
   private static func known(
-    _ bases: [Base], _ damage: DamagedRows, _ unwanted: Set<String>, _ options: BackupOptions,
-    in run: RunContext
-  ) throws(BatchError) -> KnownContents? {
+    _ bases: [Base], _ damage: DamagedRows, _ unwanted: Set<String>, in run: RunContext
+  ) -> KnownContents? {
     guard !bases.isEmpty else { return nil }
-    return KnownContents(
-      bases.map(\.manifest), without: damage, in: unwanted,
-      threshold: UInt64(clamping: try ArchiveSource.largeSize(options.archive)), SourceContext(run))
+    return KnownContents(bases.map(\.manifest), without: damage, in: unwanted, SourceContext(run))
   }
 
   /// What is known about the blocks of the large files of the previous snapshots.

@@ -254,8 +254,12 @@ package struct BackupSource: BatchSource {
   package var filteredCount: Int { archive.filteredCount }
 
   package func weight(of item: BackupItem) -> Int64 {
-    // A large file that is read first is an operation of its own.
-    if case .probe = item { .max } else { item.archived.map { archive.weight(of: $0) } ?? 0 }
+    switch item {
+    // A large file that is read first is an operation of its own. So is each part that is archived late: rows of other items would
+    // otherwise be collected at the place of that file.
+    case .probe, .late: .max
+    default: item.archived.map { archive.weight(of: $0) } ?? 0
+    }
   }
 
   package func count(of item: BackupItem) -> Int {

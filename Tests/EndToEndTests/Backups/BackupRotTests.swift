@@ -10,7 +10,7 @@ struct BackupRotTests {
   init() throws {
     t = try TreeFixture()
     try t.preloadClock()
-    // A small file, a file with two names, and one that is archived in blocks.
+    // A small file, a file with two names, one that is read before it is archived, and one that is archived in blocks.
     try t.shell(
       """
       cat >change.py <<'EOF'
@@ -32,6 +32,8 @@ struct BackupRotTests {
       echo named-one >m/named
       ln m/named m/other
       echo fine >m/fine
+      head -c 6M /dev/zero >m/middle
+      printf middle-one | dd of=m/middle bs=1 seek=3000000 conv=notrunc status=none
       head -c 20M /dev/zero >m/large
       printf large-one | dd of=m/large bs=1 seek=15000000 conv=notrunc status=none
       cp -a m good
@@ -39,7 +41,7 @@ struct BackupRotTests {
       EOF
       cat >rot <<'EOF'
       umount m
-      python3 change.py small-one named-one large-one
+      python3 change.py small-one named-one middle-one large-one
       mount -o loop image m
       EOF
       """)
@@ -87,7 +89,7 @@ struct BackupRotTests {
       "hard link": "0",
       "metrics": "batchproc_backup_exit_status{set=\"backup\"} 4",
     ])
-    for file in ["small", "named", "other", "large"] {
+    for file in ["small", "named", "other", "middle", "large"] {
       #expect(
         run.errorText.split(separator: "\n").count {
           $0.contains("m/\(file): ROT") && $0.contains("--accept-rot")

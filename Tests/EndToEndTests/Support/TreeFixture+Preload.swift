@@ -47,6 +47,26 @@ extension TreeFixture {
       """)
   }
 
+  /// Simulates a disk that cannot be written: the write number `TURN` to any regular file fails with the error number `FAULT`.
+  func preloadFailingWrite() throws {
+    try preload(
+      """
+      #include <stdlib.h>
+      #include <sys/stat.h>
+      ssize_t write(int fd, const void *bytes, size_t count) {
+        static ssize_t (*real)(int, const void *, size_t);
+        static _Atomic long turn;
+        struct stat s;
+        if (!real) real = dlsym(RTLD_NEXT, "write");
+        if (!fstat(fd, &s) && S_ISREG(s.st_mode) && ++turn == atol(getenv("TURN"))) {
+          errno = atoi(getenv("FAULT"));
+          return -1;
+        }
+        return real(fd, bytes, count);
+      }
+      """)
+  }
+
   /// Simulates a disk that returns other data than was written: `call` damages the first file that is synced.
   ///
   /// - Parameter call: C code with `fd`, `size` and a `char c`.

@@ -44,20 +44,16 @@ final class KnownContents: Sendable {
 
   /// How many rows with the same hash are compared at most.
   private static let mostCompared = 8
-  /// The size of the smallest large file, in bytes.
-  private let threshold: UInt64
 
   /// - Parameters:
   ///   - manifests: one or two, which were compared with their digests.
   ///   - damage: rows whose contents are damaged.
   ///   - unwanted: the stamps of archives whose contents are to be stored again.
-  ///   - threshold: from this size in bytes on, files are read before they are archived.
   init(
-    _ manifests: [ManifestFile], without damage: DamagedRows, in unwanted: Set<String>, threshold: UInt64,
+    _ manifests: [ManifestFile], without damage: DamagedRows, in unwanted: Set<String>,
     _ context: SourceContext
   ) {
     (files, self.damage, self.unwanted, self.context) = (manifests, damage, unwanted, context)
-    self.threshold = threshold
   }
 
   /// Whether a large file may have a known content.
@@ -124,7 +120,7 @@ final class KnownContents: Sendable {
           Slot(
             content: Self.hash(size: entry.size, digest, entry.attributes),
             place: Slot.beginning(of: entry.inode) | UInt64(number) << Slot.offsetBits | reader.offset))
-        if entry.size >= threshold { sizes.insert(entry.size) }
+        if entry.size >= BlockList.smallestFile { sizes.insert(entry.size) }
       }
     }
     slots.sort { ($0.content, $0.place) < ($1.content, $1.place) }

@@ -212,6 +212,12 @@ extension CommandSpec {
           """),
       OptionSpec(
         .complete, "complete", help: "With --max-age: look only at snapshots without failures."),
+      OptionSpec(
+        .usage, "usage",
+        help: """
+          Show also how many bytes of the archives only this snapshot needs. Reads all manifests, and the index of each \
+          archive; encrypted sets need their key.
+          """),
       .groupBy,
     ] + OptionSpec.opening,
     shared: Group.reading,

@@ -34,7 +34,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
     checkpoint,
     unlisted, minUsed, compact
   case at, host, source, sample, all, timeBudget, againstLive
-  case find, listFiles, compareSnapshots, maxAge, complete, share
+  case find, listFiles, compareSnapshots, maxAge, complete, usage, share
   case before, after, onFailure, hookTimeout, metrics, notify, rate
   case cache, cacheVerify, link
   case cron, systemd, startAt, writeTo, enable

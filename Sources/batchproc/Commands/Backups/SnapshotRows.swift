@@ -10,6 +10,8 @@ struct SnapshotRows {
   let maxAge: Int64?
   /// Whether only snapshots without failures count for the age.
   let completeOnly: Bool
+  /// Whether the bytes that only one snapshot needs are shown.
+  let showsUsage: Bool
   /// Whether rows must fit into 80 columns.
   let isNarrow = StandardStreams.isTerminal(.output) && StandardStreams.columns < 96
 
@@ -18,7 +20,10 @@ struct SnapshotRows {
       "ID".padding(to: 16), "TIME".padding(to: 16), "KIND".padding(to: isNarrow ? 5 : 7),
       "FILES".leading(to: 15), "SIZE".leading(to: isNarrow ? 9 : 11),
     ]
-    return (columns + (isNarrow ? [] : ["ARCHIVE".leading(to: 11)])).joined(separator: "  ")
+    return
+      (columns + (isNarrow ? [] : ["ARCHIVE".leading(to: 11)])
+      + (showsUsage ? ["ONLY HERE".leading(to: 11)] : []))
+      .joined(separator: "  ")
   }
 
   /// Begins the rows of a set, with a heading on a terminal.
@@ -79,6 +84,7 @@ struct SnapshotRows {
     } catch {
       session.fail(error, severity: .warning)
     }
+    let usage = showsUsage ? try usage(of: content, in: set) : nil
     var rows = [UInt8]()
     Self.begin(set.name, of: names, heading, to: &rows)
     var extents: [SnapshotName: FoundDamage.Extent] = [:]
@@ -90,7 +96,9 @@ struct SnapshotRows {
         try set.extent(of: damage, in: snapshot, session.context)
       }
       extents[snapshot.name] = extent
-      if let events = session.events { try write(snapshot, faults, extent, to: events) }
+      if let events = session.events {
+        try write(snapshot, faults, extent, usage?[snapshot.name], to: events)
+      }
       for fault in faults {
         session.fail(set.path(fault.archive), neededBy: snapshot.name.stamp)
       }
@@ -102,7 +110,9 @@ struct SnapshotRows {
       cut.append(try opened(snapshot, of: set, &verdict))
     }
     if let events = session.events {
-      for snapshot in cut { try write(snapshot, content.faults(of: snapshot), nil, to: events) }
+      for snapshot in cut {
+        try write(snapshot, content.faults(of: snapshot), nil, usage?[snapshot.name], to: events)
+      }
     }
     session.warn(ofFailures: series)
     session.warn(ofUnlisted: content.unlisted, in: set.directory)
@@ -113,47 +123,14 @@ struct SnapshotRows {
           TerminalText.append(Array(newest.header.origin.utf8), to: &rows)
           rows.append(UInt8(ascii: "\n"))
         }
-        for snapshot in snapshots { append(snapshot, extents[snapshot.name], to: &rows) }
+        for snapshot in snapshots {
+          append(snapshot, extents[snapshot.name], usage?[snapshot.name], to: &rows)
+        }
       }
     } else {
-      for snapshot in chosen { append(snapshot, extents[snapshot.name], to: &rows) }
+      for snapshot in chosen { append(snapshot, extents[snapshot.name], usage?[snapshot.name], to: &rows) }
     }
-    for snapshot in cut { append(snapshot, nil, to: &rows) }
+    for snapshot in cut { append(snapshot, nil, usage?[snapshot.name], to: &rows) }
     if !rows.isEmpty { try session.output.write(rows) }
-  }
-
-  /// Whether the newest snapshot of each series is not too old, and not in the future; reports it otherwise.
-  ///
-  /// A series whose sources a newer one has too does not count.
-  private func isYoung(
-    _ content: BackupSet.Content, _ set: BackupSet, _ maxAge: Int64
-  ) throws(BatchError) -> Bool {
-    let (now, limit) = (FileStatus.Time.now.seconds, DurationText.text(seconds: Double(maxAge)))
-    let current = try set.opened(content, in: session.context).only(choices.series).snapshots
-      .currentSeries(by: choices.grouping)
-    var isYoung = true
-    func report(_ text: String) {
-      isYoung = false
-      session.fail(BatchError(.missing, text, path: set.directory), as: .missing)
-    }
-    if current.isEmpty {
-      let reason = content.snapshots.isEmpty ? "that can be read" : "of this machine and source"
-      report("the set \(set.name) has no snapshot \(reason)")
-    }
-    for series in current {
-      guard let newest = series.last(where: { !completeOnly || $0.isComplete }) else {
-        report("the set \(set.name) has no snapshot without failures of \(series[0].header.origin)")
-        continue
-      }
-      let age = now - newest.header.started.seconds
-      let origin = current.count > 1 ? " of \(newest.header.origin)" : ""
-      let name = "the newest snapshot of the set \(set.name)\(origin), \(newest.name.stamp),"
-      if newest.isFuture(at: now) {
-        report("\(name) is in the future")
-      } else if age > maxAge {
-        report("\(name) is \(DurationText.text(seconds: Double(age))) old, and --max-age is \(limit)")
-      }
-    }
-    return isYoung
   }
 }

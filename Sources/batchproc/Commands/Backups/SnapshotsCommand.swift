@@ -19,6 +19,7 @@ struct SnapshotsCommand: Command {
   /// The age limit in seconds.
   private let maxAge: Int64?
   private let completeOnly: Bool
+  private let showsUsage: Bool
   /// Where this machine stores its state of encrypted sets.
   private let state: StatePlace?
   let session: Session
@@ -38,6 +39,7 @@ struct SnapshotsCommand: Command {
     guard maxAge != nil || !completeOnly else {
       throw UsageError("--complete needs --max-age.", in: parsed.command)
     }
+    showsUsage = parsed.flag(.usage)
     state = StateFile.place("manifests", environment: environment)
     let question = try Self.question(parsed, choices)
     self.question = question
@@ -55,6 +57,9 @@ struct SnapshotsCommand: Command {
     let asked = [OptionID.find, .listFiles, .compareSnapshots].filter { parsed.bytes($0) != nil }
     guard asked.count < 2 else {
       throw UsageError("Only one of --find, --list and --diff can be used.", in: parsed.command)
+    }
+    guard !parsed.flag(.usage) || asked.isEmpty && !parsed.flag(.digests) else {
+      throw UsageError("--usage shows a column of the list of snapshots.", in: parsed.command)
     }
     let others = Array(parsed.operands.dropFirst())
     if let id = parsed.bytes(.listFiles) {
@@ -91,7 +96,7 @@ struct SnapshotsCommand: Command {
     case .which:
       return try SnapshotRows(
         session: session, choices: choices, names: sources.map(\.set.name), maxAge: maxAge,
-        completeOnly: completeOnly
+        completeOnly: completeOnly, showsUsage: showsUsage
       ).list(sources)
     case .digests(let place):
       let (source, snapshots) = try chosen(sources, [place])

@@ -31,7 +31,7 @@ struct KnownContentsTests {
 
   /// The contents of a manifest with these rows.
   private func contents(
-    _ rows: [SnapshotEntry], in unwanted: Set<String> = [], threshold: UInt64 = 1 << 20
+    _ rows: [SnapshotEntry], in unwanted: Set<String> = []
   ) throws -> KnownContents {
     let name = SnapshotName(set: "s", stamp: Self.archive)
     let file = try OutputFile(t.path(name.manifest), isReplacing: true, isSynced: false, in: run)
@@ -43,7 +43,7 @@ struct KnownContentsTests {
     try writer.finish(archiveSize: 1, index: nil, isVerified: false, selection: "")
     try file.finish()
     return KnownContents(
-      [ManifestFile(t.path(name.manifest))], without: DamagedRows(), in: unwanted, threshold: threshold,
+      [ManifestFile(t.path(name.manifest))], without: DamagedRows(), in: unwanted,
       SourceContext(run))
   }
 
@@ -117,10 +117,11 @@ struct KnownContentsTests {
 
   @Test("large files may be known only if the snapshot has one of their size")
   func largeSizes() throws {
-    let known = try contents([row("a", size: 99, inode: 1), row("b", size: 100, inode: 2)], threshold: 100)
-    #expect(try known.mayHave(size: 100))
-    #expect(try !known.mayHave(size: 99))
-    #expect(try !known.mayHave(size: 101))
+    let least = BlockList.smallestFile
+    let known = try contents([row("a", size: least - 1, inode: 1), row("b", size: least, inode: 2)])
+    #expect(try known.mayHave(size: least))
+    #expect(try !known.mayHave(size: least - 1))
+    #expect(try !known.mayHave(size: least + 1))
   }
 
   @Test("nothing is known of a manifest that cannot be read")
