@@ -43,7 +43,8 @@ let package = Package(
     .target(
       name: "BatchCore",
       dependencies: [
-        "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate", "CGFComplete",
+        "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate",
+        "CGFComplete",
         "CIPSecMB", "CIsal", "CLZ4",
         "CLZMA", "CSHA256", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],

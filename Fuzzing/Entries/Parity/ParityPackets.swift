@@ -20,7 +20,8 @@ func fuzzParityPackets(_ start: UnsafePointer<UInt8>, _ count: Int) {
     precondition(member.firstBlock == blocks)
     blocks += member.blockCount
     precondition(!member.path.bytes.isEmpty && !member.path.wasAbsolute && !member.path.bytes.contains(0))
-    precondition(!member.path.bytes.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) })
+    precondition(
+      !member.path.bytes.split(separator: UInt8(ascii: "/")).contains { $0.elementsEqual("..".utf8) })
     precondition(member.checksums.map { $0.count == member.blockCount } ?? true)
     for block in member.blocks {
       precondition((1...set.blockSize).contains(set.length(of: block, in: member)))

@@ -94,7 +94,8 @@ struct BlockScanJob: BatchJob {
       var isReadable = true
       while done < length {
         try context.checkCancellation()
-        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<min(buffer.byteCount, length - done)])
+        let piece = UnsafeMutableRawBufferPointer(
+          rebasing: buffer.bytes[..<min(buffer.byteCount, length - done)])
         if try !reader.readAround(file, at: offset + UInt64(done), into: piece) { isReadable = false }
         try digest.add(UnsafeRawBufferPointer(piece))
         done += piece.count
@@ -188,7 +189,8 @@ struct BlockScanJob: BatchJob {
       var (sum, done) = (UInt32(0), 0)
       while done < length {
         try context.checkCancellation()
-        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[..<min(buffer.byteCount, length - done)])
+        let piece = UnsafeMutableRawBufferPointer(
+          rebasing: buffer.bytes[..<min(buffer.byteCount, length - done)])
         _ = try reader.readAround(file, at: position + UInt64(done), into: piece)
         sum = Checksums.check(UnsafeRawBufferPointer(piece), after: sum)
         done += piece.count

@@ -45,7 +45,8 @@ package struct PacketScanner {
   ) throws(BatchError) {
     (self.size, self.fill, self.check) = (size, fill, check)
     stream = try DigestStream(.md5)
-    budget = size.multipliedReportingOverflow(by: Self.mostReadings).overflow ? .max : size * Self.mostReadings
+    budget =
+      size.multipliedReportingOverflow(by: Self.mostReadings).overflow ? .max : size * Self.mostReadings
   }
 
   /// Scans the whole file.
@@ -67,7 +68,8 @@ package struct PacketScanner {
 
   /// The whole packet at an offset; nil for none. A packet of an unknown kind has its end alone.
   private mutating func packet(at offset: UInt64) throws(BatchError) -> (Found?, end: UInt64)? {
-    guard let header = read(ParityPacket.headerSize, at: offset), header.starts(with: ParityPacket.magic) else {
+    guard let header = read(ParityPacket.headerSize, at: offset), header.starts(with: ParityPacket.magic)
+    else {
       return nil
     }
     let numbers = header.withUnsafeBytes { raw in
@@ -113,7 +115,9 @@ package struct PacketScanner {
         return nil
       }
       try window.withUnsafeBytes { (bytes) -> Result<Void, BatchError> in
-        Result { () throws(BatchError) in try stream.update(UnsafeRawBufferPointer(rebasing: bytes[..<wanted])) }
+        Result { () throws(BatchError) in
+          try stream.update(UnsafeRawBufferPointer(rebasing: bytes[..<wanted]))
+        }
       }.get()
       offset += UInt64(wanted)
     }
@@ -134,7 +138,8 @@ package struct PacketScanner {
       guard count >= ParityPacket.magic.count else { return nil }
       for index in 0...(count - ParityPacket.magic.count)
       where window[index] == ParityPacket.magic[0]
-        && window[index..<(index + ParityPacket.magic.count)].elementsEqual(ParityPacket.magic) {
+        && window[index..<(index + ParityPacket.magic.count)].elementsEqual(ParityPacket.magic)
+      {
         return position + UInt64(index)
       }
       position += UInt64(count - ParityPacket.magic.count + 1)

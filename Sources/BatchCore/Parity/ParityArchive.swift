@@ -24,13 +24,15 @@ package struct ParityArchive {
     let stem = ParityNames.stem(PathBytes(path.lastComponent))
     let files = ParityNames.files(of: stem, in: names)
     guard !files.isEmpty else {
-      throw BatchError(.missing, "has no recovery data: \(ParityNames.index(stem)) does not exist", path: path)
+      throw BatchError(
+        .missing, "has no recovery data: \(ParityNames.index(stem)) does not exist", path: path)
     }
     var builder = ParitySetBuilder()
     var damaged: [PathBytes] = []
     var volumes: [ParityInputs.File] = []
     for name in files {
-      let shown = path.parent.bytes == Array(".".utf8) && !path.bytes.starts(with: Array("./".utf8))
+      let shown =
+        path.parent.bytes == Array(".".utf8) && !path.bytes.starts(with: Array("./".utf8))
         ? name : path.parent.appending(name.bytes)
       volumes.append(ParityInputs.File(place: .below(place, try RelativePath(name)), shown: shown))
       do throws(BatchError) {
@@ -52,7 +54,9 @@ package struct ParityArchive {
   ) throws(BatchError) -> Bool {
     let raw = file.raw
     let size = UInt64(clamping: try run.calls.status(of: raw).size)
-    var scanner = try PacketScanner(size: size, check: { () throws(BatchError) in try run.cancellation.check() }) {
+    var scanner = try PacketScanner(
+      size: size, check: { () throws(BatchError) in try run.cancellation.check() }
+    ) {
       (bytes, offset) throws(BatchError) in
       try run.calls.fill(bytes, from: raw, at: offset)
     }

@@ -11,13 +11,18 @@ package struct ParityEncoder {
     let size: UInt64
 
     /// A file below a folder.
-    package static func below(_ folder: OpenFolder, _ path: RelativePath, shown: PathBytes, size: UInt64) -> Source {
+    package static func below(_ folder: OpenFolder, _ path: RelativePath, shown: PathBytes, size: UInt64)
+      -> Source
+    {
       Source(
-        name: PathBytes(path.bytes), file: ParityInputs.File(place: .below(folder, path), shown: shown), size: size)
+        name: PathBytes(path.bytes), file: ParityInputs.File(place: .below(folder, path), shown: shown),
+        size: size)
     }
 
     /// An output that has no name yet.
-    package static func output(_ output: HeldOutput, name: PathBytes, shown: PathBytes, size: UInt64) -> Source {
+    package static func output(_ output: HeldOutput, name: PathBytes, shown: PathBytes, size: UInt64)
+      -> Source
+    {
       Source(name: name, file: ParityInputs.File(place: .open(output), shown: shown), size: size)
     }
   }
@@ -56,7 +61,8 @@ package struct ParityEncoder {
       for offset in stride(from: UInt64(0), to: file.source.size, by: layout.blockSize) {
         places.append(
           BlockPlace(
-            file: index, offset: offset, length: Int(min(UInt64(layout.blockSize), file.source.size - offset))))
+            file: index, offset: offset, length: Int(min(UInt64(layout.blockSize), file.source.size - offset))
+          ))
       }
     }
     let rows = try ParityRows(
@@ -90,7 +96,8 @@ package struct ParityEncoder {
       ParityFile(
         id: file.id, hash: hash, beginning: file.beginning, size: file.source.size, name: file.source.name)
     }
-    return try EncodedParity(described, checksums: sums, layout: layout, rows: rows, volumes: options.volumeCount)
+    return try EncodedParity(
+      described, checksums: sums, layout: layout, rows: rows, volumes: options.volumeCount)
   }
 
   private typealias Described = (source: Source, id: ParityHash, beginning: ParityHash, status: FileStatus)
@@ -170,7 +177,9 @@ package struct EncodedParity {
 
   /// The names of the files that ``write(at:in:isReplacing:permissions:isSynced:by:)`` writes, the index last.
   package func names(_ stem: PathBytes) -> [PathBytes] {
-    volumes.map { ParityNames.volume(stem, first: $0.lowerBound, count: $0.count, most: layout.recoveryCount) }
+    volumes.map {
+      ParityNames.volume(stem, first: $0.lowerBound, count: $0.count, most: layout.recoveryCount)
+    }
       + [ParityNames.index(stem)]
   }
 

@@ -25,7 +25,8 @@ package struct ParityInputs: Sendable {
     _ path: RelativePath, below base: OpenFolder, shown: PathBytes, by folders: FolderOpener
   ) throws(BatchError) -> Descriptor {
     do throws(BatchError) {
-      let folder = path.parent.isEmpty ? base : try folders.folder(path.parent, below: base, shown: shown.parent)
+      let folder =
+        path.parent.isEmpty ? base : try folders.folder(path.parent, below: base, shown: shown.parent)
       let descriptor = try folder.openFile(path.name)
       let status = try folders.calls.status(of: descriptor)
       guard status.kind == .regular else {
@@ -76,7 +77,9 @@ final class BlockReader {
   ///
   /// - Returns: how many there are; fewer than asked for only at the end.
   /// - Throws: the error of opening or reading it, with its path.
-  func read(_ file: Int, at offset: UInt64, into bytes: UnsafeMutableRawBufferPointer) throws(BatchError) -> Int {
+  func read(_ file: Int, at offset: UInt64, into bytes: UnsafeMutableRawBufferPointer) throws(BatchError)
+    -> Int
+  {
     try open(file)
     return try folders.calls.fill(bytes, from: last.raw, at: offset, path: inputs.files[file].shown)
   }

@@ -30,7 +30,8 @@ package struct ParityInspection {
   package var recoveryCount: Int { archive.set.recovery.count }
   package var isWhole: Bool { files.allSatisfy { $0.state == .whole } }
   package var isRepairable: Bool {
-    missingCount <= recoveryCount && (missingCount == 0 || archive.set.members.allSatisfy { $0.checksums != nil })
+    missingCount <= recoveryCount
+      && (missingCount == 0 || archive.set.members.allSatisfy { $0.checksums != nil })
   }
 
   private static let blocksOfItem = 16
@@ -54,7 +55,8 @@ package struct ParityInspection {
     var extraSizes: [UInt64] = []
     for path in extra where !ParityNames.isParity(path) {
       let file = ParityInputs.File(
-        place: .below(try run.folders.folder(named: path.parent), try RelativePath(PathBytes(path.lastComponent))),
+        place: .below(
+          try run.folders.folder(named: path.parent), try RelativePath(PathBytes(path.lastComponent))),
         shown: path)
       guard let status = Self.status(of: file, in: run) else { continue }
       inputs.files.append(file)
@@ -81,13 +83,16 @@ package struct ParityInspection {
     var unreadable: Set<Int> = []
     for (owner, result) in zip(owners, try run.step(job, over: BlockScanSource(items))) {
       if result.isUnreadable { unreadable.insert(owner) }
-      for (block, place) in result.places where places[block] == nil || set.members[place.file].blocks.contains(block) {
+      for (block, place) in result.places
+      where places[block] == nil || set.members[place.file].blocks.contains(block) {
         places[block] = place
       }
     }
     let wholeMembers = set.members.indices.map { index in
       let member = set.members[index]
-      guard let status = statuses[index], UInt64(clamping: status.size) == member.file.size else { return false }
+      guard let status = statuses[index], UInt64(clamping: status.size) == member.file.size else {
+        return false
+      }
       return member.blocks.allSatisfy { block in
         guard let place = places[block] else { return false }
         return place.file == index
@@ -103,7 +108,8 @@ package struct ParityInspection {
         further += gaps.flatMap { Self.searches(of: index, $0, size: size, blockSize: set.blockSize) }
       }
       for (index, size) in extraSizes.enumerated() {
-        further += Self.searches(of: set.members.count + index, 0..<size, size: size, blockSize: set.blockSize)
+        further += Self.searches(
+          of: set.members.count + index, 0..<size, size: size, blockSize: set.blockSize)
       }
       for result in try run.step(job, over: BlockScanSource(further)) {
         for (block, place) in result.places where places[block] == nil { places[block] = place }
@@ -133,7 +139,9 @@ package struct ParityInspection {
   }
 
   /// The ranges of a file that are no known blocks where they belong.
-  private static func gaps(of index: Int, size: UInt64, _ places: [BlockPlace?], _ set: ParitySet) -> [Range<UInt64>] {
+  private static func gaps(of index: Int, size: UInt64, _ places: [BlockPlace?], _ set: ParitySet) -> [Range<
+    UInt64
+  >] {
     let known = places.compactMap { $0 }.filter { $0.file == index }.sorted { $0.offset < $1.offset }
     var gaps: [Range<UInt64>] = []
     var end: UInt64 = 0

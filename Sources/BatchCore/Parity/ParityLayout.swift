@@ -57,7 +57,11 @@ package struct ParityLayout: Sendable, Hashable {
       var (low, high) = (UInt64(1), longest)
       while low < high {
         let middle = low + (high - low) / 2
-        if let count = Self.count(sizes, middle * 4), count <= most { high = middle } else { low = middle + 1 }
+        if let count = Self.count(sizes, middle * 4), count <= most {
+          high = middle
+        } else {
+          low = middle + 1
+        }
       }
       let least = options.blockCount == nil ? Self.leastBlockSize : 4
       guard let size = Int(exactly: low * 4) else { throw BatchError(.invalid, "a file is too large") }

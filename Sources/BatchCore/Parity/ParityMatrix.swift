@@ -54,7 +54,9 @@ struct ParityMatrix {
         product.add(address(pivot, 0), times: element(row, column), to: address(row, 0), count: 2 * stride)
       }
       // A row that says nothing new is left out, and another recovery block takes its place.
-      guard let column = (0..<count).first(where: { pivots[$0] == nil && element(row, $0) != 0 }) else { continue }
+      guard let column = (0..<count).first(where: { pivots[$0] == nil && element(row, $0) != 0 }) else {
+        continue
+      }
       scale(row, by: field.inverse(element(row, column)))
       for other in 0..<row {
         product.add(address(row, 0), times: element(other, column), to: address(other, 0), count: 2 * stride)

@@ -30,7 +30,8 @@ package enum ParityNames {
   }
 
   private static func withoutSuffix(_ bytes: [UInt8]) -> [UInt8]? {
-    guard bytes.count > suffix.count, bytes.suffix(suffix.count).map({ $0 | 0x20 }).elementsEqual(lowered) else {
+    guard bytes.count > suffix.count, bytes.suffix(suffix.count).map({ $0 | 0x20 }).elementsEqual(lowered)
+    else {
       return nil
     }
     return Array(bytes.dropLast(suffix.count))
@@ -43,7 +44,8 @@ package enum ParityNames {
       bytes[(dot + 1)...].starts(with: Array("vol".utf8))
     else { return nil }
     let numbers = bytes[(dot + 4)...].split(separator: UInt8(ascii: "+"), omittingEmptySubsequences: false)
-    guard numbers.count == 2, numbers.allSatisfy({ !$0.isEmpty && $0.allSatisfy(DecimalDigits.contains) }) else {
+    guard numbers.count == 2, numbers.allSatisfy({ !$0.isEmpty && $0.allSatisfy(DecimalDigits.contains) })
+    else {
       return nil
     }
     return Array(bytes[..<dot])

@@ -74,7 +74,8 @@ package struct ParityRepair {
     let rows = try ParityRows(
       count: missing.count, blockSize: set.blockSize, memory: memory, scratchIn: found.archive.base)
     guard !missing.isEmpty else { return rows }
-    let matrix = try ParityMatrix(missing: missing, known: known, set, memory: memory) { () throws(BatchError) in
+    let matrix = try ParityMatrix(missing: missing, known: known, set, memory: memory) {
+      () throws(BatchError) in
       try run.cancellation.check()
     }
     var inputs = found.inputs
@@ -88,7 +89,8 @@ package struct ParityRepair {
     for (number, pass) in rows.passes.enumerated() {
       if number > 0 { rows.clear() }
       let job = ParityRowsJob(
-        inputs: inputs, places: places, blockSize: set.blockSize, factors: matrix.factors, rows: rows, pass: pass,
+        inputs: inputs, places: places, blockSize: set.blockSize, factors: matrix.factors, rows: rows,
+        pass: pass,
         progress: run.counters)
       _ = try run.step(
         job,
@@ -196,5 +198,7 @@ extension ParityRepair {
   private static func isTaken(_ number: Int32) -> Bool { number == EEXIST }
 
   /// Whether the file system has no hard links.
-  private static func hasNoLinks(_ number: Int32) -> Bool { [EPERM, EMLINK, ENOTSUP, ENOSYS].contains(number) }
+  private static func hasNoLinks(_ number: Int32) -> Bool {
+    [EPERM, EMLINK, ENOTSUP, ENOSYS].contains(number)
+  }
 }

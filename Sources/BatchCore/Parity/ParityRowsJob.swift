@@ -130,7 +130,8 @@ struct ParityRowsJob: BatchJob {
     }
 
     private func read(
-      _ place: BlockPlace, _ context: WorkerContext, _ take: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+      _ place: BlockPlace, _ context: WorkerContext,
+      _ take: (UnsafeRawBufferPointer) throws(BatchError) -> Void
     ) throws(BatchError) {
       var column = 0
       while column < place.length {
@@ -218,7 +219,8 @@ extension RunContext {
   func step<Job: BatchJob, Source: BatchSource>(
     _ job: Job, over source: sending Source
   ) throws(BatchError) -> Job.Collector.Summary where Job.Item == Source.Item, Job.SourceRow == Source.Row {
-    let outcome = BatchRunner(RunContext(sharing: self, stride: .fixed(1), observer: nil)).run(job, over: source)
+    let outcome = BatchRunner(RunContext(sharing: self, stride: .fixed(1), observer: nil)).run(
+      job, over: source)
     guard let result = outcome.result else {
       throw outcome.summary.stopped ?? BatchError(.cancelled, "the run was stopped")
     }

@@ -72,7 +72,8 @@ struct ParitySetBuilder {
       switch packet.kind {
       case .main:
         // The identity of a set is the MD5 of this body.
-        guard mains[packet.set] == nil, try ParityHash(of: packet.body) == packet.set, takes(packet.body.count)
+        guard mains[packet.set] == nil, try ParityHash(of: packet.body) == packet.set,
+          takes(packet.body.count)
         else { return }
         mains[packet.set] = packet.body
         order.append(packet.set)
@@ -164,7 +165,8 @@ struct ParitySetBuilder {
       throw BatchError(.malformed, "the description of a file is missing in the recovery data", path: path)
     }
     guard let body = found.bytes else {
-      throw BatchError(.malformed, "two descriptions of a file in the recovery data contradict each other", path: path)
+      throw BatchError(
+        .malformed, "two descriptions of a file in the recovery data contradict each other", path: path)
     }
     guard body.count > 56 else {
       throw BatchError(.malformed, "the description of a file in the recovery data is not valid", path: path)
@@ -177,10 +179,12 @@ struct ParitySetBuilder {
       }
       return ParityFile(
         id: id, hash: hash(16), beginning: hash(32),
-        size: UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: 48, as: UInt64.self)), name: PathBytes(name))
+        size: UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: 48, as: UInt64.self)),
+        name: PathBytes(name))
     }
     guard try ParityFile.id(beginning: file.beginning, size: file.size, name: Array(name)) == id,
-      file.size <= UInt64(Int64.max), let count = file.blockCount(of: blockSize), count <= ParityPacket.mostBlocks
+      file.size <= UInt64(Int64.max), let count = file.blockCount(of: blockSize),
+      count <= ParityPacket.mostBlocks
     else {
       throw BatchError(.malformed, "the description of a file in the recovery data is not valid", path: path)
     }
@@ -198,7 +202,8 @@ struct ParitySetBuilder {
   ) throws(BatchError) -> [BlockChecksum]? {
     guard let found = checksums[set]?[id] else { return count == 0 ? [] : nil }
     guard let body = found.bytes else {
-      throw BatchError(.malformed, "two lists of checksums in the recovery data contradict each other", path: path)
+      throw BatchError(
+        .malformed, "two lists of checksums in the recovery data contradict each other", path: path)
     }
     guard body.count == 16 + 20 * count else { return nil }
     return body.withUnsafeBytes { raw in

@@ -47,7 +47,9 @@ struct RollingCheck {
     Self.table.withUnsafeBufferPointer { table in
       removal.withUnsafeBufferPointer { removal in
         while moved < leaving.count {
-          sum = sum >> 8 ^ table[Int(UInt8(truncatingIfNeeded: sum) ^ entering[moved])] ^ removal[Int(leaving[moved])]
+          sum =
+            sum >> 8 ^ table[Int(UInt8(truncatingIfNeeded: sum) ^ entering[moved])]
+            ^ removal[Int(leaving[moved])]
           moved += 1
           if !body(sum ^ constant) { return }
         }

@@ -47,7 +47,8 @@ import Testing
         let elements = (0..<(count / 2)).map { _ in UInt16.random(in: 0...UInt16.max, using: &numbers) }
         for (index, element) in elements.enumerated() {
           source.base.storeBytes(of: element.littleEndian, toByteOffset: 2 * index, as: UInt16.self)
-          target.base.storeBytes(of: UInt16(index & 0xFF).littleEndian, toByteOffset: 2 * index, as: UInt16.self)
+          target.base.storeBytes(
+            of: UInt16(index & 0xFF).littleEndian, toByteOffset: 2 * index, as: UInt16.self)
         }
         product.add(source.base, times: factor, to: target.base, count: count)
         for (index, element) in elements.enumerated() {
@@ -60,7 +61,9 @@ import Testing
   }
 
   @Test func doctorSaysWhyTheLibraryIsNotUsed() {
-    let absent = OptionalLibrary(threshold: 0) { () throws(BatchError) in try GaloisLibrary(in: ["/var/empty"]) }
+    let absent = OptionalLibrary(threshold: 0) { () throws(BatchError) in
+      try GaloisLibrary(in: ["/var/empty"])
+    }
     let shown = OpenedLibrary("libgf-complete", absent) { _ in ("1", "") }
     #expect(shown.version == nil && shown.note == "not installed (libgf-complete1)")
   }

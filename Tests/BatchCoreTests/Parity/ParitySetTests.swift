@@ -55,7 +55,8 @@ import Testing
   @Test(
     "a set that is not valid is refused",
     arguments: [
-      Packets(name: Array("../up".utf8)), Packets(name: Array("/etc/passwd".utf8)), Packets(name: Array("a/../b".utf8)),
+      Packets(name: Array("../up".utf8)), Packets(name: Array("/etc/passwd".utf8)),
+      Packets(name: Array("a/../b".utf8)),
       Packets(name: []), Packets(name: Array("a\0b".utf8)), Packets(size: .max), Packets(size: 1 << 40),
       Packets(blockSize: 0), Packets(blockSize: 6), Packets(count: 2),
     ])

@@ -23,9 +23,13 @@ import Testing
     #expect(run.status == 0, "\(run.errorText)")
     #expect(try t.shell("par2 v f.par2").status == 0)
     let repair = try t.shell(
-      "printf x | dd of=f bs=1 seek=\(size / 2) conv=notrunc status=none; cmp -s f whole || par2 r f.par2 && cmp f whole")
+      "printf x | dd of=f bs=1 seek=\(size / 2) conv=notrunc status=none; cmp -s f whole || par2 r f.par2 && cmp f whole"
+    )
     #expect(repair.status == 0, "\(repair.text)")
-    #expect(try t.shell("rm f; $BP parity create -c 200 -s 4096 whole && mv whole gone; par2 r whole.par2; cmp whole gone").status == 0)
+    #expect(
+      try t.shell(
+        "rm f; $BP parity create -c 200 -s 4096 whole && mv whole gone; par2 r whole.par2; cmp whole gone"
+      ).status == 0)
   }
 
   @Test(
@@ -49,7 +53,9 @@ import Testing
       """)
     let isPossible = !["-b7", "-s8000"].contains(options) && !options.hasPrefix("-c3")
     if isPossible || repair.status == 0 {
-      #expect(repair.status == 0 || repair.errorText.contains("not repairable"), "\(repair.text) \(repair.errorText)")
+      #expect(
+        repair.status == 0 || repair.errorText.contains("not repairable"),
+        "\(repair.text) \(repair.errorText)")
     }
   }
 
@@ -57,8 +63,11 @@ import Testing
     try t.folder("dir/e")
     try file("dir/e/one", 5000)
     try file("dir/two", 20_000)
-    #expect(try t.shell("par2 c -q -q -R -r20 -B\"$PWD\" theirs.par2 dir; $BP parity verify theirs").status == 0)
-    #expect(try t.shell("$BP parity create --base . -R -r 30 ours.par2 dir && par2 v -B\"$PWD\" ours.par2").status == 0)
+    #expect(
+      try t.shell("par2 c -q -q -R -r20 -B\"$PWD\" theirs.par2 dir; $BP parity verify theirs").status == 0)
+    #expect(
+      try t.shell("$BP parity create --base . -R -r 30 ours.par2 dir && par2 v -B\"$PWD\" ours.par2").status
+        == 0)
     let run = try t.shell("rm -r dir/e; $BP parity repair ours && par2 v -B\"$PWD\" theirs.par2")
     #expect(run.status == 0, "\(run.text) \(run.errorText)")
     // A name of the set that leads out of its folder is refused, and so is a file outside of it.

@@ -140,7 +140,8 @@ package struct ArchiveCall: Call {
       result.verified = try ArchiveReadBack(isSynced: isSynced, run: run).compare(
         file, encrypted, with: written)
     }
-    let written = try parity.map { (parity) throws(BatchError) in try recoveryData(of: file, parity, in: run) }
+    let written = try parity.map { (parity) throws(BatchError) in try recoveryData(of: file, parity, in: run)
+    }
     result.paritySize = written?.size
     do throws(BatchError) {
       try file.finish()
@@ -158,7 +159,8 @@ package struct ArchiveCall: Call {
     let folder = try run.folders.folder(named: file.path.parent)
     let held = HeldOutput(Descriptor(owning: try file.openForReading(syncing: false)))
     let source = ParityEncoder.Source.output(
-      held, name: PathBytes(file.path.lastComponent), shown: file.path, size: UInt64(clamping: try file.size() ?? 0))
+      held, name: PathBytes(file.path.lastComponent), shown: file.path,
+      size: UInt64(clamping: try file.size() ?? 0))
     let encoded = try ParityEncoder([source], parity, in: run).encode(scratchIn: folder)
     return try encoded.write(at: file.path, in: folder, isReplacing: isReplacing)
   }

@@ -25,7 +25,8 @@ extension OptionSpec {
     ).inPlans(.refused),
     OptionSpec(
       .parityBlocks, "parity-blocks", kind: .single(.number(1...ParityPacket.mostRecoveryBlocks)), value: "n",
-      help: "The same as --parity, with a number of recovery blocks; the archive has about 2,000 blocks of 4K or more."
+      help:
+        "The same as --parity, with a number of recovery blocks; the archive has about 2,000 blocks of 4K or more."
     ).inPlans(.refused),
   ]
 }

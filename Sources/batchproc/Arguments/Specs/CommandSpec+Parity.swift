@@ -24,9 +24,12 @@ extension CommandSpec {
     own: [
       OptionSpec(
         .parity, "parity", short: "r", kind: .single(.redundancy), value: "percent", default: "5%",
-        help: "For create: how many recovery blocks there are, as a percentage of the blocks; more than 100% is allowed."),
+        help:
+          "For create: how many recovery blocks there are, as a percentage of the blocks; more than 100% is allowed."
+      ),
       OptionSpec(
-        .parityBlocks, "parity-blocks", short: "c", kind: .single(.number(1...ParityPacket.mostRecoveryBlocks)),
+        .parityBlocks, "parity-blocks", short: "c",
+        kind: .single(.number(1...ParityPacket.mostRecoveryBlocks)),
         value: "n", help: "For create: the number of recovery blocks."),
       OptionSpec(
         .blockSize, "block-size", short: "s", kind: .single(.size(minimum: 4)), value: "size",
@@ -35,21 +38,25 @@ extension CommandSpec {
           at most 32,768.
           """),
       OptionSpec(
-        .blockCount, "block-count", short: "b", kind: .single(.number(1...ParityPacket.mostBlocks)), value: "n",
+        .blockCount, "block-count", short: "b", kind: .single(.number(1...ParityPacket.mostBlocks)),
+        value: "n",
         help: "For create: the most blocks, in place of 2,000."),
       OptionSpec(
         .volumes, "volumes", short: "n", kind: .single(.number(1...64)), value: "n", default: "1",
         help: "For create: divide the recovery blocks among this many files."),
       OptionSpec(
         .base, "base", short: "B", kind: .single(.directory), value: "dir",
-        help: "The directory in which the names in the recovery data begin. The default is that of the recovery data."),
+        help:
+          "The directory in which the names in the recovery data begin. The default is that of the recovery data."
+      ),
       OptionSpec(
         .force, "force",
         help: "For create: replace files that exist. For repair: do not keep the damaged file."),
     ],
     shared: [Group.scheduling, Group.selection, Group.syncing, Group.reporting, Group.general],
     examples: [
-      Example(command: "batchproc parity create --parity 10% film.mkv", meaning: "Make recovery data of 10 %."),
+      Example(
+        command: "batchproc parity create --parity 10% film.mkv", meaning: "Make recovery data of 10 %."),
       Example(command: "batchproc parity repair film.mkv", meaning: "Repair the file by them."),
     ])
 }

@@ -227,7 +227,10 @@ struct ForeignOption {
     (["tar", "bsdtar", "create", "c", "zip", "7z", "7za", "7zz"], create),
     (["untar", "unzip", "x"], extract),
     (["ls", "t"], list),
-    (["par2", "par2create", "par2verify", "par2repair"], "use 'batchproc parity create', 'verify' or 'repair'"),
+    (
+      ["par2", "par2create", "par2verify", "par2repair"],
+      "use 'batchproc parity create', 'verify' or 'repair'"
+    ),
     (["version"], "use 'batchproc --version'"),
     (["forget"], "use 'batchproc prune'"),
     (["find"], "use 'batchproc snapshots DIR --find GLOB', or 'batchproc list FILE GLOB' for an archive"),

@@ -75,7 +75,8 @@ enum ValueSyntax: Sendable, Hashable {
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
-    case .whole, .number, .size, .load, .time, .duration, .age, .clock, .span, .share, .redundancy, .percentage,
+    case .whole, .number, .size, .load, .time, .duration, .age, .clock, .span, .share, .redundancy,
+      .percentage,
       .file, .directory, .glob:
       []
     }

@@ -119,8 +119,10 @@ struct ArchiveCommand: DividedCommand {
           (counts.failed, "failed"), (result.verified ?? 0, "verified"),
           (Int(clamping: result.paritySize ?? 0), "bytes of recovery data"),
         ],
-        tallies: [(result.verified, "verified"), (result.paritySize.map { Int(clamping: $0) }, "parity_bytes")]
-          .compactMap { (count, key) in count.map { ($0, key) } })
+        tallies: [
+          (result.verified, "verified"), (result.paritySize.map { Int(clamping: $0) }, "parity_bytes"),
+        ]
+        .compactMap { (count, key) in count.map { ($0, key) } })
     }
   }
 }

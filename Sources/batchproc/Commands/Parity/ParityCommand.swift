@@ -27,7 +27,8 @@ struct ParityCommand: Command {
     isRepairing = action == "repair"
     if action == "create" {
       guard !first.isEmpty else {
-        throw UsageError("The first path must be given, since the recovery data are named after it.", in: parsed.command)
+        throw UsageError(
+          "The first path must be given, since the recovery data are named after it.", in: parsed.command)
       }
       var options = ParityOptions(parsed) ?? ParityOptions(.share(ParityOptions.usualShare))
       options.blockSize = parsed.size(.blockSize).flatMap { Int(exactly: $0) }
@@ -65,10 +66,12 @@ struct ParityCommand: Command {
     case .create(let call, let sources):
       let walk = try session.walkOptions()
       let outcome = try session.run(call, .paths(session.operands(sources), walk)) { _ in }
-      return session.ending(outcome) { (result) throws(BatchError) in try summary(of: result, outcome.summary) }
+      return session.ending(outcome) { (result) throws(BatchError) in try summary(of: result, outcome.summary)
+      }
     case .verify(let call):
       let rows = ParityRows(session)
-      let outcome = try session.run(call, .items([])) { (report) throws(BatchError) in try rows.write(report) }
+      let outcome = try session.run(call, .items([])) { (report) throws(BatchError) in try rows.write(report)
+      }
       return session.ending(outcome) { ParityRows.summary(of: $0, isRepairing: isRepairing) }
     }
   }

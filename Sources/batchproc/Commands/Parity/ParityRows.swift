@@ -42,18 +42,23 @@ struct ParityRows: Sendable {
       case .damaged:
         "DAMAGED, \(file.foundCount) of \(ByteCount.counted(file.blockCount, "block")) found"
           + (file.isUnreadable ? ", some bytes could not be read" : "")
-      case .missing: "MISSING" + (file.foundCount > 0 ? ", \(file.foundCount) of its blocks found elsewhere" : "")
+      case .missing:
+        "MISSING" + (file.foundCount > 0 ? ", \(file.foundCount) of its blocks found elsewhere" : "")
       }
     if file.state == .whole, session.common.quiet { return }
     try print("\(TerminalText.string(file.path.bytes)): \(text)")
   }
 
-  private func print(_ text: String) throws(BatchError) { try session.output.write(Array((text + "\n").utf8)) }
+  private func print(_ text: String) throws(BatchError) {
+    try session.output.write(Array((text + "\n").utf8))
+  }
 
   static func summary(of result: ParityVerifyCall.Result, isRepairing: Bool) -> SummaryText {
     let word =
       result.damaged == 0
-      ? "" : isRepairing && result.repaired > 0 ? "repaired" : result.isRepairable ? "repairable" : "not repairable"
+      ? ""
+      : isRepairing && result.repaired > 0
+        ? "repaired" : result.isRepairable ? "repairable" : "not repairable"
     return SummaryText(
       verb: "compared", files: result.files, bytes: nil,
       others: [
