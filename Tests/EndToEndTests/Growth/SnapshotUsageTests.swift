@@ -47,11 +47,14 @@ import Testing
       after=$(du -b --apparent-size set/*.tar.zst | awk '{s += $1} END {print s}')
       echo "won: $(( (before - after + 50000) / 100000 ))"; usage | says "after it"
       ends digests $BP snapshots --usage --digests set
+      last=$(ls set/*.tar.zst | tail -n 1); truncate -s -200 "$last"; head -c 200 /dev/zero >>"$last"
+      ends "with damage" $BP snapshots --usage set >rows 2>errors; counts "named archive" "^batchproc: $last: " <errors
       """)
     run.expectSteps([
       "backup": "0", "backup": "0", "backup": "0", "usage": "2 7 6", "rows with two sizes": "2", "prune": "0",
       "won": "2",
-      "after it": "7 6", "digests": "64",
+      "after it": "7 6", "digests": "64", "with damage": "4",
+      "named archive": "1",
     ])
   }
 

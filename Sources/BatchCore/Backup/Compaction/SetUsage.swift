@@ -43,10 +43,15 @@ package struct SetUsage {
     for (stamp, members) in own.sorted(by: { $0.key < $1.key }) {
       let archive = SnapshotName(
         set: snapshot.name.set, stamp: stamp, isEncrypted: snapshot.name.isEncrypted)
-      let compactor = try ArchiveCompactor(
-        set.archive(archive, in: SourceContext(run)), needed: members, least: 100, memory: run.options.memory,
-        by: run.reading)
-      stored.addWithinRange(compactor.measure.stored)
+      do throws(BatchError) {
+        let compactor = try ArchiveCompactor(
+          set.archive(archive, in: SourceContext(run)), needed: members, least: 100,
+          memory: run.options.memory,
+          by: run.reading)
+        stored.addWithinRange(compactor.measure.stored)
+      } catch {
+        throw error.path == nil ? error.at(set.path(archive.archive)) : error
+      }
     }
     return stored
   }

@@ -88,7 +88,9 @@ extension SnapshotRows {
 
 extension SnapshotRows {
   /// The bytes that only one snapshot of a set needs, for each one whose archives can be read.
-  func usage(of content: BackupSet.Content, in set: BackupSet) throws(BatchError) -> [SnapshotName: UInt64] {
+  func usage(
+    of content: BackupSet.Content, in set: BackupSet, _ verdict: inout CallVerdict
+  ) throws(BatchError) -> [SnapshotName: UInt64] {
     let all = try set.opened(content, in: session.context)
     let snapshots = all.snapshots + all.cut
     if snapshots.contains(where: { !$0.isOpened }) { throw AgeKeys.missing(set.directory) }
@@ -100,7 +102,9 @@ extension SnapshotRows {
       } catch {
         try session.context.cancellation.check()
         // A missing archive has its own message.
-        if error.code != .missing { session.fail(error) }
+        guard error.code != .missing else { continue }
+        session.fail(error)
+        verdict.insert(error.code == .malformed ? .differences : .someFailed)
       }
     }
     return usage

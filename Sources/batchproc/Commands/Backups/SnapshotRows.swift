@@ -84,7 +84,7 @@ struct SnapshotRows {
     } catch {
       session.fail(error, severity: .warning)
     }
-    let usage = showsUsage ? try usage(of: content, in: set) : nil
+    let usage = showsUsage ? try usage(of: content, in: set, &verdict) : nil
     var rows = [UInt8]()
     Self.begin(set.name, of: names, heading, to: &rows)
     var extents: [SnapshotName: FoundDamage.Extent] = [:]
