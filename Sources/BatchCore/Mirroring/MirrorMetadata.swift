@@ -54,7 +54,7 @@ struct MirrorMetadata: Sendable {
     }
   }
 
-  /// Whether owner, mode and time are those of the target.
+  /// Whether the target has the same owner, mode and time.
   ///
   /// - Parameters:
   ///   - owner: of the source.
