@@ -26,6 +26,7 @@ let package = Package(
     .systemLibrary(name: "CBZip2", providers: [.apt(["libbz2-dev"])]),
     .systemLibrary(name: "CCrypto", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CDeflate", providers: [.apt(["libdeflate-dev"])]),
+    .systemLibrary(name: "CGFComplete", providers: [.apt(["libgf-complete-dev"])]),
     .systemLibrary(name: "CIPSecMB", providers: [.apt(["libipsec-mb-dev"])]),
     .systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"])]),
     .systemLibrary(name: "CLZ4", providers: [.apt(["liblz4-dev"])]),
@@ -43,6 +44,7 @@ let package = Package(
       name: "BatchCore",
       dependencies: [
         "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate",
+        "CGFComplete",
         "CIPSecMB", "CIsal", "CLZ4",
         "CLZMA", "CSHA256", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],

@@ -86,6 +86,24 @@ JOBS = (
         setup=FEW_FILES,
         prepare="rm -rf {work}/outputs {work}/copies; mkdir {work}/copies",
     ),
+    Job(
+        "recovery data of 5 % of one big file",
+        "{batchproc} parity create -q --no-fsync -b2000 --base {big} {work}/ours.par2 {big}/big.dat",
+        (Peer("par2", "par2 c -q -q -r5 -b2000 -n1 -B{big} {work}/peer.par2 {big}/big.dat"),),
+        target=0.25,
+        prepare="rm -f {work}/ours*.par2 {work}/peer*.par2",
+    ),
+    Job(
+        "repair of 50 of 100 blocks of one big file",
+        "{batchproc} parity repair -q --no-fsync {work}/repaired/ours/big.dat",
+        (Peer("par2", "par2 r -q -q {work}/repaired/peer/big.dat.par2"),),
+        target=0.30,
+        setup=("rm -rf {work}/repaired; mkdir -p {work}/repaired/whole; cp {big}/big.dat {work}/repaired/whole;"
+               " {batchproc} parity create -q -b2000 {work}/repaired/whole/big.dat; for i in $(seq 50); do"
+               " printf damage | dd of={work}/repaired/whole/big.dat bs=1 seek=$((i * 1000003)) conv=notrunc status=none; done"),
+        prepare=("rm -rf {work}/repaired/ours {work}/repaired/peer; cp -r {work}/repaired/whole {work}/repaired/ours;"
+                 " cp -r {work}/repaired/whole {work}/repaired/peer"),
+    ),
     Job("SHA-256 of many small files", "{batchproc} hash {small}", tree_peers("small"), target=0.60),
     Job("SHA-256 of a mixed tree", "{batchproc} hash {mixed}", tree_peers("mixed")),
     Job(

@@ -10,8 +10,8 @@ libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
 demo=zstd
 # Stock tools with which the tests compare our output, and tools that make faults and unusual trees.
 test="acl age attr b3sum btrfs-progs bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
-mandoc ncompress openssl p7zip-full parallel procps python3 python3-jsonschema rclone restic rhash rsync shellcheck strace time tmux unzip xfsprogs xxhash xz-utils zip zsh zstd"
-bench="b3sum borgbackup bzip2 fpart hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl parallel pigz python3 rclone restic rhash rsync time xxhash xz-utils zstd"
+mandoc ncompress openssl p7zip-full par2 parallel procps python3 python3-jsonschema rclone restic rhash rsync shellcheck strace time tmux unzip xfsprogs xxhash xz-utils zip zsh zstd"
+bench="b3sum borgbackup bzip2 fpart hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl par2 parallel pigz python3 rclone restic rhash rsync time xxhash xz-utils zstd"
 # Programs that check the style of scripts.
 lint="flake8 shellcheck"
 # A scheduler with several nodes on one machine.
@@ -19,6 +19,8 @@ slurm="munge slurm-client slurmctld slurmd"
 # Tools that make an empty Debian system for a test installation, and check the package.
 package="dpkg-dev lintian mmdebstrap"
 
+build="$build libgf-complete-dev"
+demo="$demo libgf-complete1" test="$test libgf-complete1" bench="$bench libgf-complete1"
 # Libraries that are opened at run time if they exist; the package isal has igzip, which is measured.
 if [ "$(uname -m)" = x86_64 ]; then
   build="$build libipsec-mb-dev libisal-dev"

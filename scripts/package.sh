@@ -67,8 +67,8 @@ make_deb() {
   depends=$(mkdir -p "$stage/debian" && cd "$stage" && : >debian/control \
     && dpkg-shlibdeps -O "root/usr/bin/batchproc" 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
   # Libraries that are opened at run time, in the version with which the program was built.
-  local recommends=
-  [ "$architecture" != amd64 ] || recommends=$'\nRecommends: libipsec-mb1, libisal2'
+  local recommends=$'\nRecommends: libgf-complete1'
+  [ "$architecture" != amd64 ] || recommends=$'\nRecommends: libgf-complete1, libipsec-mb1, libisal2'
   cat >"$root/DEBIAN/control" <<CONTROL
 Package: batchproc
 Version: $debian

@@ -9,6 +9,7 @@ let fuzzEntries: [(name: String, run: @Sendable (UnsafePointer<UInt8>, Int) -> V
   ("ForeignHeaders", fuzzForeignHeaders),
   ("EncryptedFile", fuzzEncryptedFile),
   ("GzipBlocks", fuzzGzipBlocks),
+  ("ParityPackets", fuzzParityPackets),
   ("CompressedStreams", fuzzCompressedStreams),
   ("ManifestForms", fuzzManifestForms),
   ("ShardPlans", fuzzShardPlans),

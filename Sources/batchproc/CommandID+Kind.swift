@@ -22,6 +22,7 @@ extension CommandID {
     case .list: CommandKind { try ListCommand($0, common: $1, environment: $2) }
     case .extract: CommandKind { try ExtractCommand($0, common: $1, environment: $2) }
     case .verify: CommandKind { try VerifyCommand($0, common: $1, environment: $2) }
+    case .parity: CommandKind { try ParityCommand($0, common: $1, environment: $2) }
     case .audit: CommandKind(sharesHeap: false) { try AuditCommand($0, common: $1, environment: $2) }
     case .duplicates:
       CommandKind(sharesHeap: false) { try DuplicatesCommand($0, common: $1, environment: $2) }

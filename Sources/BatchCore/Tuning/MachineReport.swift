@@ -121,6 +121,7 @@ package struct OpenedLibrary: Sendable {
       OpenedLibrary("libIPSec_MB", MultiBufferDigests.shared) {
         ($0.version, "SHA-256 of \($0.method.width) short files at once")
       },
+      OpenedLibrary("libgf-complete", GaloisLibrary.shared) { _ in ("1", "recovery data are made by it") },
       OpenedLibrary("ISA-L", InflateLibrary.shared) { _ in ("2", "large .gz files are read by it") },
     ]
   }

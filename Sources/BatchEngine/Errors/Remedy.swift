@@ -32,6 +32,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case keepGoing
   /// To restore the undamaged files too, including those after the damage.
   case restoreRest
+  /// To name the folder in which the names in recovery data begin.
+  case nameParityFolder
   /// To compare with another folder.
   case compareWith(PathBytes)
   /// Permission to make devices.

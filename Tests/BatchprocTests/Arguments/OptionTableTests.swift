@@ -69,6 +69,7 @@ import Testing
     case .duration: ("10m", "10 months", .duration(600))
     case .span: ("2d1y", "12", .span(Retention.Span(years: 1, days: 2)))
     case .share: ("5%", "5", .percent(5))
+    case .redundancy: ("150%", "-1%", .percent(150))
     case .percentage: ("40%", "101%", .count(40))
     case .load: ("pressure:1.5", "pressure:1,5", .load(.pressure(1.5)))
     case .threads: ("12", "twelve", .count(12))

@@ -91,7 +91,7 @@ import Testing
   /// A value that needs no quotes and does not depend on the working directory.
   private static func value(_ syntax: ValueSyntax) -> String {
     switch syntax {
-    case .count, .threads, .whole, .index, .interval, .percentage: "3"
+    case .count, .threads, .whole, .index, .interval, .percentage, .redundancy: "3"
     case .number(let range): "\(range.lowerBound)"
     case .size: "100"
     case .load: "2.5"

@@ -9,6 +9,8 @@ package struct ArchiveCall: Call {
   package var directory: PathBytes?
   /// Nil for an unencrypted archive.
   package var lock: AgeLock?
+  /// How much recovery data are made of the archive; nil for none. Only for an output that is a file.
+  package var parity: ParityOptions?
   /// The number of files of one operation; nil decides by the format.
   private let stride: Int?
 
@@ -20,13 +22,13 @@ package struct ArchiveCall: Call {
     get throws(BatchError) {
       CallLimits(
         stride: options.format.stride(count: stride), laneMemory: try options.memoryOfLane(),
-        inputs: output.path == nil ? 0 : 2)
+        inputs: output.path == nil ? 0 : parity == nil ? 2 : 8)
     }
   }
 
   package var division: Division? {
     // The key of an encrypted archive is made for one stream of bytes.
-    guard options.format.isJoinable, lock == nil else { return nil }
+    guard options.format.isJoinable, lock == nil, parity == nil else { return nil }
     var division = Division(unit: .members(options), join: .archive(options))
     division.outputs = [output.path].compactMap { $0 }
     division.folder = directory
@@ -49,6 +51,8 @@ package struct ArchiveCall: Call {
     package fileprivate(set) var size: Int64?
     /// How many members were read back and compared; nil if none were.
     package fileprivate(set) var verified: Int?
+    /// The size of the recovery data in bytes; nil if none were made.
+    package fileprivate(set) var paritySize: Int64?
   }
 
   package func prepare(
@@ -136,7 +140,29 @@ package struct ArchiveCall: Call {
       result.verified = try ArchiveReadBack(isSynced: isSynced, run: run).compare(
         file, encrypted, with: written)
     }
-    try file.finish()
+    let written = try parity.map { (parity) throws(BatchError) in try recoveryData(of: file, parity, in: run)
+    }
+    result.paritySize = written?.size
+    do throws(BatchError) {
+      try file.finish()
+    } catch {
+      written?.discard()
+      throw error
+    }
+    try written?.commit(isSynced: isSynced, by: run.commits)
+  }
+
+  /// Computes recovery data from the archive that was written.
+  private func recoveryData(
+    of file: OutputFile, _ parity: ParityOptions, in run: RunContext
+  ) throws(BatchError) -> WrittenParity {
+    let folder = try run.folders.folder(named: file.path.parent)
+    let held = HeldOutput(Descriptor(owning: try file.openForReading(syncing: false)))
+    let source = ParityEncoder.Source.output(
+      held, name: PathBytes(file.path.lastComponent), shown: file.path,
+      size: UInt64(clamping: try file.size() ?? 0))
+    let encoded = try ParityEncoder([source], parity, in: run).encode(scratchIn: folder)
+    return try encoded.write(at: file.path, in: folder, isReplacing: isReplacing)
   }
 }
 

@@ -31,6 +31,8 @@ struct ArchiveChoices: Sendable {
   let replacesOutput: Bool
   /// Whether the archive is read back before it is renamed.
   var isVerified: Bool { options.isRemembered }
+  /// How much recovery data are made; nil for none.
+  let parity: ParityOptions?
   /// The directory in which paths begin; nil for the current directory.
   let directory: PathBytes?
   /// Nil for an unencrypted archive.
@@ -44,6 +46,10 @@ struct ArchiveChoices: Sendable {
     }
     output = target == "-" ? nil : target
     lock = try EncryptionChoices.lock(parsed)
+    parity = ParityOptions(parsed)
+    if parity != nil, output == nil {
+      throw UsageError("--parity needs a file: -o - has no name for recovery data.", in: parsed.command)
+    }
     let named = Self.formatName(parsed).flatMap(ArchiveFormat.init(named:))
     let suffix = Array(".age".utf8)
     let isNamedEncrypted = target.lastComponent.suffix(suffix.count).elementsEqual(suffix)

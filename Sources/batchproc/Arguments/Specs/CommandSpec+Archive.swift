@@ -76,7 +76,7 @@ extension CommandSpec {
         .followSymlinks, "follow-symlinks", short: "L",
         help: "Follow symbolic links, and archive what they lead to."),
       .plan, .shard,
-    ] + OptionSpec.sealing,
+    ] + OptionSpec.parity + OptionSpec.sealing,
     shared: Group.common,
     examples: [
       Example(

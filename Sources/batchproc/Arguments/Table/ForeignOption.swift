@@ -163,6 +163,7 @@ struct ForeignOption {
     ForeignOption(needless: "-t", "--test", in: .test),
     ForeignOption("-l", "--list", in: .decompress, .test, answer: "use 'batchproc test -v'"),
     ForeignOption("--list", in: .compress, answer: "use 'batchproc test -v'"),
+    ForeignOption(needless: "-R", "--recursive", in: .parity),
     ForeignOption(needless: "-r", "-R", "--recursive", in: .compress, .decompress, .test, .hash, .duplicates),
     ForeignOption("-o", in: .compress, .decompress, answer: "use -c >FILE, or --output-dir DIR"),
     ForeignOption("-p", "--processes", in: .compress, .decompress, answer: "use -j N"),
@@ -262,6 +263,10 @@ struct ForeignOption {
     (["tar", "bsdtar", "create", "c", "zip", "7z", "7za", "7zz"], create),
     (["untar", "unzip", "x"], extract),
     (["ls", "t"], list),
+    (
+      ["par2", "par2create", "par2verify", "par2repair"],
+      "use 'batchproc parity create', 'verify' or 'repair'"
+    ),
     (["version"], "use 'batchproc --version'"),
     (["forget"], "use 'batchproc prune'"),
     (["find"], "use 'batchproc snapshots DIR --find GLOB', or 'batchproc list FILE GLOB' for an archive"),

@@ -25,6 +25,8 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case reproducible, mtime, verify, gzip, zstd, xz, excludeVCS, owner, group, mode, transform
   case archiveFile, longRows, digests, index, allFormats, stripComponents, overwrite, toStdout, sameOwner,
     numericOwner, attributes, escaped
+  // Recovery data
+  case parity, parityBlocks, blockSize, blockCount, volumes, base
   // Backups
   case target, setName, fullEvery, full, checksum, acceptRot, allowEmpty, allowOtherFileSystem, initialize,
     lockWait

@@ -67,6 +67,18 @@ extension ValueSyntax {
     return span
   }
 
+  /// A number of percent from `5%`, `5` or `150%`.
+  static func redundancy(_ value: PathBytes) throws(Mismatch) -> Double {
+    let expected = Mismatch(sentence: "Please provide a percentage above 0%, such as '5%'.")
+    let text = value.bytes.last == UInt8(ascii: "%") ? Array(value.bytes.dropLast()) : value.bytes
+    let parts = text.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.allSatisfy({ !$0.isEmpty && $0.allSatisfy(DecimalDigits.contains) }),
+      let number = Double(PathBytes(text).description), number > 0
+    else { throw expected }
+    guard number <= 1_000_000 else { throw .tooLarge }
+    return number
+  }
+
   /// A number of percent from `5%` or `0.5%`.
   static func percent(_ value: PathBytes) throws(Mismatch) -> Double {
     let expected = Mismatch(sentence: "Please provide a share above 0% and up to 100%, such as '5%'.")

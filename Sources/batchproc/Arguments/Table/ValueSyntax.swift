@@ -25,6 +25,8 @@ enum ValueSyntax: Sendable, Hashable {
   case span
   /// A number of percent, with the sign.
   case share
+  /// A number of percent above 0, which may be above 100, with or without the sign.
+  case redundancy
   /// A whole number of percent, 0 to 100, with or without the sign.
   case percentage
   /// A whole number, 0 or more, or `auto`.
@@ -73,7 +75,8 @@ enum ValueSyntax: Sendable, Hashable {
     case .policy:
       Problem.Event.choosable.flatMap { event in EventPolicy.Action.examples.map { "\(event.rawValue)=\($0)" }
       }
-    case .whole, .number, .size, .load, .time, .duration, .age, .clock, .span, .share, .percentage,
+    case .whole, .number, .size, .load, .time, .duration, .age, .clock, .span, .share, .redundancy,
+      .percentage,
       .file, .directory, .glob:
       []
     }
@@ -93,6 +96,7 @@ enum ValueSyntax: Sendable, Hashable {
     case .clock: .clock(try ValueSyntax.clock(value))
     case .span: .span(try ValueSyntax.span(value))
     case .share: .percent(try ValueSyntax.percent(value))
+    case .redundancy: .percent(try ValueSyntax.redundancy(value))
     case .percentage: .count(try ValueSyntax.percentage(value))
     case .choice(let values, let aliases): .choice(try ValueSyntax.choice(value, among: values, aliases))
     case .threads: .count(value == "0" ? nil : try ValueSyntax.count(value, allowsAuto: true))

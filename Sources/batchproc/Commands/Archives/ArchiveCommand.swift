@@ -20,6 +20,7 @@ struct ArchiveCommand: DividedCommand {
     }
     call.directory = choices.directory
     call.lock = choices.lock
+    call.parity = choices.parity
     return call
   }
 
@@ -84,6 +85,9 @@ struct ArchiveCommand: DividedCommand {
         .invalid, "an archive is not written to a terminal",
         remedy: "redirect standard output, or give --force")
     }
+    guard choices.parity == nil || !OutputFile.isDevice(path) else {
+      throw BatchError(.invalid, "is a pipe or a device: --parity cannot read it back", path: path)
+    }
     guard !choices.isVerified || !OutputFile.isDevice(path) else {
       throw BatchError(.invalid, "is a pipe or a device: --verify cannot read it back", path: path)
     }
@@ -113,7 +117,12 @@ struct ArchiveCommand: DividedCommand {
         others: [
           (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
           (counts.failed, "failed"), (result.verified ?? 0, "verified"),
-        ], tallies: result.verified.map { [($0, "verified")] } ?? [])
+          (Int(clamping: result.paritySize ?? 0), "bytes of recovery data"),
+        ],
+        tallies: [
+          (result.verified, "verified"), (result.paritySize.map { Int(clamping: $0) }, "parity_bytes"),
+        ]
+        .compactMap { (count, key) in count.map { ($0, key) } })
     }
   }
 }

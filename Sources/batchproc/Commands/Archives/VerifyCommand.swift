@@ -64,6 +64,11 @@ struct VerifyCommand: Command {
     guard share == nil, name == nil else {
       throw BatchError(.invalid, "--share and --name are for a directory of snapshots", path: path)
     }
+    let ending = try verifyArchive()
+    return directory == nil ? adviseRepair(of: path, after: ending) : ending
+  }
+
+  private func verifyArchive() throws(BatchError) -> Ending {
     if keys == nil, let ending = try verifyByCompanion() { return ending }
     var call = call
     if let directory { call.folder = (directory, try session.walkOptions(forAllBut: [])) }

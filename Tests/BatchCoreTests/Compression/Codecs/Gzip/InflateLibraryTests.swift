@@ -19,7 +19,7 @@ import Testing
     #expect(absent.tool(for: 1) == nil)
     let shown = OpenedLibrary("ISA-L", absent) { _ in ("2", "") }
     #expect(shown.version == nil && !shown.note.isEmpty)
-    #expect(OpenedLibrary.all.map(\.name) == ["libIPSec_MB", "ISA-L"])
+    #expect(OpenedLibrary.all.map(\.name) == ["libIPSec_MB", "libgf-complete", "ISA-L"])
   }
 
   private func inflate(_ segment: [UInt8], count: Int, byZlib: Bool) throws -> [UInt8]? {

@@ -1,0 +1,70 @@
+import BatchEngine
+
+/// The files with recovery data of one set, and the folder of the files that they protect.
+package struct ParityArchive {
+  package let set: ParitySet
+  /// The folder in which the names of the set begin.
+  let base: OpenFolder
+  /// The files with recovery data.
+  let volumes: [ParityInputs.File]
+  /// Those that are not whole.
+  package let damagedVolumes: [PathBytes]
+
+  /// Reads the recovery data of a file.
+  ///
+  /// - Parameters:
+  ///   - path: of the protected file, or of any of the files with recovery data.
+  ///   - folder: the folder in which the names of the set begin; nil for that of `path`.
+  /// - Throws: `missing` if there are none; `malformed` if they say nothing that can be used; as ``ParitySetBuilder``.
+  package init(of path: PathBytes, below folder: PathBytes? = nil, in run: RunContext) throws(BatchError) {
+    let opener = FolderOpener(calls: run.calls)
+    let place = try opener.folder(named: path.parent)
+    var names: [PathBytes] = []
+    try run.calls.forEachName(in: place.raw) { names.append(PathBytes($0)) }
+    let stem = ParityNames.stem(PathBytes(path.lastComponent))
+    let files = ParityNames.files(of: stem, in: names)
+    guard !files.isEmpty else {
+      throw BatchError(
+        .missing, "has no recovery data: \(ParityNames.index(stem)) does not exist", path: path)
+    }
+    var builder = ParitySetBuilder()
+    var damaged: [PathBytes] = []
+    var volumes: [ParityInputs.File] = []
+    for name in files {
+      let shown =
+        path.parent.bytes == Array(".".utf8) && !path.bytes.starts(with: Array("./".utf8))
+        ? name : path.parent.appending(name.bytes)
+      volumes.append(ParityInputs.File(place: .below(place, try RelativePath(name)), shown: shown))
+      do throws(BatchError) {
+        let opened = try ParityInputs.open(RelativePath(name), below: place, shown: shown, by: opener)
+        if try Self.scan(opened, volumes.count - 1, &builder, in: run) { damaged.append(shown) }
+      } catch {
+        guard error.code != .cancelled else { throw error }
+        damaged.append(shown)
+      }
+    }
+    set = try builder.set(at: path)
+    base = try folder.map { (folder) throws(BatchError) in try opener.folder(named: folder) } ?? place
+    (self.volumes, damagedVolumes) = (volumes, damaged)
+  }
+
+  /// - Returns: whether the file is not whole.
+  private static func scan(
+    _ file: borrowing Descriptor, _ index: Int, _ builder: inout ParitySetBuilder, in run: RunContext
+  ) throws(BatchError) -> Bool {
+    let raw = file.raw
+    let size = UInt64(clamping: try run.calls.status(of: raw).size)
+    var scanner = try PacketScanner(
+      size: size, check: { () throws(BatchError) in try run.cancellation.check() }
+    ) {
+      (bytes, offset) throws(BatchError) in
+      try run.calls.fill(bytes, from: raw, at: offset)
+    }
+    var count = 0
+    try scanner.scan { (found) throws(BatchError) in
+      count += 1
+      try builder.add(found, volume: index)
+    }
+    return scanner.isDamaged || count == 0
+  }
+}

@@ -1,0 +1,204 @@
+import BatchEngine
+import BatchOutputs
+import var Glibc.EEXIST
+import var Glibc.EMLINK
+import var Glibc.ENOSYS
+import var Glibc.ENOTSUP
+import var Glibc.EPERM
+
+/// Rebuilds the damaged and missing files of a set. A file is replaced only when what was rebuilt has all its checksums.
+package struct ParityRepair {
+  /// A file that was rebuilt.
+  package struct Repaired: Sendable {
+    package let path: PathBytes
+    /// The name of the damaged file, which was kept; nil if there was none, or it was replaced.
+    package let kept: PathBytes?
+  }
+
+  /// The suffix of a damaged file that is kept.
+  package static let damagedSuffix = Array(".damaged".utf8)
+
+  private let found: ParityInspection
+  private let run: RunContext
+  private let isSynced: Bool
+  /// Whether damaged files are kept.
+  private let keepsDamaged: Bool
+
+  package init(_ found: ParityInspection, keepsDamaged: Bool, isSynced: Bool, in run: RunContext) {
+    (self.found, self.keepsDamaged, self.isSynced, self.run) = (found, keepsDamaged, isSynced, run)
+  }
+
+  private var set: ParitySet { found.archive.set }
+
+  /// - Parameter prove: checks a rebuilt file before it gets its name.
+  /// - Returns: the files, in the order of the set.
+  /// - Throws: `malformed` if too few blocks are there, and nothing was changed; `unwritable`.
+  package func repair(
+    proving prove: (HeldOutput, PathBytes) throws(BatchError) -> Void = { _, _ in }
+  ) throws(BatchError) -> [Repaired] {
+    guard found.isRepairable else {
+      throw BatchError(
+        .malformed,
+        "cannot be repaired: \(found.missingCount) blocks are missing, and there are \(found.recoveryCount) recovery blocks",
+        path: found.files.first { $0.state != .whole }?.path)
+    }
+    let missing = found.places.indices.filter { found.places[$0] == nil }
+    let rows = try rebuild(missing)
+    let row = Dictionary(uniqueKeysWithValues: missing.enumerated().map { ($0.element, $0.offset) })
+    let reader = BlockReader(found.inputs, by: FolderOpener(calls: run.calls))
+    var repaired: [Repaired] = []
+    var rest = found.files.indices.filter { found.files[$0].state != .whole }[...]
+    // Blocks of a file may be in another one, so files are proved before the first of them is replaced.
+    while !rest.isEmpty {
+      var proved: [Proved] = []
+      for index in rest.prefix(Self.mostProved) {
+        try run.cancellation.check()
+        proved.append(try build(index, rows, row, reader, prove))
+      }
+      rest = rest.dropFirst(Self.mostProved)
+      reader.close()
+      for file in proved { repaired.append(try commit(file)) }
+    }
+    return repaired
+  }
+
+  private typealias Proved = (index: Int, output: AtomicFile, folder: OpenFolder)
+
+  /// How many rebuilt files wait for their names at once; each needs two descriptors.
+  private static let mostProved = 32
+
+  /// Computes the missing blocks.
+  private func rebuild(_ missing: [Int]) throws(BatchError) -> ParityRows {
+    let known = found.places.indices.filter { found.places[$0] != nil }
+    let memory = ParityEncoder.rowMemory(run.options)
+    let rows = try ParityRows(
+      count: missing.count, blockSize: set.blockSize, memory: memory, scratchIn: found.archive.base)
+    guard !missing.isEmpty else { return rows }
+    let matrix = try ParityMatrix(missing: missing, known: known, set, memory: memory) {
+      () throws(BatchError) in
+      try run.cancellation.check()
+    }
+    var inputs = found.inputs
+    let firstVolume = inputs.files.count
+    inputs.files += found.archive.volumes
+    let places =
+      known.compactMap { found.places[$0] }
+      + matrix.recovery.map {
+        BlockPlace(file: firstVolume + $0.volume, offset: $0.offset, length: set.blockSize)
+      }
+    for (number, pass) in rows.passes.enumerated() {
+      if number > 0 { rows.clear() }
+      let job = ParityRowsJob(
+        inputs: inputs, places: places, blockSize: set.blockSize, factors: matrix.factors, rows: rows,
+        pass: pass,
+        progress: run.counters)
+      _ = try run.step(
+        job,
+        over: ParityRowsSource(job, wholeFiles: [], withChecksums: false, lanes: run.concurrency.current))
+      try rows.keep(pass)
+    }
+    return rows
+  }
+
+  private func build(
+    _ index: Int, _ rows: ParityRows, _ row: [Int: Int], _ reader: BlockReader,
+    _ prove: (HeldOutput, PathBytes) throws(BatchError) -> Void
+  ) throws(BatchError) -> Proved {
+    let member = set.members[index]
+    let shown = found.files[index].path
+    let folder = try folder(of: member, shown)
+    let output = try AtomicFile(at: shown, in: folder, replacing: true)
+    let whole = try DigestStream(.md5)
+    let digest = try BlockDigest()
+    let buffer = AlignedRegion(byteCount: 256 << 10)
+    for block in member.blocks {
+      try run.cancellation.check()
+      let length = set.length(of: block, in: member)
+      func take(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
+        try digest.add(bytes)
+        try whole.update(bytes)
+        try output.write(bytes)
+      }
+      if let place = found.places[block] {
+        var column = 0
+        while column < length {
+          let piece = UnsafeMutableRawBufferPointer(
+            rebasing: buffer.bytes[..<min(buffer.byteCount, length - column)])
+          try reader.read(place, from: column, into: piece)
+          try take(UnsafeRawBufferPointer(piece))
+          column += piece.count
+        }
+      } else if let row = row[block] {
+        try rows.read(row, length: length, take)
+      }
+      let sum = try digest.finish(zeros: set.blockSize - length)
+      guard member.checksums.map({ $0[block - member.firstBlock] == sum }) ?? true else {
+        throw differs(shown)
+      }
+    }
+    guard ParityHash(try whole.finish()) == member.file.hash else { throw differs(shown) }
+    try prove(HeldOutput(Descriptor(owning: try output.openForReading(syncing: false))), shown)
+    return (index, output, folder)
+  }
+
+  private func commit(_ file: Proved) throws(BatchError) -> Repaired {
+    let shown = found.files[file.index].path
+    let status = found.statuses[file.index]
+    let kept = try keep(status, as: shown, in: file.folder)
+    var metadata = AtomicFile.Metadata()
+    if let status {
+      metadata = AtomicFile.Metadata(of: status)
+      metadata.times = .init(accessed: status.modified, modified: status.modified)
+    }
+    try file.output.commit(metadata, syncing: isSynced, by: run.commits)
+    return Repaired(path: shown, kept: kept)
+  }
+
+  private func differs(_ path: PathBytes) -> BatchError {
+    BatchError(
+      .malformed, "cannot be repaired: what was rebuilt has other checksums", path: path)
+  }
+
+  private func folder(of member: ParitySet.Member, _ shown: PathBytes) throws(BatchError) -> OpenFolder {
+    let base = found.archive.base
+    guard !member.path.parent.isEmpty else { return base }
+    do throws(BatchError) {
+      // Opened again for the sync of its names.
+      return try FolderOpener(calls: run.calls).make(
+        member.path.parent, below: base, shown: shown.parent, made: { _, _ in }
+      ).readable()
+    } catch {
+      throw BatchError.output("make the folder of the output", errno: error.errno, path: shown)
+    }
+  }
+
+  /// Gives the damaged file a second name. It keeps the first one until the rebuilt file replaces it.
+  private func keep(
+    _ status: FileStatus?, as shown: PathBytes, in folder: OpenFolder
+  ) throws(BatchError) -> PathBytes? {
+    guard status != nil, keepsDamaged else { return nil }
+    let name = PathBytes(shown.lastComponent)
+    for attempt in 1...100 {
+      let suffix = Self.damagedSuffix + (attempt == 1 ? [] : Array(".\(attempt)".utf8))
+      let other = PathBytes(name.bytes + suffix)
+      var failed = -folder.calls.link(name, in: folder.raw, as: other, in: folder.raw)
+      if Self.hasNoLinks(failed) {
+        failed = -folder.calls.renameKeeping(name, in: folder.raw, to: other, in: folder.raw)
+      }
+      if failed == 0 { return PathBytes(shown.bytes + suffix) }
+      guard Self.isTaken(failed) else {
+        throw BatchError.output("keep the damaged file", errno: failed, path: shown)
+      }
+    }
+    throw BatchError(.unwritable, "too many damaged files are kept already", path: shown)
+  }
+}
+
+extension ParityRepair {
+  private static func isTaken(_ number: Int32) -> Bool { number == EEXIST }
+
+  /// Whether the file system has no hard links.
+  private static func hasNoLinks(_ number: Int32) -> Bool {
+    [EPERM, EMLINK, ENOTSUP, ENOSYS].contains(number)
+  }
+}

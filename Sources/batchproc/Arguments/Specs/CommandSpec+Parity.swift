@@ -1,0 +1,62 @@
+import BatchCore
+
+extension CommandSpec {
+  static let parity = CommandSpec(
+    id: .parity,
+    abstract: "Make recovery data for files, and repair damaged files by them.",
+    discussion: [
+      """
+      The format is PAR2 2.0, which 'par2' reads and writes too. 'create' writes an index, FILE.par2, and recovery blocks, \
+      FILE.vol000+100.par2, beside the first file, or under the first name if it ends in .par2. Any damaged blocks can be \
+      rebuilt, as many as there are recovery blocks. Empty files, and files of PAR2, are left out.
+      """,
+      """
+      'verify' compares files with their recovery data, and says whether they can be repaired; damage ends with 4. 'repair' \
+      rebuilds damaged and missing files, compares all checksums, and then replaces the damaged file, which is kept as \
+      FILE.damaged without --force. If too few blocks are left, nothing is changed, and it ends with 4. For both the path is a \
+      protected file or a file of PAR2, and further files are searched for blocks. 'c', 'v' and 'r' are the same words.
+      """,
+    ],
+    operands: [
+      Operand(name: "action", repeats: false, help: "create, verify or repair."),
+      Operand(name: "path", repeats: true, help: "Files; directories only for create."),
+    ],
+    own: [
+      OptionSpec(
+        .parity, "parity", short: "r", kind: .single(.redundancy), value: "percent", default: "5%",
+        help:
+          "For create: how many recovery blocks there are, as a percentage of the blocks; more than 100% is allowed."
+      ),
+      OptionSpec(
+        .parityBlocks, "parity-blocks", short: "c",
+        kind: .single(.number(1...ParityPacket.mostRecoveryBlocks)),
+        value: "n", help: "For create: the number of recovery blocks."),
+      OptionSpec(
+        .blockSize, "block-size", short: "s", kind: .single(.size(minimum: 4)), value: "size",
+        help: """
+          For create: bytes of a block, a multiple of 4. The default is 4K or more, so that there are about 2,000 blocks. There are \
+          at most 32,768.
+          """),
+      OptionSpec(
+        .blockCount, "block-count", short: "b", kind: .single(.number(1...ParityPacket.mostBlocks)),
+        value: "n",
+        help: "For create: the most blocks, in place of 2,000."),
+      OptionSpec(
+        .volumes, "volumes", short: "n", kind: .single(.number(1...64)), value: "n", default: "1",
+        help: "For create: divide the recovery blocks among this many files."),
+      OptionSpec(
+        .base, "base", short: "B", kind: .single(.directory), value: "dir",
+        help:
+          "The directory in which the names in the recovery data begin. The default is that of the recovery data."
+      ),
+      OptionSpec(
+        .force, "force",
+        help: "For create: replace files that exist. For repair: do not keep the damaged file."),
+    ],
+    shared: [Group.scheduling, Group.selection, Group.syncing, Group.reporting, Group.general],
+    examples: [
+      Example(
+        command: "batchproc parity create --parity 10% film.mkv", meaning: "Make recovery data of 10 %."),
+      Example(command: "batchproc parity repair film.mkv", meaning: "Repair the file by them."),
+    ])
+}
