@@ -54,6 +54,8 @@ package struct BackupOptions: Sendable {
   package var retentionBefore = Retention()
   /// The folder to which the set is copied afterwards; nil for none, or a remote.
   package var copyFolder: PathBytes?
+  /// How much recovery data are made of the archive; those of the manifest are at least as much as it. Nil for none.
+  package var parity: ParityOptions?
   /// The clock of the machine, used for the names of snapshots.
   package var now: @Sendable () -> FileStatus.Time = { .now }
   /// The clock that file systems use for their times.
@@ -76,6 +78,7 @@ package final class BackupRun: Sendable {
   package let lock: SetLock
   private let outputs: SnapshotOutputs
   private let copies: ManifestCopies?
+  private let parity: ParityOptions?
   private let isSynced: Bool
   private let patience: SetLock.Patience
   package let preparation: BackupPreparation
@@ -135,7 +138,7 @@ package final class BackupRun: Sendable {
     (self.warnings, removedBefore) = (warnings, removed)
     let header = preparation.header
     try lock.note(Array(header.name.files.dropLast()))
-    isSynced = options.isSynced
+    (isSynced, parity) = (options.isSynced, options.parity)
     patience = options.patience
     copies = header.name.isEncrypted ? ManifestCopies(options.copies, of: set) : nil
     outputs = try SnapshotOutputs(
@@ -155,8 +158,15 @@ package final class BackupRun: Sendable {
         .cancelled,
         "nothing of this run is kept: the incomplete snapshot \(former.name.stamp) reached further")
     }
+    let recovery = try recoveryData()
+    // Without a manifest these files are no snapshot, and the next run removes them.
+    let others = Array(header.name.files.dropLast()) + recovery.flatMap(\.lastNames)
+    if !recovery.isEmpty { try lock.note(others) }
     try archive.finish()
     do throws(BatchError) {
+      for written in recovery {
+        try written.commit(.init(permissions: 0o600), isSynced: isSynced, by: run.commits)
+      }
       if let encryption = outputs.encryption { try describe(encryption, content) }
       if preparation.needsMarker { try writeMarker() }
       try outputs.blocks?.finish()
@@ -164,7 +174,7 @@ package final class BackupRun: Sendable {
     } catch {
       // Without its manifest the archive is not part of a snapshot. The manifest exists if only the sync of its folder failed.
       if !exists(header.name.manifest) {
-        for file in header.name.files.dropLast() { try? SetFolder(set, in: run).remove(file) }
+        for file in others { try? SetFolder(set, in: run).remove(file) }
       }
       throw error
     }
@@ -173,6 +183,16 @@ package final class BackupRun: Sendable {
     removeBlocks(except: heads)
     try lock.note([])
     try? preparation.removeReplaced(by: content, lock, patience, isSynced: isSynced, in: run)
+  }
+
+  /// Computes recovery data of archive and manifest, which get their names after the archive and before the manifest.
+  private func recoveryData() throws(BatchError) -> [WrittenParity] {
+    guard let parity else { return [] }
+    var written: [WrittenParity] = []
+    for (output, options) in [(archive, parity), (outputs.manifest, parity.ofManifest)] {
+      if let one = try WrittenParity.of(output, options, isReplacing: true, run) { written.append(one) }
+    }
+    return written
   }
 
   /// Removes the files of blocks that no next backup reads.

@@ -174,6 +174,10 @@ package struct Prune: Sendable {
     let folder = try SetFolder(set, in: run)
     try lock.take(.removing, patience, run.cancellation)
     defer { lock.release(.removing) }
+    let parity = try SetParity(set, in: run)
+    let files = try parity.names(of: archives.map(\.archive)) + files
+    // Before the manifests, since a repair would bring them back.
+    try parity.remove(of: removed.map(\.name.manifest), isSynced: isSynced)
     var isNoted = try Self.note(files, lock)
     // The oldest first, so that the newest ones remain after an interruption.
     for snapshot in removed.reversed() {

@@ -32,18 +32,23 @@ package struct PacketScanner {
   private let stream: DigestStream
   private var window = [UInt8](repeating: 0, count: pieceSize)
   private var budget: UInt64
+  /// Whether recovery packets are passed over by their sizes alone, and only counted.
+  private let skipsRecovery: Bool
+  /// How many recovery packets were passed over.
+  private(set) var skippedCount = 0
   /// Whether something in the file is no whole packet.
   private(set) var isDamaged = false
 
   /// - Parameters:
   ///   - size: of the file in bytes.
+  ///   - skipsRecovery: whether recovery packets are passed over by their sizes alone, and only counted.
   ///   - fill: reads bytes at an offset, fewer only at the end. An error counts as damage.
   ///   - check: throws when the run is to stop.
   init(
-    size: UInt64, check: @escaping () throws(BatchError) -> Void = {},
+    size: UInt64, skipsRecovery: Bool = false, check: @escaping () throws(BatchError) -> Void = {},
     fill: @escaping (UnsafeMutableRawBufferPointer, UInt64) throws(BatchError) -> Int
   ) throws(BatchError) {
-    (self.size, self.fill, self.check) = (size, fill, check)
+    (self.size, self.fill, self.check, self.skipsRecovery) = (size, fill, check, skipsRecovery)
     stream = try DigestStream(.md5)
     budget =
       size.multipliedReportingOverflow(by: Self.mostReadings).overflow ? .max : size * Self.mostReadings
@@ -87,6 +92,10 @@ package struct PacketScanner {
     let bodySize = numbers.length - UInt64(ParityPacket.headerSize)
     let kind = ParityPacket.Kind(rawValue: String(decoding: header[48..<64], as: UTF8.self))
     let body = offset + UInt64(ParityPacket.headerSize)
+    if kind == .recovery, skipsRecovery {
+      skippedCount += 1
+      return (nil, end)
+    }
     stream.reset()
     try withBytes(of: Array(header[ParityPacket.hashedFrom...])) { (bytes) throws(BatchError) in
       try stream.update(bytes)

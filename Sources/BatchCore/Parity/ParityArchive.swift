@@ -43,10 +43,27 @@ package struct ParityArchive {
         damaged.append(shown)
       }
     }
-    set = try builder.set(at: path)
-    base = try folder.map { (folder) throws(BatchError) in try opener.folder(named: folder) } ?? place
+    let base = try folder.map { (folder) throws(BatchError) in try opener.folder(named: folder) } ?? place
+    let sets = try builder.sets(at: path)
+    set = sets.count == 1 ? sets[0] : Self.best(sets, below: base, opener)
+    self.base = base
     (self.volumes, damagedVolumes) = (volumes, damaged)
   }
+
+  /// The set that describes the files that are there. Several are found beside a file that was about to be replaced, or beside another
+  /// one whose name begins in the same way.
+  private static func best(
+    _ sets: [ParitySet], below base: OpenFolder, _ opener: FolderOpener
+  ) -> ParitySet {
+    var best = (set: sets[0], rank: -1)
+    for set in sets {
+      let rank = set.members.prefix(mostCompared).reduce(0) { $0 + $1.likeness(below: base, by: opener) }
+      if rank > best.rank { best = (set, rank) }
+    }
+    return best.set
+  }
+
+  private static let mostCompared = 64
 
   /// - Returns: whether the file is not whole.
   private static func scan(
@@ -66,5 +83,22 @@ package struct ParityArchive {
       try builder.add(found, volume: index)
     }
     return scanner.isDamaged || count == 0
+  }
+}
+
+extension ParitySet.Member {
+  static let sameSizeAndBeginning = 2
+
+  /// How much the file that has the name looks like this one: ``sameSizeAndBeginning``, 1 for one of these, 0 for neither.
+  func likeness(below base: OpenFolder, by opener: FolderOpener) -> Int {
+    guard let opened = try? ParityInputs.open(path, below: base, shown: file.name, by: opener),
+      let status = try? opener.calls.status(of: opened)
+    else { return 0 }
+    let size = Int(min(file.size, UInt64(ParityFile.beginningSize)))
+    let beginning = try? [UInt8](upTo: size) { (room) throws(BatchError) in
+      try opener.calls.fill(room, from: opened.raw, at: 0)
+    }
+    let isSame = beginning.flatMap { try? ParityHash(of: $0) } == file.beginning
+    return (UInt64(clamping: status.size) == file.size ? 1 : 0) + (isSame ? 1 : 0)
   }
 }

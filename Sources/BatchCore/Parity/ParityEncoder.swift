@@ -175,13 +175,23 @@ package struct EncodedParity {
     critical = bytes + (try ParityPacket(kind: .creator, set: set, body: creator).bytes())
   }
 
-  /// The names of the files that ``write(at:in:isReplacing:permissions:isSynced:by:)`` writes, the index last.
-  package func names(_ stem: PathBytes) -> [PathBytes] {
-    volumes.map {
-      ParityNames.volume(stem, first: $0.lowerBound, count: $0.count, most: layout.recoveryCount)
+  /// The names of the files, the index last.
+  ///
+  /// - Parameter isTaken: whether a volume may not have a name; then its numbers get more zeros.
+  private func names(_ stem: PathBytes, _ isTaken: (PathBytes) -> Bool) -> [PathBytes] {
+    for further in 0..<Self.mostZeros {
+      let names = volumes.map {
+        ParityNames.volume(
+          stem, first: $0.lowerBound, count: $0.count, most: layout.recoveryCount, zeros: further)
+      }
+      if further == Self.mostZeros - 1 || !names.contains(where: isTaken) {
+        return names + [ParityNames.index(stem)]
+      }
     }
-      + [ParityNames.index(stem)]
+    return []
   }
+
+  private static let mostZeros = 8
 
   private var volumes: [Range<Int>] {
     let count = min(max(1, volumeCount), layout.recoveryCount)
@@ -195,14 +205,18 @@ package struct EncodedParity {
   /// - Parameters:
   ///   - stem: the name without the suffixes, with the folder.
   ///   - isReplacing: whether existing files are replaced.
+  ///   - besides: whether existing volumes keep their names all the same, since they are the recovery data of a file until it is
+  ///     replaced.
   /// - Throws: the error of writing; `invalid` if a name is taken.
   package func write(
-    at stem: PathBytes, in folder: OpenFolder, isReplacing: Bool
+    at stem: PathBytes, in folder: OpenFolder, isReplacing: Bool, besides: Bool = false
   ) throws(BatchError) -> WrittenParity {
     var files: [AtomicFile] = []
-    let names = names(stem)
+    let names = names(stem) { name in
+      besides && (try? folder.look(at: PathBytes(name.lastComponent))) != .some(nil)
+    }
     for (volume, name) in zip(volumes, names) {
-      let file = try open(name, in: folder, isReplacing)
+      let file = try open(name, in: folder, isReplacing && !besides)
       try write(volume, to: file)
       files.append(file)
     }
@@ -211,9 +225,7 @@ package struct EncodedParity {
       try file.write(critical.span)
       files.append(file)
     }
-    var size: Int64 = 0
-    for file in files { size += try file.size() }
-    return WrittenParity(files: files, names: names, size: size)
+    return try WrittenParity(files, names)
   }
 
   private func open(
@@ -237,28 +249,5 @@ package struct EncodedParity {
       try rows.read(row, length: layout.blockSize) { (bytes) throws(BatchError) in try file.write(bytes) }
     }
     try file.write(critical.span)
-  }
-}
-
-/// Files with recovery data that wait for their names.
-package struct WrittenParity {
-  fileprivate let files: [AtomicFile]
-  /// In the order in which they get them.
-  package let names: [PathBytes]
-  /// The sum of their sizes in bytes.
-  package let size: Int64
-
-  /// Gives the files their names, the index last.
-  ///
-  /// - Parameter permissions: of the files; nil for those that the umask gives.
-  package func commit(permissions: UInt32? = nil, isSynced: Bool, by right: CommitRight) throws(BatchError) {
-    for file in files {
-      let metadata = permissions.map { AtomicFile.Metadata(permissions: $0) } ?? AtomicFile.Metadata()
-      try file.commit(metadata, syncing: isSynced, by: right)
-    }
-  }
-
-  package func discard() {
-    for file in files { file.discard() }
   }
 }

@@ -129,6 +129,15 @@ package struct ParityInspection {
     }
   }
 
+  /// Opens a file of the set to read it.
+  ///
+  /// - Throws: the error of opening it.
+  package func open(_ file: Int, in run: RunContext) throws(BatchError) -> Descriptor {
+    try ParityInputs.open(
+      archive.set.members[file].path, below: archive.base, shown: files[file].path,
+      by: FolderOpener(calls: run.calls))
+  }
+
   /// The status of a regular file that can be opened.
   private static func status(of file: ParityInputs.File, in run: RunContext) -> FileStatus? {
     guard case .below(let base, let path) = file.place,

@@ -7,8 +7,11 @@ package enum ParityNames {
   /// The name of the index for a file.
   package static func index(_ name: PathBytes) -> PathBytes { PathBytes(name.bytes + suffix) }
 
-  static func volume(_ stem: PathBytes, first: Int, count: Int, most: Int) -> PathBytes {
-    let width = String(max(1, most)).utf8.count
+  /// - Parameter zeros: how many zeros the numbers begin with at least.
+  static func volume(
+    _ stem: PathBytes, first: Int, count: Int, most: Int, zeros: Int = 0
+  ) -> PathBytes {
+    let width = String(max(1, most)).utf8.count + zeros
     func number(_ value: Int) -> String {
       let digits = String(value)
       return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits

@@ -30,11 +30,15 @@ package struct ParityRepair {
 
   private var set: ParitySet { found.archive.set }
 
-  /// - Parameter prove: checks a rebuilt file before it gets its name.
+  /// - Parameters:
+  ///   - spared: the indices of files that stay as they are.
+  ///   - prove: checks a rebuilt file before it gets its name.
   /// - Returns: the files, in the order of the set.
-  /// - Throws: `malformed` if too few blocks are there, and nothing was changed; `unwritable`.
+  /// - Throws: `malformed` if too few blocks are there, and nothing was changed; `unwritable`; `changed` if a file is not the one that
+  ///   was examined.
   package func repair(
-    proving prove: (HeldOutput, PathBytes) throws(BatchError) -> Void = { _, _ in }
+    sparing spared: Set<Int> = [],
+    proving prove: (consuming Descriptor, PathBytes) throws(BatchError) -> Void = { _, _ in }
   ) throws(BatchError) -> [Repaired] {
     guard found.isRepairable else {
       throw BatchError(
@@ -43,11 +47,12 @@ package struct ParityRepair {
         path: found.files.first { $0.state != .whole }?.path)
     }
     let missing = found.places.indices.filter { found.places[$0] == nil }
+    var rest = found.files.indices.filter { found.files[$0].state != .whole && !spared.contains($0) }[...]
+    let inputs = try holding(Array(rest))
     let rows = try rebuild(missing)
     let row = Dictionary(uniqueKeysWithValues: missing.enumerated().map { ($0.element, $0.offset) })
-    let reader = BlockReader(found.inputs, by: FolderOpener(calls: run.calls))
+    let reader = BlockReader(inputs, by: FolderOpener(calls: run.calls))
     var repaired: [Repaired] = []
-    var rest = found.files.indices.filter { found.files[$0].state != .whole }[...]
     // Blocks of a file may be in another one, so files are proved before the first of them is replaced.
     while !rest.isEmpty {
       var proved: [Proved] = []
@@ -66,6 +71,38 @@ package struct ParityRepair {
 
   /// How many rebuilt files wait for their names at once; each needs two descriptors.
   private static let mostProved = 32
+  /// How many damaged files stay open after they were replaced.
+  private static let mostHeld = 64
+  /// The descriptors that a repair needs.
+  package static let descriptors = 2 * mostProved + mostHeld
+
+  /// The inputs, in which a damaged file stays open if it is replaced while a later one needs blocks of it.
+  ///
+  /// - Parameter damaged: the indices of the files that are rebuilt, in their order.
+  /// - Throws: `exhausted` if too many files would stay open; nothing was changed.
+  private func holding(_ damaged: [Int]) throws(BatchError) -> ParityInputs {
+    var inputs = found.inputs
+    let turns = Dictionary(
+      uniqueKeysWithValues: damaged.enumerated().map { ($0.element, $0.offset / Self.mostProved) })
+    var held: Set<Int> = []
+    for file in damaged {
+      for place in set.members[file].blocks.compactMap({ found.places[$0] }) {
+        guard let turn = turns[place.file], let own = turns[file], turn < own,
+          held.insert(place.file).inserted
+        else { continue }
+        guard held.count <= Self.mostHeld else {
+          throw BatchError(
+            .exhausted, "too many damaged files hold blocks of each other", path: found.files[file].path)
+        }
+        let input = inputs.files[place.file]
+        guard case .below(let base, let path) = input.place else { continue }
+        let opened = try ParityInputs.open(
+          path, below: base, shown: input.shown, by: FolderOpener(calls: run.calls))
+        inputs.files[place.file] = ParityInputs.File(place: .open(HeldOutput(opened)), shown: input.shown)
+      }
+    }
+    return inputs
+  }
 
   /// Computes the missing blocks.
   private func rebuild(_ missing: [Int]) throws(BatchError) -> ParityRows {
@@ -102,7 +139,7 @@ package struct ParityRepair {
 
   private func build(
     _ index: Int, _ rows: ParityRows, _ row: [Int: Int], _ reader: BlockReader,
-    _ prove: (HeldOutput, PathBytes) throws(BatchError) -> Void
+    _ prove: (consuming Descriptor, PathBytes) throws(BatchError) -> Void
   ) throws(BatchError) -> Proved {
     let member = set.members[index]
     let shown = found.files[index].path
@@ -137,13 +174,17 @@ package struct ParityRepair {
       }
     }
     guard ParityHash(try whole.finish()) == member.file.hash else { throw differs(shown) }
-    try prove(HeldOutput(Descriptor(owning: try output.openForReading(syncing: false))), shown)
+    try prove(Descriptor(owning: try output.openForReading(syncing: false)), shown)
     return (index, output, folder)
   }
 
   private func commit(_ file: Proved) throws(BatchError) -> Repaired {
     let shown = found.files[file.index].path
     let status = found.statuses[file.index]
+    let now = try file.folder.look(at: PathBytes(shown.lastComponent))
+    guard now?.identity == status?.identity, status.map({ now?.hasSameContent(as: $0) == true }) ?? true else {
+      throw BatchError(.changed, "changed while it was repaired, and stays as it is", path: shown)
+    }
     let kept = try keep(status, as: shown, in: file.folder)
     var metadata = AtomicFile.Metadata()
     if let status {

@@ -105,13 +105,28 @@ struct ParitySetBuilder {
     return true
   }
 
+  /// How many sets were found.
+  var setCount: Int { order.count }
+
   /// The first set that was found.
   ///
   /// - Parameter path: of the files, for messages.
   /// - Throws: `malformed` if there is none, or if its packets are not valid or contradict each other; `invalid` for names that lead
   ///   out of the folder.
-  func set(at path: PathBytes) throws(BatchError) -> ParitySet {
-    guard let id = order.first, let main = mains[id] else {
+  func set(at path: PathBytes) throws(BatchError) -> ParitySet { try set(order.first, path) }
+
+  /// The valid ones of the first sets that were found, in their order.
+  ///
+  /// - Throws: as ``set(at:)``, if none is valid.
+  func sets(at path: PathBytes) throws(BatchError) -> [ParitySet] {
+    let found = order.prefix(Self.mostSets).compactMap { try? set($0, path) }
+    return found.isEmpty ? [try set(at: path)] : found
+  }
+
+  private static let mostSets = 16
+
+  private func set(_ id: ParityHash?, _ path: PathBytes) throws(BatchError) -> ParitySet {
+    guard let id, let main = mains[id] else {
       throw BatchError(.malformed, "no whole main packet of PAR2 was found", path: path)
     }
     let ids = try Self.files(inMain: main, path)

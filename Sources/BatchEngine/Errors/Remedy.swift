@@ -34,6 +34,8 @@ public enum Remedy: Sendable, Hashable, ExpressibleByStringInterpolation {
   case restoreRest
   /// To name the folder in which the names in recovery data begin.
   case nameParityFolder
+  /// To make new recovery data.
+  case makeParity
   /// To compare with another folder.
   case compareWith(PathBytes)
   /// Permission to make devices.

@@ -18,6 +18,7 @@ extension Remedy {
     case .writeToTerminal: "give --force"
     case .replaceUnmarked: "--replace replaces it"
     case .compareWith(let folder): "did you mean --against \(TerminalText.string(folder.bytes))?"
+    case .makeParity: "'batchproc parity create --force' makes new recovery data"
     case .nameParityFolder: "give a directory that has all of them by --base"
     case .overwriteFiles: "--force replaces it, --overwrite newer only replaces older files"
     case .keepGoing: "add --keep-going to extract all members that are undamaged"

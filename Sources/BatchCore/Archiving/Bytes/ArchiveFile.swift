@@ -120,6 +120,21 @@ package final class ArchiveFile: Sendable {
       in: context)
   }
 
+  /// A regular file that is open already.
+  ///
+  /// - Throws: the error of examining it; the errors of ``AgeFile``.
+  package convenience init(
+    _ opened: consuming Descriptor, path: PathBytes, keys: AgeKeys? = nil, in context: SourceContext
+  ) throws(BatchError) {
+    let stored = UInt64(max(0, try context.calls.status(of: opened).size))
+    let raw = opened.raw
+    let encryption = try Encryption(
+      size: stored, keys, path, Self.reading(raw, path: path, calls: context.calls))
+    self.init(
+      path, raw, owner: consume opened, size: encryption == nil ? stored : encryption?.file?.size,
+      decrypted: encryption?.file, keys: keys, in: context)
+  }
+
   /// Standard input, in a process that reads an archive for another one.
   ///
   /// - Parameters:

@@ -83,6 +83,7 @@ struct SetCompaction {
     _ lock: SetLock, _ patience: SetLock.Patience, isSynced: Bool
   ) throws(BatchError) -> [CompactedArchive] {
     try settleCompanions(isSynced: isSynced)
+    try settleParity(isSynced: isSynced)
     var made: [CompactedArchive] = []
     var isFree = false
     try forEachCandidate { (name, size, needed) throws(BatchError) in
@@ -247,8 +248,15 @@ struct SetCompaction {
       if let damage = try damage(file) { throw damage }
       let index = try ArchiveCompactor.open(file, memory: run.options.memory, by: run.reading).index
       if let error = try needed.contradiction(index, run.cancellation) { throw error }
+      let recovery = try SetParity(set, in: run).own(name.archive)
+      // The former volumes stay until the former archive is replaced.
+      let parity = try recovery.options.flatMap { (options) throws(BatchError) in
+        try WrittenParity.of(output, options, isReplacing: true, besides: true, run)
+      }
       try lock.take(.removing, patience, run.cancellation)
       defer { lock.release(.removing) }
+      let metadata = AtomicFile.Metadata(of: status)
+      try parity?.commitVolumes(metadata, isSynced: isSynced, by: run.commits)
       if let companion, let digest = encryption?.digest {
         let replacing = companion.replacing(by: StoredArchive(size: written, digest: digest))
         try write(replacing, of: name, like: status, isSynced: isSynced)
@@ -259,9 +267,13 @@ struct SetCompaction {
       } else {
         try output.finish(like: status)
       }
+      try parity?.commitIndex(metadata, isSynced: isSynced, by: run.commits)
+      try recovery.remove(except: Set(parity?.lastNames ?? []), isSynced: isSynced, by: run.commits)
       return CompactedArchive(archive: name, before: size, after: written)
     } catch {
       output.discard()
+      // New recovery data of an archive that did not get its name.
+      try? SetParity(set, in: run).own(name.archive).removeOutdated(isSynced: false, by: run.commits)
       throw error
     }
   }
@@ -273,6 +285,18 @@ struct SetCompaction {
       set.path(name.companion), isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
     try file.write(try companion.bytes())
     try file.finish(like: status)
+  }
+
+  /// Removes recovery data of archives whose replacement was interrupted, if they do not describe the archive that is there.
+  private func settleParity(isSynced: Bool) throws(BatchError) {
+    let parity = try SetParity(set, in: run)
+    for name in archives.keys.sorted(by: { $0.stamp < $1.stamp }) {
+      do throws(BatchError) {
+        try parity.own(name.archive).removeOutdated(isSynced: isSynced, by: run.commits)
+      } catch {
+        _ = try remark(error, name)
+      }
+    }
   }
 
   /// Completes the companions of archives whose replacement was interrupted; needs no key.

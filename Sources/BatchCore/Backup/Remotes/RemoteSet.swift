@@ -75,7 +75,15 @@ package final class RemoteSet {
     } catch {
       throw named(error)
     }
-    for snapshot in prune.removed.reversed() { try remote.remove(snapshot.name.manifest) }
+    let parity = try RemoteParity(at: remote, files, in: run)
+    for snapshot in prune.removed.reversed() {
+      // Before the manifest, since a repair would bring it back.
+      for file in try parity.names(of: snapshot.name.manifest) { try remote.remove(file) }
+      try remote.remove(snapshot.name.manifest)
+    }
+    for archive in prune.archives {
+      for file in try parity.names(of: archive.archive) { try remote.remove(file) }
+    }
     for file in prune.files where files[file] != nil { try remote.remove(file) }
     return (prune.removed, prune.future)
   }

@@ -31,6 +31,7 @@ package struct SetCopy {
   private var lacking: Set<SnapshotName> = []
   /// Archives whose copies stay as they are although they differ from the ones here; so do their companions.
   private var other: Set<PathBytes> = []
+  private var parityThere: RemoteParity?
   /// Archives whose copies were read and have the same digest.
   private var same: Set<PathBytes> = []
 
@@ -74,6 +75,8 @@ package struct SetCopy {
       set: set, remote: remote, there: there, snapshots: content.snapshots,
       comparesContents: comparesContents, temporary: temporary, run: run)
     var settled: Set<PathBytes> = []
+    let parity = try SetParity(set, in: run)
+    parityThere = try RemoteParity(at: remote, there, in: run)
     for snapshot in content.snapshots {
       try run.cancellation.check()
       if let fault = content.faults(of: snapshot).first {
@@ -111,7 +114,9 @@ package struct SetCopy {
       }
       // The companion of an archive has its digest, also if the manifest beside it was removed.
       let companions = archives.filter { (try? set.companion(of: $0)) != nil }.map(\.companion)
-      let files = archives.map(\.archive) + companions + [snapshot.name.manifest]
+      let protected = (archives.map(\.archive) + [snapshot.name.manifest]).filter { !settled.contains($0) }
+      let recovery = try parity.names(of: protected)
+      let files = archives.map(\.archive) + companions + recovery + [snapshot.name.manifest]
       var isNew = false
       for file in files {
         // Without what it needs, the snapshot must not exist there.
@@ -133,6 +138,8 @@ package struct SetCopy {
         case .doubtful(let error): note(error)
         case .different:
           try report(file)
+          // A repair there would bring the former file back.
+          if there[file] != nil { try removeParity(of: file) }
           try remote.put(set.path(file), as: file)
           copied[file] = size
           outcome.files += 1
@@ -186,9 +193,38 @@ package struct SetCopy {
     }
   }
 
+  private mutating func removeParity(of file: PathBytes) throws(BatchError) {
+    for name in try parityThere?.names(of: file) ?? [] where there[name] != nil {
+      try remote.remove(name)
+      there[name] = nil
+    }
+  }
+
+  /// Whether recovery data here are to be copied.
+  private func standing(
+    ofParity file: PathBytes, _ size: UInt64, of protected: PathBytes
+  ) throws(BatchError) -> Standing {
+    // They describe the file here, and not another form of it there.
+    if other.contains(protected) || lacking.contains(where: { $0.archive == protected }) { return .equal }
+    guard let found = there[file], found == size else { return .different }
+    guard comparesContents,
+      try remote.digest(of: file) != BackupSet.digest(of: set.path(file), in: run)
+    else { return .equal }
+    let path = set.path(file)
+    guard try !ParityArchive(of: path, in: run).damagedVolumes.contains(path) else {
+      return .doubtful(
+        BatchError(
+          .malformed, "is damaged, and does not replace its copy at \(remote.place)", path: path))
+    }
+    return .different
+  }
+
   private mutating func standing(
     of file: PathBytes, _ size: UInt64, _ snapshots: [SnapshotName: Snapshot], _ forms: CopiedForm
   ) throws(BatchError) -> Standing {
+    if let protected = ParityNames.protected(file) {
+      return try standing(ofParity: file, size, of: protected)
+    }
     guard let found = there[file] else { return .different }
     if let name = archive(file, SnapshotName.companionSuffix) {
       // It describes the copy of the archive.

@@ -95,6 +95,8 @@ package struct BackupSet: Sendable {
     ///
     /// The manifest was lost, or a copy is not complete.
     package internal(set) var unlisted: [SnapshotName] = []
+    /// Damaged files that a repair has replaced and kept, in the order of their names.
+    package internal(set) var replaced: [PathBytes] = []
 
     /// Whether the manifest or companion of an encrypted snapshot is damaged; then its number is unknown.
     var hasDamagedEncrypted: Bool {
@@ -141,8 +143,11 @@ package struct BackupSet: Sendable {
           // The file was removed meanwhile.
           guard error.isNotFound else { throw error }
         }
+      } else if SnapshotName.ofDamaged(file)?.set == name {
+        content.replaced.append(file)
       }
     }
+    content.replaced.sort()
     content.snapshots.sort { $0.header.sequence < $1.header.sequence }
     content.cut = content.snapshots.filter(\.footer.isCut)
     content.snapshots.removeAll(where: \.footer.isCut)
@@ -344,8 +349,12 @@ package struct BackupSet: Sendable {
       .union(all.map(\.name.stamp))
     let folder = try SetFolder(self, in: run)
     for file in pending {
-      let known = [SnapshotName.archiveSuffix, SnapshotName.companionSuffix].lazy.compactMap { suffix in
-        SnapshotName(file: file.bytes, set: name, suffix: suffix)
+      let protected = ParityNames.protected(file)
+      let suffixes =
+        [SnapshotName.archiveSuffix, SnapshotName.companionSuffix]
+        + (protected == nil ? [] : [SnapshotName.manifestSuffix])
+      let known = suffixes.lazy.compactMap { suffix in
+        SnapshotName(file: (protected ?? file).bytes, set: name, suffix: suffix)
       }.first
       guard let known, !needed.contains(known.stamp) else { continue }
       try folder.remove(file)

@@ -75,6 +75,19 @@ package struct SnapshotName: Sendable, Hashable {
     of(path, [Self.archiveSuffix, Self.manifestSuffix])
   }
 
+  /// The snapshot of a damaged archive or manifest that a repair has kept; nil for another file.
+  static func ofDamaged(_ file: PathBytes) -> SnapshotName? { withoutDamaged(file).flatMap { of($0) } }
+
+  /// The name of a file before a repair kept it as `NAME.damaged` or `NAME.damaged.2`; nil for another name.
+  static func withoutDamaged(_ file: PathBytes) -> PathBytes? {
+    var bytes = file.bytes
+    let number = bytes.reversed().prefix { DecimalDigits.contains($0) }.count
+    if number > 0, bytes.dropLast(number).last == UInt8(ascii: ".") { bytes.removeLast(number + 1) }
+    let suffix = ParityRepair.damagedSuffix
+    guard bytes.count > suffix.count, bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }
+    return PathBytes(bytes.dropLast(suffix.count))
+  }
+
   private static func of(_ path: PathBytes, _ suffixes: [String]) -> SnapshotName? {
     let file = path.lastComponent
     for suffix in suffixes {
@@ -94,7 +107,7 @@ package struct SnapshotName: Sendable, Hashable {
   static func isOfSet(_ file: PathBytes) -> Bool {
     guard file == PathBytes(file.lastComponent) else { return false }
     if let name = of(
-      file, [Self.archiveSuffix, Self.manifestSuffix, Self.companionSuffix, Self.blocksSuffix])
+      ParityNames.protected(file) ?? file, [Self.archiveSuffix, Self.manifestSuffix, Self.companionSuffix, Self.blocksSuffix])
     {
       return (try? check(name.set)) != nil
     }
@@ -109,7 +122,8 @@ package struct SnapshotName: Sendable, Hashable {
   ///
   /// - Parameter sets: the names of sets that may have hidden files.
   static func isOfSet(_ file: [UInt8], sets: Set<PathBytes>) -> Bool {
-    if of(PathBytes(file), [archiveSuffix, manifestSuffix, companionSuffix, blocksSuffix]) != nil {
+    let name = PathBytes(file)
+    if of(ParityNames.protected(name) ?? withoutDamaged(name) ?? name, [archiveSuffix, manifestSuffix, companionSuffix, blocksSuffix]) != nil {
       return true
     }
     guard file.first == UInt8(ascii: "."), let dot = file.lastIndex(of: UInt8(ascii: ".")), dot > 0 else {

@@ -22,7 +22,7 @@ package struct ArchiveCall: Call {
     get throws(BatchError) {
       CallLimits(
         stride: options.format.stride(count: stride), laneMemory: try options.memoryOfLane(),
-        inputs: output.path == nil ? 0 : parity == nil ? 2 : 8)
+        inputs: output.path == nil ? 0 : parity == nil ? 4 : 8)
     }
   }
 
@@ -63,6 +63,7 @@ package struct ArchiveCall: Call {
       guard StandardStreams.linkCount(of: path) <= 1 else { throw Self.hasFurtherNames(path) }
       try FolderMaker(calls: run.calls, isSynced: isSynced).makeLast(path.parent)
     }
+    try checkRecoveryData(in: run)
     let opened = try output.open(in: run)
     return try opened.orDiscard { () throws(BatchError) in
       if let file = opened.file, file.isTerminal, !isReplacing {
@@ -70,6 +71,7 @@ package struct ArchiveCall: Call {
           .invalid, "an archive is not written to a terminal", path: file.path,
           remedy: .writeToTerminal)
       }
+      let place = try folderOfOutput(in: run)
       if let directory { try WorkingFolder.enter(directory) }
       let plain = opened.stream ?? NoStream()
       let concurrency = run.concurrency
@@ -80,11 +82,27 @@ package struct ArchiveCall: Call {
       let job = ArchiveJob(options, output: encrypted ?? plain, parts: input.parts, report: report)
       var prepared = Prepared(job, over: source, total: total) { Result(written: $0) }
       prepared.complete = { (result) throws(BatchError) in
-        try complete(&result, opened, encrypted, in: run)
+        try complete(&result, opened, encrypted, place, in: run)
       }
       prepared.discard = { opened.discard() }
       return prepared
     }
+  }
+
+  /// The folder of an output that may have recovery data, opened before the working folder changes; nil for other outputs.
+  private func folderOfOutput(in run: RunContext) throws(BatchError) -> OpenFolder? {
+    guard let path = output.path, parity != nil || isReplacing, !OutputFile.isDevice(path) else {
+      return nil
+    }
+    return try run.folders.folder(named: path.parent)
+  }
+
+  /// Refuses names of recovery data that are taken before time is spent.
+  private func checkRecoveryData(in run: RunContext) throws(BatchError) {
+    guard let path = output.path, parity != nil, !isReplacing, !OutputFile.isDevice(path) else { return }
+    try OutputFile.check(ParityNames.index(path), isReplacing: false, in: run)
+    guard let name = try OwnParity(of: path, in: run).names.first else { return }
+    try OutputFile.check(path.parent.appending(name.bytes), isReplacing: false, in: run)
   }
 
   private static func hasFurtherNames(_ path: PathBytes) -> BatchError {
@@ -131,7 +149,8 @@ package struct ArchiveCall: Call {
 
   /// Reads the archive back, if its content was recorded, and gives it its name if that succeeded.
   private func complete(
-    _ result: inout Result, _ opened: CallOutput.Opened, _ encrypted: EncryptedOutput?, in run: RunContext
+    _ result: inout Result, _ opened: CallOutput.Opened, _ encrypted: EncryptedOutput?,
+    _ place: OpenFolder?, in run: RunContext
   ) throws(BatchError) {
     try encrypted?.seal()
     guard let file = opened.file else { return try opened.finish() }
@@ -140,29 +159,27 @@ package struct ArchiveCall: Call {
       result.verified = try ArchiveReadBack(isSynced: isSynced, run: run).compare(
         file, encrypted, with: written)
     }
-    let written = try parity.map { (parity) throws(BatchError) in try recoveryData(of: file, parity, in: run)
+    guard let place else { return try file.finish() }
+    let former =
+      isReplacing ? try OwnParity(of: PathBytes(file.path.lastComponent), in: place, run) : nil
+    let replaces = former?.isEmpty == false
+    let written = try parity.flatMap { (parity) throws(BatchError) in
+      try WrittenParity.of(
+        file, parity, in: place, isReplacing: isReplacing, besides: replaces, run)
     }
     result.paritySize = written?.size
     do throws(BatchError) {
+      // At any moment a set describes the archive that has the name.
+      if replaces { try written?.commitVolumes(isSynced: isSynced, by: run.commits) }
       try file.finish()
     } catch {
       written?.discard()
       throw error
     }
-    try written?.commit(isSynced: isSynced, by: run.commits)
-  }
-
-  /// Computes recovery data from the archive that was written.
-  private func recoveryData(
-    of file: OutputFile, _ parity: ParityOptions, in run: RunContext
-  ) throws(BatchError) -> WrittenParity {
-    let folder = try run.folders.folder(named: file.path.parent)
-    let held = HeldOutput(Descriptor(owning: try file.openForReading(syncing: false)))
-    let source = ParityEncoder.Source.output(
-      held, name: PathBytes(file.path.lastComponent), shown: file.path,
-      size: UInt64(clamping: try file.size() ?? 0))
-    let encoded = try ParityEncoder([source], parity, in: run).encode(scratchIn: folder)
-    return try encoded.write(at: file.path, in: folder, isReplacing: isReplacing)
+    if !replaces { try written?.commitVolumes(isSynced: isSynced, by: run.commits) }
+    try written?.commitIndex(isSynced: isSynced, by: run.commits)
+    // By recovery data of the archive that was replaced, a repair would bring that one back.
+    try former?.remove(except: Set(written?.lastNames ?? []), isSynced: isSynced, by: run.commits)
   }
 }
 

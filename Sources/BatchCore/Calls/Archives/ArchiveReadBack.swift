@@ -68,6 +68,50 @@ package struct ArchiveReadBack {
     return nil
   }
 
+  /// The digest of the index of an archive that is whole by its own index and checksums; nil for any other file.
+  ///
+  /// - Throws: the reason when the run was stopped.
+  func wholeIndex(
+    of opened: consuming Descriptor, _ path: PathBytes, _ keys: AgeKeys? = nil
+  ) throws(BatchError) -> Digest? {
+    do throws(BatchError) {
+      let archive = try ArchiveFile(opened, path: path, keys: keys, in: SourceContext(run))
+      let context = RunContext(sharing: run, stride: .automatic, observer: nil)
+      let outcome = try VerifyCall(archive).perform(.items([]), in: context, watchedBy: Unwatched()) { _ in }
+      guard outcome.summary.stopped == nil, outcome.failure == nil, let found = outcome.result,
+        !found.isDifferent
+      else { return nil }
+      return found.indexDigest
+    } catch {
+      try run.cancellation.check()
+      return nil
+    }
+  }
+
+  /// Verifies an archive that has an index.
+  ///
+  /// - Returns: the digest of its index; nil for any other file, and for one that cannot be read without a key.
+  /// - Throws: `malformed` if it is damaged; the reason when the run was stopped.
+  func provenIndex(
+    of opened: consuming Descriptor, _ path: PathBytes, _ keys: AgeKeys? = nil
+  ) throws(BatchError) -> Digest? {
+    let digest: Digest?
+    let damage: BatchError?
+    do throws(BatchError) {
+      let archive = try ArchiveFile(opened, path: path, keys: keys, in: SourceContext(run))
+      let open = try OpenArchive(archive, checks: true, memory: run.options.memory, by: run.reading)
+      digest = open.index?.index.digest
+      damage = digest == nil ? nil : try self.damage(of: archive)
+    } catch {
+      try run.cancellation.check()
+      return nil
+    }
+    guard let damage else { return digest }
+    throw BatchError(
+      .malformed, "cannot be repaired: what was rebuilt is damaged by its own index: \(damage.message)",
+      path: path)
+  }
+
   private func report(_ damage: BatchError) {
     run.report(Problem(.unreadable, damage), severity: .failure)
   }

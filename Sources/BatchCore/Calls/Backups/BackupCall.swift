@@ -23,7 +23,7 @@ package struct BackupCall: Call {
     get throws(BatchError) {
       CallLimits(
         stride: options.archive.format.stride(count: stride),
-        laneMemory: try options.archive.memoryOfLane())
+        laneMemory: try options.archive.memoryOfLane(), inputs: options.parity == nil ? 0 : 12)
     }
   }
 

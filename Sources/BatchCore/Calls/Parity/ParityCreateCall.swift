@@ -48,6 +48,12 @@ package struct ParityCreateCall: Call {
     }
     prepared.complete = { (result) throws(BatchError) in
       try result.written?.commit(isSynced: isSynced, by: run.commits)
+      if isReplacing, let written = result.written {
+        // Volumes of earlier recovery data may have other numbers.
+        let name = PathBytes(stem.lastComponent)
+        try OwnParity(of: name, in: folder, run).remove(
+          except: Set(written.lastNames), isSynced: isSynced, by: run.commits)
+      }
       result.written = nil
     }
     return prepared

@@ -8,6 +8,8 @@ package struct ParityVerifyCall: Call {
     /// A file with recovery data that is not whole.
     case damagedVolume(PathBytes)
     case repaired(ParityRepair.Repaired)
+    /// An archive that differs from the recovery data, and is whole by its own index and checksums: it is not repaired.
+    case otherVersion(BatchError)
   }
 
   private let path: PathBytes
@@ -20,17 +22,33 @@ package struct ParityVerifyCall: Call {
   /// Whether a damaged file that is replaced is kept under another name.
   package var keepsDamaged = true
   package var isSynced = true
+  /// The keys for encrypted archives, which are proved by them; nil without.
+  package var keys: AgeKeys?
+  /// What is known about the files of a backup set; nil for what the indexes of archives say.
+  var proof: Proof?
+
+  /// Decides about a file by more than the recovery data.
+  struct Proof {
+    /// What identifies the content of a file that is whole by itself, although it differs from the recovery data; nil for a damaged one.
+    let identity: (consuming Descriptor, PathBytes) throws(BatchError) -> Digest?
+    /// The same of a rebuilt file; nil if nothing is known. Throws the error for which it must not get its name.
+    let check: (consuming Descriptor, PathBytes) throws(BatchError) -> Digest?
+  }
 
   /// - Parameter path: of a protected file, or of a file with recovery data.
   package init(_ path: PathBytes) { self.path = path }
 
-  package var limits: CallLimits { CallLimits(inputs: 8 + (isRepairing ? 64 : 0), isFixed: true) }
+  package var limits: CallLimits {
+    CallLimits(inputs: 8 + (isRepairing ? ParityRepair.descriptors : 0), isFixed: true)
+  }
 
   /// What was found.
   package struct Result: CallResult {
     package fileprivate(set) var files = 0
     package fileprivate(set) var damaged = 0
     package fileprivate(set) var repaired = 0
+    /// Archives that were not repaired, since they are whole by themselves.
+    package fileprivate(set) var refused = 0
     package fileprivate(set) var blockCount = 0
     package fileprivate(set) var missingBlocks = 0
     package fileprivate(set) var recoveryBlocks = 0
@@ -38,12 +56,18 @@ package struct ParityVerifyCall: Call {
     package fileprivate(set) var isRepairable = true
 
     package var findings: [String: Int] {
-      ["different": damaged > repaired || (damagedVolumes > 0 && repaired == 0) ? 1 : 0]
+      [
+        "different": damaged > repaired + refused || (damagedVolumes > 0 && repaired == 0) ? 1 : 0,
+        "refused": refused, "repaired": repaired,
+      ]
     }
   }
 
   package func verdict(_ tally: CallTally) -> CallVerdict {
-    CallVerdict().adding(.differences, if: (tally.findings["different"] ?? 0) > 0)
+    func count(_ finding: String) -> Int { tally.findings[finding] ?? 0 }
+    return CallVerdict().adding(.differences, if: count("different") > 0)
+      .adding(.someFailed, if: count("refused") > 0)
+      .adding(.nothing, if: count("refused") > 0 && count("repaired") == 0)
   }
 
   package func prepare(
@@ -64,13 +88,69 @@ package struct ParityVerifyCall: Call {
         run.counters.addDone()
         try report(.file(file))
       }
-      guard isRepairing, !found.isWhole, found.isRepairable else { return result }
-      let repair = ParityRepair(found, keepsDamaged: keepsDamaged, isSynced: isSynced, in: run)
-      for file in try repair.repair() {
-        result.repaired += 1
-        try report(.repaired(file))
+      guard isRepairing, !found.isWhole else { return result }
+      let proof = proof ?? ownProof(in: run)
+      let whole = try identities(of: found, by: proof, in: run)
+      var spared: Set<Int> = []
+      func spare(_ index: Int) throws(BatchError) {
+        guard spared.insert(index).inserted else { return }
+        result.refused += 1
+        try report(.otherVersion(Self.otherVersion(found.files[index].path)))
+      }
+      if !found.isRepairable { for index in whole.keys.sorted() { try spare(index) } }
+      while found.isRepairable, result.damaged > spared.count {
+        var other: Int?
+        do throws(BatchError) {
+          let repair = ParityRepair(found, keepsDamaged: keepsDamaged, isSynced: isSynced, in: run)
+          let repaired = try repair.repair(sparing: spared) { (opened, path) throws(BatchError) in
+            let digest = try proof.check(opened, path)
+            guard let index = found.files.firstIndex(where: { $0.path == path }), let own = whole[index],
+              own != digest
+            else { return }
+            other = index
+            throw Self.otherVersion(path)
+          }
+          for file in repaired {
+            result.repaired += 1
+            try report(.repaired(file))
+          }
+          break
+        } catch {
+          // Nothing was replaced yet, unless there are many files; those are whole when they are examined again.
+          guard let index = other else { throw error }
+          try spare(index)
+        }
       }
       return result
+    }
+  }
+
+  /// An archive is not damaged because it is not the one that the recovery data describe: it may have been written again.
+  private static func otherVersion(_ path: PathBytes) -> BatchError {
+    BatchError(
+      .invalid,
+      "is not repaired: it is whole by its own index and checksums, so the recovery data belong to another version of it",
+      path: path, remedy: .makeParity)
+  }
+
+  /// The identities of the files that differ from the recovery data and are whole by themselves.
+  private func identities(
+    of found: ParityInspection, by proof: Proof, in run: RunContext
+  ) throws(BatchError) -> [Int: Digest] {
+    var whole: [Int: Digest] = [:]
+    for (index, file) in found.files.enumerated() where file.state == .damaged && !file.isUnreadable {
+      whole[index] = try proof.identity(found.open(index, in: run), file.path)
+    }
+    return whole
+  }
+
+  /// By the index of an archive.
+  private func ownProof(in run: RunContext) -> Proof {
+    let readBack = ArchiveReadBack(isSynced: false, run: run)
+    return Proof { [keys] (opened, path) throws(BatchError) in
+      try readBack.wholeIndex(of: opened, path, keys)
+    } check: { [keys] (opened, path) throws(BatchError) in
+      try readBack.provenIndex(of: opened, path, keys)
     }
   }
 }

@@ -99,6 +99,10 @@ struct MergeCommand: Command {
       file?.discard()
       throw error
     }
+    guard case .archive = division.join, replacesOutput, let output, !OutputFile.isDevice(output) else { return }
+    // By recovery data of the archive that was replaced, a repair would bring that one back.
+    try OwnParity(of: output, in: session.context).remove(
+      isSynced: common.fsync, by: session.context.commits)
   }
 
   /// - Throws: `unwritable` if there is not enough space: the output takes about as much as the results.

@@ -69,10 +69,10 @@ struct ParityCommand: Command {
       return session.ending(outcome) { (result) throws(BatchError) in try summary(of: result, outcome.summary)
       }
     case .verify(let call):
-      let rows = ParityRows(session)
+      let rows = ParityReportRows(session)
       let outcome = try session.run(call, .items([])) { (report) throws(BatchError) in try rows.write(report)
       }
-      return session.ending(outcome) { ParityRows.summary(of: $0, isRepairing: isRepairing) }
+      return session.ending(outcome) { ParityReportRows.summary(of: $0, isRepairing: isRepairing) }
     }
   }
 

@@ -2,7 +2,7 @@ import BatchCore
 import BatchEngine
 
 /// Prints what was found of files with recovery data, as `check` prints its rows.
-struct ParityRows: Sendable {
+struct ParityReportRows: Sendable {
   private let session: Session
 
   init(_ session: Session) { self.session = session }
@@ -13,6 +13,7 @@ struct ParityRows: Sendable {
     case .damagedVolume(let path):
       session.diagnostics.report(
         BatchError(.malformed, "is damaged; what is whole in it is used", path: path), as: .warning)
+    case .otherVersion(let error): session.fail(error)
     case .repaired(let file):
       if let events = session.events {
         try events.write("file") { line in
@@ -64,10 +65,11 @@ struct ParityRows: Sendable {
       others: [
         (result.damaged, "damaged"), (result.missingBlocks, "of \(result.blockCount) blocks missing"),
         (result.damaged == 0 && result.damagedVolumes == 0 ? 0 : result.recoveryBlocks, "recovery blocks"),
-        (result.damaged, word),
+        (result.damaged - result.refused, word), (result.refused, "of another version"),
       ],
       tallies: [
-        (result.damaged, "damaged"), (result.repaired, "repaired"), (result.blockCount, "blocks"),
+        (result.damaged, "damaged"), (result.repaired, "repaired"), (result.refused, "refused"),
+        (result.blockCount, "blocks"),
         (result.missingBlocks, "missing_blocks"), (result.recoveryBlocks, "recovery_blocks"),
         (result.damagedVolumes, "damaged_volumes"), (result.isRepairable ? 1 : 0, "repairable"),
       ])
