@@ -23,6 +23,7 @@ extension CommandID {
     case .extract: CommandKind { try ExtractCommand($0, common: $1, environment: $2) }
     case .verify: CommandKind { try VerifyCommand($0, common: $1, environment: $2) }
     case .parity: CommandKind { try ParityCommand($0, common: $1, environment: $2) }
+    case .repair: CommandKind { try RepairCommand($0, common: $1, environment: $2) }
     case .audit: CommandKind(sharesHeap: false) { try AuditCommand($0, common: $1, environment: $2) }
     case .duplicates:
       CommandKind(sharesHeap: false) { try DuplicatesCommand($0, common: $1, environment: $2) }

@@ -35,6 +35,8 @@ package struct Prune: Sendable {
   private let cut: [Snapshot]
   /// Archives that became smaller after the removal, or would.
   package var compacted: [CompactedArchive] = []
+  /// Damaged files that a repair had replaced and kept, and that were removed, or would be.
+  package var damagedFiles: [PathBytes] = []
   private let set: BackupSet
 
   /// - Parameters:
@@ -271,5 +273,21 @@ extension BackupSet {
       damaged.code, "nothing is removed while a manifest is not valid: \(damaged.message)",
       path: damaged.path, errno: damaged.errno,
       remedy: damaged.remedy ?? "remove this manifest if its snapshot is not needed")
+  }
+
+  /// Whether a damaged file that a repair kept was replaced, so that the repaired one is there.
+  package func isReplaced(_ file: PathBytes) -> Bool {
+    guard let name = SnapshotName.withoutDamaged(file) else { return false }
+    return (try? path(name).status())?.kind == .regular
+  }
+
+  /// Removes files of the folder.
+  ///
+  /// - Throws: `unwritable`.
+  package func remove(_ files: [PathBytes], isSynced: Bool, in run: RunContext) throws(BatchError) {
+    guard !files.isEmpty else { return }
+    let folder = try SetFolder(self, in: run)
+    for file in files { try folder.remove(file) }
+    if isSynced { try folder.sync() }
   }
 }

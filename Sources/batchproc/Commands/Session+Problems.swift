@@ -54,6 +54,23 @@ extension Session {
     }
   }
 
+  /// Names damaged files that a repair has replaced and kept.
+  func warn(ofReplaced files: [PathBytes], in directory: PathBytes) {
+    for file in files {
+      warn(
+        BatchError(
+          .special, "is a damaged file that a repair has replaced; 'prune' removes it",
+          path: directory.appending(file.bytes)), as: .note)
+    }
+  }
+
+  /// Says that recovery data of a damaged set are there.
+  func adviseRepair(of set: BackupSet) {
+    guard !common.quiet, !common.json, set.hasParity(in: context) else { return }
+    let place = TerminalText.string(set.directory.bytes)
+    diagnostics.report("recovery data are there: 'batchproc repair \(place)' can repair damage", as: .note)
+  }
+
   /// Names snapshots that are kept since their times are in the future.
   func warn(ofFuture snapshots: [Snapshot]) {
     for snapshot in snapshots {

@@ -72,6 +72,19 @@ package struct BackupSet: Sendable {
     return Set(names).filter { (try? SnapshotName.check($0)) != nil }.sorted()
   }
 
+  /// The sorted names of sets in a folder of which a manifest is there, or has recovery data.
+  ///
+  /// - Throws: the error of reading the folder.
+  package static func names(
+    repairableIn directory: PathBytes, calls: any FileSystemCalls
+  ) throws(BatchError) -> [PathBytes] {
+    let names = try calls.names(in: directory).compactMap { file in
+      let file = ParityNames.protected(file) ?? file
+      return SnapshotName.of(file).flatMap { $0.manifest == file ? $0.set : nil }
+    }
+    return Set(names).filter { (try? SnapshotName.check($0)) != nil }.sorted()
+  }
+
   /// Whether a path leads to a folder with a snapshot.
   package static func isPresent(in directory: PathBytes, calls: any FileSystemCalls) -> Bool {
     guard (try? directory.status(followingLinks: true))?.kind == .directory else { return false }

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// The recovery data of the files of a set: one set of PAR2 for each archive and each manifest.
 struct SetParity {
@@ -32,6 +33,21 @@ struct SetParity {
     return found
   }
 
+  /// Makes the recovery data of a file that has none.
+  ///
+  /// - Returns: false for an empty file.
+  func make(
+    _ file: PathBytes, _ options: ParityOptions, shown: PathBytes, isSynced: Bool
+  ) throws(BatchError) -> Bool {
+    guard let size = try folder.look(at: file)?.size, size > 0 else { return false }
+    let source = ParityEncoder.Source.below(
+      folder, try RelativePath(file), shown: shown, size: UInt64(clamping: size))
+    let written = try ParityEncoder([source], options, in: run).encode(scratchIn: folder)
+      .write(at: shown, in: folder, isReplacing: false)
+    try written.commit(.init(permissions: 0o600), isSynced: isSynced, by: run.commits)
+    return true
+  }
+
   /// Removes the recovery data of some files.
   ///
   /// - Returns: whether there were any.
@@ -63,6 +79,45 @@ extension ParityOptions {
 }
 
 extension BackupSet {
+  /// Makes recovery data of the archives and manifests that have none.
+  ///
+  /// - Returns: of how many files.
+  /// - Throws: the error of reading a file, or of writing.
+  func protect(
+    _ options: ParityOptions, isSynced: Bool, in run: RunContext
+  ) throws(BatchError) -> Int {
+    let content = try content(in: run)
+    let all = content.snapshots + content.cut
+    let needed = all.reduce(into: Set<SnapshotName>()) { $0.formUnion($1.archives) }
+    let archives = needed.filter { content.archives[$0] != nil }.map { ($0.archive, options) }
+    let parity = try SetParity(self, in: run)
+    var count = 0
+    for (file, options) in archives.sorted(by: { $0.0 < $1.0 })
+      + all.map({ ($0.name.manifest, options.ofManifest) })
+    where try parity.own(file).isEmpty {
+      try run.cancellation.check()
+      if try parity.make(file, options, shown: path(file), isSynced: isSynced) { count += 1 }
+    }
+    return count
+  }
+
+  /// The files with recovery data of the set that are not whole.
+  ///
+  /// - Throws: the error of reading the folder; the reason when the run is to stop.
+  package func damagedParity(in run: RunContext) throws(BatchError) -> [PathBytes] {
+    let parity = try SetParity(self, in: run)
+    var damaged: [PathBytes] = []
+    for file in parity.protected where SnapshotName.of(file)?.set == name {
+      do throws(BatchError) {
+        damaged += try ParityArchive(of: path(file), in: run).damagedVolumes
+      } catch {
+        try run.cancellation.check()
+        damaged.append(path(ParityNames.index(file)))
+      }
+    }
+    return damaged
+  }
+
   /// Whether any file of the set has recovery data, by the names alone.
   package func hasParity(in run: RunContext) -> Bool {
     guard let parity = try? SetParity(self, in: run) else { return false }

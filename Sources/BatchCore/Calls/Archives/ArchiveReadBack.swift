@@ -88,6 +88,21 @@ package struct ArchiveReadBack {
     }
   }
 
+  /// The digest of the index of an archive, also of one whose members are damaged; nil for any other file.
+  ///
+  /// - Throws: the reason when the run was stopped.
+  func index(
+    of opened: consuming Descriptor, _ path: PathBytes, _ keys: AgeKeys? = nil
+  ) throws(BatchError) -> Digest? {
+    do throws(BatchError) {
+      let archive = try ArchiveFile(opened, path: path, keys: keys, in: SourceContext(run))
+      return try OpenArchive(archive, checks: true, memory: run.options.memory, by: run.reading).index?.index.digest
+    } catch {
+      try run.cancellation.check()
+      return nil
+    }
+  }
+
   /// Verifies an archive that has an index.
   ///
   /// - Returns: the digest of its index; nil for any other file, and for one that cannot be read without a key.

@@ -20,6 +20,8 @@ package struct CopyCall: Call {
   package var isSynced = true
   /// Archives of a directory become smaller when copies are removed there; as ``PruneCall/leastUsed``.
   package var leastUsed = PruneCall.usualLeastUsed
+  /// How much recovery data are made of copies in a directory that have none; nil for none.
+  package var parity: ParityOptions?
   /// How long to wait while another run removes archives; nil if the set is locked already.
   package var patience: SetLock.Patience?
 
@@ -39,6 +41,8 @@ package struct CopyCall: Call {
     package fileprivate(set) var removed: [Snapshot] = []
     /// Copies that are kept since their times are in the future.
     package fileprivate(set) var future: [Snapshot] = []
+    /// How many files there got recovery data.
+    package fileprivate(set) var protected = 0
     /// Archives that became smaller there.
     package fileprivate(set) var compacted: [CompactedArchive] = []
     /// Whether the removal failed.
@@ -81,6 +85,7 @@ package struct CopyCall: Call {
       }
       var result = Result(copied: try copy.copy(report: report))
       if !retention.isEmpty, result.copied.problems == 0 { try prune(remote, of: set, in: run, &result) }
+      if let parity { result.protected = try protectCopies(of: set, parity, in: run) }
       return result
     }
   }
@@ -122,6 +127,23 @@ package struct CopyCall: Call {
       result.isUnpruned = !isAllowed
     }
   }
+
+  /// Makes recovery data in a directory of copies.
+  ///
+  /// - Returns: of how many files.
+  /// - Throws: `invalid` for a remote of rclone, of which no file is read; `locked` when another run writes to the copies.
+  private func protectCopies(
+    of set: BackupSet, _ parity: ParityOptions, in run: RunContext
+  ) throws(BatchError) -> Int {
+    guard !BackupTarget.isRemote(remote) else {
+      throw BatchError(.invalid, "is no directory: recovery data cannot be made there", path: remote)
+    }
+    let copies = try BackupSet(in: remote, named: set.name)
+    let lock = try copies.lockForPruning(patience ?? .none, in: run)
+    defer { withExtendedLifetime(lock) {} }
+    return try copies.protect(parity, isSynced: isSynced, in: run)
+  }
+
   /// By the manifests of the directory alone.
   private func compactCopies(of set: BackupSet, in run: RunContext) throws(BatchError) -> [CompactedArchive] {
     let copies = try BackupSet(in: remote, named: set.name)

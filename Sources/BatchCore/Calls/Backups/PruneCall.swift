@@ -19,6 +19,8 @@ package struct PruneCall: Call {
   package var own: SnapshotName?
   /// Whether archives without a manifest that no snapshot needs are removed too; then no rule is needed.
   package var removesUnlisted = false
+  /// Whether damaged files that a repair has replaced and kept are removed.
+  package var removesDamaged = false
   package var isSynced = true
   /// An archive without a manifest becomes smaller if less of its bytes are needed, in percent; 0 for none.
   package var leastUsed = Self.usualLeastUsed
@@ -55,6 +57,10 @@ package struct PruneCall: Call {
         suspects: try set.foundDamage().suspects, known: set.knownStamps(of: content.snapshots),
         removesUnlisted: removesUnlisted)
       if let lock { try prune.remove(lock.lock, lock.patience, isSynced: isSynced, in: run) }
+      if removesDamaged {
+        prune.damagedFiles = content.replaced.filter { set.isReplaced($0) }
+        if lock != nil { try set.remove(prune.damagedFiles, isSynced: isSynced, in: run) }
+      }
       prune.compacted = try Self.compact(
         set, content, after: prune, leastUsed, lock, isSynced: isSynced, in: run)
       return prune

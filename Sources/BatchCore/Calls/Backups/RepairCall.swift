@@ -81,7 +81,12 @@ package struct RepairCall: Call {
           archives[name] != nil || (try? set.path(file).status()) != nil
         else { continue }
         try repair(
-          file, by: ParityVerifyCall.Proof { (_, _) in nil } check: { (opened, path) throws(BatchError) in
+          file,
+          by: ParityVerifyCall.Proof { (_, _) in
+            nil
+          } isWhole: { (_, _) in
+            false
+          } check: { (opened, path) throws(BatchError) in
             guard let companion = try set.companion(of: name) else { return nil }
             let digest = try Self.digest(of: opened, path, run)
             guard digest == companion.manifestDigest else { throw Self.otherDigest(path) }
@@ -165,6 +170,8 @@ package struct RepairCall: Call {
         return ParityVerifyCall.Proof { (opened, path) throws(BatchError) in
           let digest = try Self.digest(of: opened, path, run)
           return try set.companion(of: name)?.archives.contains { $0.digest == digest } == true ? digest : nil
+        } isWhole: { (_, _) in
+          true
         } check: { (opened, path) throws(BatchError) in
           guard let companion = try set.companion(of: name) else { return nil }
           let digest = try Self.digest(of: opened, path, run)
@@ -174,7 +181,9 @@ package struct RepairCall: Call {
       }
       let readBack = ArchiveReadBack(isSynced: false, run: run)
       return ParityVerifyCall.Proof { (opened, path) throws(BatchError) in
-        try readBack.wholeIndex(of: opened, path)
+        try readBack.index(of: opened, path)
+      } isWhole: { (opened, path) throws(BatchError) in
+        try readBack.wholeIndex(of: opened, path) != nil
       } check: { (opened, path) throws(BatchError) in
         let digest = try readBack.provenIndex(of: opened, path)
         if let index = snapshot?.footer.index, digest != index {

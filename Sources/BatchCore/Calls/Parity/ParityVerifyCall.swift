@@ -29,8 +29,10 @@ package struct ParityVerifyCall: Call {
 
   /// Decides about a file by more than the recovery data.
   struct Proof {
-    /// What identifies the content of a file that is whole by itself, although it differs from the recovery data; nil for a damaged one.
+    /// What identifies the content of a file that differs from the recovery data, such as an index that is whole; nil if nothing does.
     let identity: (consuming Descriptor, PathBytes) throws(BatchError) -> Digest?
+    /// Whether such a file is whole by itself.
+    let isWhole: (consuming Descriptor, PathBytes) throws(BatchError) -> Bool
     /// The same of a rebuilt file; nil if nothing is known. Throws the error for which it must not get its name.
     let check: (consuming Descriptor, PathBytes) throws(BatchError) -> Digest?
   }
@@ -90,21 +92,24 @@ package struct ParityVerifyCall: Call {
       }
       guard isRepairing, !found.isWhole else { return result }
       let proof = proof ?? ownProof(in: run)
-      let whole = try identities(of: found, by: proof, in: run)
+      let known = try identities(of: found, by: proof, in: run)
       var spared: Set<Int> = []
       func spare(_ index: Int) throws(BatchError) {
         guard spared.insert(index).inserted else { return }
         result.refused += 1
         try report(.otherVersion(Self.otherVersion(found.files[index].path)))
       }
-      if !found.isRepairable { for index in whole.keys.sorted() { try spare(index) } }
+      if !found.isRepairable {
+        for index in known.keys.sorted()
+        where try proof.isWhole(found.open(index, in: run), found.files[index].path) { try spare(index) }
+      }
       while found.isRepairable, result.damaged > spared.count {
         var other: Int?
         do throws(BatchError) {
           let repair = ParityRepair(found, keepsDamaged: keepsDamaged, isSynced: isSynced, in: run)
           let repaired = try repair.repair(sparing: spared) { (opened, path) throws(BatchError) in
             let digest = try proof.check(opened, path)
-            guard let index = found.files.firstIndex(where: { $0.path == path }), let own = whole[index],
+            guard let index = found.files.firstIndex(where: { $0.path == path }), let own = known[index],
               own != digest
             else { return }
             other = index
@@ -129,26 +134,28 @@ package struct ParityVerifyCall: Call {
   private static func otherVersion(_ path: PathBytes) -> BatchError {
     BatchError(
       .invalid,
-      "is not repaired: it is whole by its own index and checksums, so the recovery data belong to another version of it",
+      "is not repaired: its index is not the one that the recovery data describe, so they belong to another version of it",
       path: path, remedy: .makeParity)
   }
 
-  /// The identities of the files that differ from the recovery data and are whole by themselves.
+  /// The identities of the files that differ from the recovery data.
   private func identities(
     of found: ParityInspection, by proof: Proof, in run: RunContext
   ) throws(BatchError) -> [Int: Digest] {
-    var whole: [Int: Digest] = [:]
-    for (index, file) in found.files.enumerated() where file.state == .damaged && !file.isUnreadable {
-      whole[index] = try proof.identity(found.open(index, in: run), file.path)
+    var known: [Int: Digest] = [:]
+    for (index, file) in found.files.enumerated() where file.state == .damaged {
+      known[index] = try proof.identity(found.open(index, in: run), file.path)
     }
-    return whole
+    return known
   }
 
   /// By the index of an archive.
   private func ownProof(in run: RunContext) -> Proof {
     let readBack = ArchiveReadBack(isSynced: false, run: run)
     return Proof { [keys] (opened, path) throws(BatchError) in
-      try readBack.wholeIndex(of: opened, path, keys)
+      try readBack.index(of: opened, path, keys)
+    } isWhole: { [keys] (opened, path) throws(BatchError) in
+      try readBack.wholeIndex(of: opened, path, keys) != nil
     } check: { [keys] (opened, path) throws(BatchError) in
       try readBack.provenIndex(of: opened, path, keys)
     }

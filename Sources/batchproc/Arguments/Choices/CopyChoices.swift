@@ -12,6 +12,8 @@ struct CopyChoices: Sendable {
   let isAppendOnly: Bool
   /// An archive of a directory is compacted if less of it is needed there, in percent; 0 for none.
   let leastUsed: Int
+  /// How much recovery data are made of copies that have none; nil for none.
+  var parity: ParityOptions?
   /// Whether unencrypted snapshots of a set with encrypted ones are copied too.
   let allowsPlain: Bool
 

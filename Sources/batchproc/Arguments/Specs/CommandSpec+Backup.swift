@@ -77,6 +77,7 @@ extension CommandSpec {
           Read the archive back before it gets its final name, and compare it with the archived data.
           """
       ).inPlans(.refused),
+    ] + OptionSpec.parity + [
       OptionSpec(
         .allowEmpty, "allow-empty",
         help: "Accept sources and mount points that are empty, or not what they were before."

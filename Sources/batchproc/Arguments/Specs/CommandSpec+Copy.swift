@@ -34,7 +34,7 @@ extension CommandSpec {
         Also copy snapshots that are not encrypted although others of the set are. Without this option they are \
         named and left out (3), unless they are there already.
         """),
-    ] + OptionSpec.copying + OptionSpec.compacting + [.groupBy, .lockWait],
+    ] + OptionSpec.copyParity + OptionSpec.copying + OptionSpec.compacting + [.groupBy, .lockWait],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [
       Example(

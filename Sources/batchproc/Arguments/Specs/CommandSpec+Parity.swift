@@ -59,4 +59,33 @@ extension CommandSpec {
         command: "batchproc parity create --parity 10% film.mkv", meaning: "Make recovery data of 10 %."),
       Example(command: "batchproc parity repair film.mkv", meaning: "Repair the file by them."),
     ])
+
+  static let repair = CommandSpec(
+    id: .repair,
+    abstract: "Repair archives and sets of snapshots by their recovery data.",
+    discussion: [
+      """
+      A path is an archive, or any other file, that has recovery data in the format of PAR2 beside it, or a directory of \
+      snapshots. Of a set, each archive and each manifest that has recovery data is compared with them, damaged ones are \
+      repaired, and missing ones are rebuilt if there are enough recovery blocks. That needs no key.
+      """,
+      """
+      What was rebuilt must have all checksums of the recovery data. An archive must also be whole by its own index, and be \
+      the one that its manifest or companion records. Then it replaces the damaged file, which is kept as FILE.damaged without --force; \
+      'snapshots' names such files, and 'prune' removes them. If too few blocks are left, nothing is changed, and the status \
+      is 4. An archive that differs from the recovery data and is whole by its own index is another version: it stays, and \
+      the status is 1, or 3 if other files were repaired.
+      """,
+    ],
+    operands: [Operand(name: "path", repeats: true, help: "Archives, other files, and directories of snapshots.")],
+    own: [
+      .setName(help: "The set. The default is all sets of the directory."),
+      OptionSpec(.force, "force", help: "Do not keep damaged files."),
+      .lockWait,
+    ],
+    shared: [Group.scheduling, Group.syncing, Group.reporting, Group.general],
+    examples: [
+      Example(command: "batchproc repair /mnt/backups", meaning: "Repair all sets of a directory."),
+      Example(command: "batchproc repair home.tar.zst", meaning: "Repair an archive."),
+    ])
 }

@@ -1,7 +1,7 @@
 /// Identifies a command in code. The order is that of the help.
 enum CommandID: String, Sendable, Hashable, CaseIterable {
   case hash, check, compress, decompress, cat, test, archive, list, extract, verify
-  case parity
+  case parity, repair
   case audit, duplicates, backup, snapshots, restore, prune, drill, copy, report, schedule
   case mirror, run, keygen, plan, merge, submit, status
   case tune, doctor, config
@@ -20,6 +20,7 @@ enum CommandID: String, Sendable, Hashable, CaseIterable {
     case .extract: .extract
     case .verify: .verify
     case .parity: .parity
+    case .repair: .repair
     case .audit: .audit
     case .duplicates: .duplicates
     case .backup: .backup

@@ -15,8 +15,18 @@ extension VerifyCommand {
     let needed = "\(found.missingBlocks) of \(ByteCount.counted(found.recoveryBlocks, "recovery block"))"
     session.diagnostics.report(
       found.isRepairable
-        ? "\(name): repairable, with \(needed): 'batchproc parity repair \(name)'"
+        ? "\(name): repairable, with \(needed): 'batchproc repair \(name)'"
         : "\(name): not repairable: needs \(needed)", as: .note)
     return ending
+  }
+
+  /// Reads the recovery data of a set, and reports those that are damaged.
+  func verifyParity(of set: BackupSet, _ tally: inout SetTally) throws(BatchError) {
+    for path in try set.damagedParity(in: session.context) {
+      tally.problems += 1
+      session.fail(
+        BatchError(
+          .malformed, "is damaged; what is whole in it can still be used", path: path, remedy: .makeParity))
+    }
   }
 }

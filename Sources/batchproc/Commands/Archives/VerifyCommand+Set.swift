@@ -27,7 +27,10 @@ extension VerifyCommand {
       set.privateFolder = state
       let lock = try set.lockForReading(patience, in: session.context)
       defer { withExtendedLifetime(lock) {} }
+      let before = tally.damaged + tally.problems
       try verify(set, &tally)
+      try verifyParity(of: set, &tally)
+      if tally.damaged + tally.problems > before { session.adviseRepair(of: set) }
     }
     try session.output.finish()
     session.reporter.summary(

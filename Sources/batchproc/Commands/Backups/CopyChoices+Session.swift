@@ -17,6 +17,7 @@ extension CopyChoices {
     )
     if removes { call.retention = retention }
     call.leastUsed = leastUsed
+    call.parity = parity
     (call.grouping, call.own, call.isSynced) = (grouping, own, session.common.fsync)
     let outcome = try call.perform(.items([]), in: session.context, watchedBy: Unwatched()) { file in
       if session.common.verbose { session.diagnostics.print("copy \(TerminalText.string(file.bytes))") }
@@ -29,6 +30,8 @@ extension CopyChoices {
       "copied \(ByteCount.counted(copied.snapshots, "snapshot")) (\(ByteCount.files(copied.files)), "
       + "\(ByteCount.text(Int64(clamping: copied.bytes)))) to \(TerminalText.string(remote.bytes))"
       + (copied.equal > 0 ? ", \(ByteCount.files(copied.equal)) there already" : "")
+      + (result.protected == 0
+        ? "" : ", recovery data made of \(ByteCount.files(result.protected)) there")
       + (result.removed.isEmpty
         ? ""
         : ", \(ByteCount.grouped(result.removed.count)) old \(result.removed.count == 1 ? "copy" : "copies") removed")

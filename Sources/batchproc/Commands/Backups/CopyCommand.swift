@@ -14,8 +14,13 @@ struct CopyCommand: Command {
         "Missing expected argument '<remote>': where the snapshots are copied to.", in: parsed.command)
     }
     choices = try BackupChoices(parsed, directory: parsed.operands[0])
-    copying = CopyChoices(
+    var copying = CopyChoices(
       parsed, remote: parsed.operands[1], comparesContents: parsed.flag(.checksum))
+    copying.parity = ParityOptions(parsed)
+    if copying.parity != nil, BackupTarget.isRemote(copying.remote) {
+      throw UsageError("--parity needs a directory: the files of a remote are not read.", in: parsed.command)
+    }
+    self.copying = copying
     state = StateFile.place("manifests", environment: environment)
     session = try Session(common, environment: environment)
   }

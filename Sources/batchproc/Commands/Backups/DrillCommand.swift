@@ -36,9 +36,11 @@ struct DrillCommand: Command {
       if let error = result.remains { session.reporter.fatal(error) }
       try session.output.finish()
       summarize(result, snapshot, elapsed: ContinuousClock.now - start)
+      if result.damaged > 0 { session.adviseRepair(of: set) }
       return .exit(ExitStatus(outcome.verdict))
     } catch {
       guard error.code == .malformed else { return session.ending(after: error) }
+      session.adviseRepair(of: set)
       return session.difference(error)
     }
   }

@@ -24,7 +24,7 @@ struct PruneCommand: Command {
     let set = try choices.set(session, state: state)
     let prune = try choices.prune(
       set, common.dryRun ? .dryRun : .taken(choices.patience), removesUnlisted: removesUnlisted,
-      isSynced: common.fsync, in: context)
+      removesDamaged: true, isSynced: common.fsync, in: context)
     session.warn(ofFuture: prune.future)
     if set.keys != nil {
       for decision in prune.decisions where !decision.snapshot.isOpened {
@@ -43,6 +43,7 @@ struct PruneCommand: Command {
         line.add("archives_removed", prune.archives.count)
         line.add("archives_compacted", prune.compacted.count)
         line.add("bytes_won", prune.wonByCompaction)
+        if !prune.damagedFiles.isEmpty { line.add("damaged_removed", prune.damagedFiles.count) }
       }
     }
     try session.output.finish()
@@ -53,7 +54,7 @@ struct PruneCommand: Command {
       let archives = ByteCount.counted(prune.archives.count, "archive")
       let stay = "\(ByteCount.counted(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
       session.diagnostics.print(
-        "\(verb) \(removed) and \(archives)\(prune.compaction(isPlanned: common.dryRun)); \(stay)")
+        "\(verb) \(removed) and \(archives)\(prune.compaction(isPlanned: common.dryRun))\(prune.repaired); \(stay)")
     }
     return .exit(.success)
   }
@@ -113,6 +114,11 @@ struct PruneCommand: Command {
 extension Prune {
   var wonByCompaction: UInt64 { compacted.reduce(into: 0) { $0 += $1.won } }
 
+  /// A part of the summary; empty if no damaged file was kept.
+  var repaired: String {
+    damagedFiles.isEmpty ? "" : ", and \(ByteCount.counted(damagedFiles.count, "damaged file")) that a repair had kept"
+  }
+
   /// A part of the summary; empty if no archive became smaller.
   func compaction(isPlanned: Bool) -> String {
     guard !compacted.isEmpty else { return "" }
@@ -129,15 +135,16 @@ extension BackupChoices {
   /// - Parameters:
   ///   - own: a snapshot of the only series to which the rules apply; nil for all series.
   ///   - removesUnlisted: whether archives without a manifest that no snapshot needs are removed too.
+  ///   - removesDamaged: whether damaged files that a repair has replaced and kept are removed too.
   func prune(
     _ set: BackupSet, of own: SnapshotName? = nil, _ locking: PruneCall.Locking,
-    removesUnlisted: Bool = false,
+    removesUnlisted: Bool = false, removesDamaged: Bool = false,
     isSynced: Bool, in run: RunContext
   ) throws(BatchError) -> Prune {
     var call = PruneCall(retention, locking) { _ in set }
     (call.grouping, call.own, call.isSynced) = (grouping, own, isSynced)
     call.leastUsed = leastUsed
-    call.removesUnlisted = removesUnlisted
+    (call.removesUnlisted, call.removesDamaged) = (removesUnlisted, removesDamaged)
     let outcome = try call.perform(.items([]), in: run, watchedBy: Unwatched()) { _ in }
     if let error = outcome.summary.stopped ?? outcome.failure { throw error }
     guard let prune = outcome.result else { throw BatchError(.cancelled, "stopped") }

@@ -63,10 +63,13 @@ struct RestoreCommand: Command {
       // The manifest is damaged.
       guard error.code == .malformed else { throw error }
       session.reporter.fatal(error)
+      session.adviseRepair(of: set)
       return .exit(.outputIncomplete)
     }
     try rows?.finish()
-    return finish(outcome, snapshot)
+    let ending = finish(outcome, snapshot)
+    if case .exit(.outputIncomplete) = ending { session.adviseRepair(of: set) }
+    return ending
   }
 
   /// - Throws: if a snapshot id was given instead of the directory, as in `restic restore latest`, with what to type.

@@ -116,6 +116,7 @@ struct SnapshotRows {
     }
     session.warn(ofFailures: series)
     session.warn(ofUnlisted: content.unlisted, in: set.directory)
+    session.warn(ofReplaced: content.replaced, in: set.directory)
     guard session.events == nil else { return }
     if StandardStreams.isTerminal(.output) {
       for snapshots in series {

@@ -4,8 +4,10 @@ import BatchEngine
 /// Prints what was found of files with recovery data, as `check` prints its rows.
 struct ParityReportRows: Sendable {
   private let session: Session
+  private let namesWhole: Bool
 
-  init(_ session: Session) { self.session = session }
+  /// - Parameter namesWhole: whether files that are whole are named too.
+  init(_ session: Session, namesWhole: Bool = true) { (self.session, self.namesWhole) = (session, namesWhole) }
 
   func write(_ report: ParityVerifyCall.Report) throws(BatchError) {
     switch report {
@@ -29,6 +31,7 @@ struct ParityReportRows: Sendable {
   }
 
   private func write(_ file: ParityInspection.File) throws(BatchError) {
+    guard namesWhole || file.state != .whole else { return }
     if let events = session.events {
       return try events.write("file") { line in
         line.add(path: file.path)
