@@ -843,6 +843,135 @@ class Duplicates(Scenario):
             yield "next", f"{len(inodes)} files are left, not 5"
 
 
+def recoverable(scenario, folder=""):
+    """Each archive and manifest that has recovery data is the one that they describe."""
+    for path in sorted(os.listdir(scenario.path(folder))):
+        if not path.endswith(".par2"):
+            continue
+        file = re.sub(r"(\.vol\d+\+\d+)?\.par2$", "", path)
+        if not os.path.exists(scenario.path(os.path.join(folder, file))):
+            continue
+        done = scenario.program.run("parity", "verify", "-q", os.path.join(folder, file))
+        if done.returncode:
+            yield "torn", f"{file} and its recovery data differ: {done.stdout.decode()[:200]}"
+
+
+class ParityArchive(Archive):
+    command = ("archive", "-q", "--parity", "50%", "-o", "a.tar.zst", "src")
+    again = ("archive", "-q", "--force", "--parity", "50%", "-o", "a.tar.zst", "src")
+
+    def look(self, is_end):
+        yield from super().look(is_end)
+        yield from recoverable(self)
+        if is_end and not os.path.exists(self.path("a.tar.zst.par2")):
+            yield "lost", "there are no recovery data after the end"
+
+    def look_again(self):
+        yield from super().look_again()
+        yield from recoverable(self)
+        if len([name for name in os.listdir(self.root) if name.endswith(".par2")]) != 2:
+            yield "left", "there are other recovery data after the next run"
+
+
+class ParityArchiveReplaced(ParityArchive):
+    command = ParityArchive.again
+
+    def prepare(self):
+        super().prepare()
+        self.program.must("archive", "-q", "--parity", "50%", "-o", "a.tar.zst", "src/d")
+        self.old = self.content()
+
+
+class ParityCreate(Scenario):
+    command = ("parity", "create", "-q", "--parity", "100%", "f")
+    again = ("parity", "create", "-q", "--parity", "100%", "--force", "f")
+
+    def prepare(self):
+        write(self.path("f"), random.Random(4).randbytes(60_000))
+        self.whole = read_all(self.root)["f"]
+
+    def look(self, is_end):
+        if read_all(self.root).get("f") != self.whole:
+            yield "lost", "the file is another one"
+        yield from recoverable(self)
+        if is_end and not os.path.exists(self.path("f.par2")):
+            yield "lost", "there are no recovery data after the end"
+
+    def look_again(self):
+        yield from self.look(True)
+
+
+class Repair(ParityCreate):
+    """A damaged file; with --force it is not kept."""
+    command = again = ("repair", "-q", "f")
+
+    def prepare(self):
+        super().prepare()
+        self.program.must(*ParityCreate.command)
+        content = bytearray(self.whole[1])
+        content[100], content[20_000:21_000] = 1, b""
+        self.damaged = bytes(content)
+        write(self.path("f"), self.damaged)
+
+    def look(self, is_end):
+        there = read_all(self.root)
+        content = there.get("f", (None, None))[1]
+        if content not in (self.whole[1], self.damaged):
+            yield "lost", "the file is neither the damaged nor the whole one"
+        if is_end and content != self.whole[1]:
+            yield "lost", "the file is damaged after the end"
+        if is_end and "--force" not in self.command and there.get("f.damaged", (None, None))[1] != self.damaged:
+            yield "lost", "the damaged file is not kept"
+
+    def look_again(self):
+        if read_all(self.root)["f"][1] != self.whole[1]:
+            yield "next", "the next run does not repair the file"
+
+
+class RepairReplacing(Repair):
+    command = again = ("repair", "-q", "--force", "f")
+
+
+class ParityBackup(Backup):
+    command = ("backup", "-q", "--parity", "50%", "--to", "s", "src")
+
+    def backup(self, *options):
+        super().backup("--parity", "50%", *options)
+
+    def look(self, is_end):
+        yield from super().look(is_end)
+        yield from recoverable(self, "s")
+
+    def look_again(self):
+        yield from super().look_again()
+        yield from recoverable(self, "s")
+        files = self.files("s")
+        for path in files:
+            if path.endswith(".zst") and path + ".par2" not in files:
+                yield "next", f"{path} has no recovery data"
+
+
+class ParityPrune(Prune):
+    def backup(self, *options):
+        super().backup("--parity", "50%", *options)
+
+    def look(self, is_end):
+        yield from super().look(is_end)
+        yield from recoverable(self, "s")
+
+
+class ParityCompaction(Compaction):
+    options = ("--parity", "50%")
+
+    def prepare(self):
+        super().prepare()
+        self.first = min(path for path in self.files("s") if path.endswith(".tar.zst"))
+
+    def look(self, is_end):
+        yield from super().look(is_end)
+        yield from recoverable(self, "s")
+
+
 SCENARIOS = {
     "compress": Compress, "compress --force": CompressReplacing, "compress --output-dir": CompressElsewhere, "decompress": Decompress, "run": RunOutputs,
     "run --in-place": RunInPlace, "archive": Archive,
@@ -850,7 +979,9 @@ SCENARIOS = {
     "backup --prune-first": PruningBackup, "backup --checkpoint": CheckpointBackup, "backup of moved and changed files": ReferringBackup,
     "prune": Prune, "prune with compaction": Compaction, "prune with compaction, encrypted": EncryptedCompaction,
     "restore": Restore, "copy": Copy, "merge": Merge, "duplicates": Duplicates, "hash": Hash, "hash --force": HashReplaced,
-    "mirror": Mirror, "mirror --delete": MirrorDeleting,
+    "mirror": Mirror, "mirror --delete": MirrorDeleting, "parity create": ParityCreate, "repair": Repair,
+    "repair --force": RepairReplacing, "archive --parity": ParityArchive, "archive --force --parity": ParityArchiveReplaced,
+    "backup --parity": ParityBackup, "prune with recovery data": ParityPrune, "compaction with recovery data": ParityCompaction,
 }
 
 

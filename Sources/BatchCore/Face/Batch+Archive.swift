@@ -17,6 +17,8 @@ extension Batch {
     public var isReproducible = false
     /// Times that are later than this one, in seconds since 1970, are replaced by it; nil keeps all times.
     public var latestTime: Int64?
+    /// Recovery data that are written beside the archive; nil for none. They replace those of an archive that is replaced.
+    public var parity: ParityAmount?
     /// Syncs the archive to the disk before it gets its name.
     public var isSynced = true
 
@@ -75,6 +77,7 @@ extension Batch {
       var call = ArchiveCall(written, stride: options.settings.stride)
       call.output = .file(
         .init(archive, isReplacing: options.replacesArchive, isSynced: options.isSynced))
+      call.parity = options.parity?.options
       let outcome = try library.run(call, paths, options.walk.readingAheadIfFaster) { members in
         library.note { details in
           for member in members where !member.flags.contains(.incomplete) {

@@ -82,6 +82,9 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
   /// Adds a remark about the input to the warnings of the report.
   func warn(_ error: BatchError) { problems.met(Problem(.unreadable, error), severity: .warning) }
 
+  /// Adds an input that could not be processed to the failures of the report.
+  func fail(_ error: BatchError) { problems.met(Problem(.unreadable, error), severity: .failure) }
+
   // MARK: On the queue of the call
 
   /// Runs a call over some paths.

@@ -10,6 +10,17 @@ package struct ParityArchive {
   /// Those that are not whole.
   package let damagedVolumes: [PathBytes]
 
+  /// The permissions of the recovery data; nil if they are unknown.
+  var permissions: UInt32? {
+    for volume in volumes {
+      guard case .below(let folder, let path) = volume.place, let status = try? folder.look(at: PathBytes(path.bytes)) else {
+        continue
+      }
+      return status.mode & 0o666
+    }
+    return nil
+  }
+
   /// Reads the recovery data of a file.
   ///
   /// - Parameters:

@@ -34,6 +34,17 @@ package struct ParityInspection {
       && (missingCount == 0 || archive.set.members.allSatisfy { $0.checksums != nil })
   }
 
+  /// Why the damaged files cannot be repaired; nil if they can.
+  package var tooFew: BatchError? {
+    guard !isRepairable else { return nil }
+    return BatchError(
+      .malformed,
+      missingCount > recoveryCount
+        ? "cannot be repaired, and stays as it is: \(missingCount) blocks are missing, and there are \(recoveryCount) recovery blocks"
+        : "cannot be repaired, and stays as it is: checksums of blocks are missing in the recovery data",
+      path: files.first { $0.state != .whole }?.path)
+  }
+
   private static let blocksOfItem = 16
   private static let searchSize: UInt64 = 16 << 20
 

@@ -33,22 +33,18 @@ package struct ParityRepair {
   /// - Parameters:
   ///   - spared: the indices of files that stay as they are.
   ///   - prove: checks a rebuilt file before it gets its name.
-  /// - Returns: the files, in the order of the set.
+  /// - Returns: the files.
   /// - Throws: `malformed` if too few blocks are there, and nothing was changed; `unwritable`; `changed` if a file is not the one that
   ///   was examined.
   package func repair(
     sparing spared: Set<Int> = [],
     proving prove: (consuming Descriptor, PathBytes) throws(BatchError) -> Void = { _, _ in }
   ) throws(BatchError) -> [Repaired] {
-    guard found.isRepairable else {
-      throw BatchError(
-        .malformed,
-        "cannot be repaired: \(found.missingCount) blocks are missing, and there are \(found.recoveryCount) recovery blocks",
-        path: found.files.first { $0.state != .whole }?.path)
-    }
+    if let error = found.tooFew { throw error }
     let missing = found.places.indices.filter { found.places[$0] == nil }
-    var rest = found.files.indices.filter { found.files[$0].state != .whole && !spared.contains($0) }[...]
-    let inputs = try holding(Array(rest))
+    let order = order(of: found.files.indices.filter { found.files[$0].state != .whole && !spared.contains($0) })
+    let inputs = try holding(order)
+    var rest = order[...]
     let rows = try rebuild(missing)
     let row = Dictionary(uniqueKeysWithValues: missing.enumerated().map { ($0.element, $0.offset) })
     let reader = BlockReader(inputs, by: FolderOpener(calls: run.calls))
@@ -65,6 +61,41 @@ package struct ParityRepair {
       for file in proved { repaired.append(try commit(file)) }
     }
     return repaired
+  }
+
+  /// The damaged files in an order in which as few as possible are replaced while a later one needs blocks of them: first those of
+  /// which no other one needs any.
+  private func order(of damaged: [Int]) -> [Int] {
+    guard damaged.count > Self.mostProved else { return damaged }
+    let all = Set(damaged)
+    var needs: [Int: Set<Int>] = [:]
+    var users: [Int: Int] = [:]
+    for file in damaged {
+      let others = Set(set.members[file].blocks.compactMap { found.places[$0]?.file })
+      needs[file] = others.intersection(all).subtracting([file])
+      for other in needs[file] ?? [] { users[other, default: 0] += 1 }
+    }
+    var order: [Int] = []
+    var ordered: Set<Int> = []
+    var free = damaged.filter { users[$0, default: 0] == 0 }
+    var rest = damaged[...]
+    while ordered.count < damaged.count {
+      let next: Int
+      if let file = free.popLast() {
+        next = file
+      } else if let file = rest.popFirst() {
+        next = file
+      } else {
+        break
+      }
+      guard ordered.insert(next).inserted else { continue }
+      order.append(next)
+      for other in (needs[next] ?? []).sorted() {
+        users[other, default: 0] -= 1
+        if users[other] == 0, !ordered.contains(other) { free.append(other) }
+      }
+    }
+    return order
   }
 
   private typealias Proved = (index: Int, output: AtomicFile, folder: OpenFolder)
@@ -190,6 +221,9 @@ package struct ParityRepair {
     if let status {
       metadata = AtomicFile.Metadata(of: status)
       metadata.times = .init(accessed: status.modified, modified: status.modified)
+    } else if let permissions = found.archive.permissions {
+      // A missing file is not readable by more users than its recovery data.
+      metadata = AtomicFile.Metadata(permissions: permissions)
     }
     try file.output.commit(metadata, syncing: isSynced, by: run.commits)
     return Repaired(path: shown, kept: kept)

@@ -41,6 +41,19 @@ package struct BackupSet: Sendable {
     try self.init(in: directory, named: found)
   }
 
+  /// The set with a name, or the only set of a folder, of which a manifest is there or has recovery data.
+  ///
+  /// - Throws: as the initializer for a set that has snapshots.
+  init(in directory: PathBytes, repairable name: PathBytes?, _ run: RunContext) throws(BatchError) {
+    let names = try Self.names(repairableIn: directory, calls: run.calls)
+    let only = names.count == 1 ? names.first : nil
+    guard let found = name ?? only, names.contains(found) else {
+      try self.init(in: directory, named: name, run)
+      return
+    }
+    try self.init(in: directory, named: found)
+  }
+
   package func path(_ file: PathBytes) -> PathBytes { directory.appending(file.bytes) }
 
   private func hidden(_ suffix: String) -> PathBytes {

@@ -8,8 +8,8 @@ package struct ParityVerifyCall: Call {
     /// A file with recovery data that is not whole.
     case damagedVolume(PathBytes)
     case repaired(ParityRepair.Repaired)
-    /// An archive that differs from the recovery data, and is whole by its own index and checksums: it is not repaired.
-    case otherVersion(BatchError)
+    /// Why a file is not repaired: too few blocks are left, or the recovery data belong to another version of it.
+    case refused(BatchError)
   }
 
   private let path: PathBytes
@@ -97,11 +97,12 @@ package struct ParityVerifyCall: Call {
       func spare(_ index: Int) throws(BatchError) {
         guard spared.insert(index).inserted else { return }
         result.refused += 1
-        try report(.otherVersion(Self.otherVersion(found.files[index].path)))
+        try report(.refused(Self.otherVersion(found.files[index].path)))
       }
       if !found.isRepairable {
         for index in known.keys.sorted()
         where try proof.isWhole(found.open(index, in: run), found.files[index].path) { try spare(index) }
+        if let error = found.tooFew, result.damaged > spared.count { try report(.refused(error)) }
       }
       while found.isRepairable, result.damaged > spared.count {
         var other: Int?

@@ -31,6 +31,8 @@ extension Batch {
     public var beginsSet = false
     /// Reads the archive back and compares it with what was written, before the snapshot gets its name.
     public var readsBack = true
+    /// Recovery data that are written beside the archive, and at least as many beside the manifest; nil for none.
+    public var parity: ParityAmount?
     /// How long to wait for another run that writes to the set; 0 refuses at once.
     public var longestWait = Duration.zero
     /// The folder in which this machine records the folders and sets of its backups, so that it can recognize them; nil for that of
@@ -140,6 +142,7 @@ extension Batch.BackupOptions {
       var options = BackupOptions()
       options.archive.level = level
       options.archive.isRemembered = readsBack
+      options.parity = parity?.options
       options.fullEvery = fullEvery.map { UInt64(max(1, $0)) }
       options.isFull = isFull
       options.readsEverything = readsAllFiles

@@ -15,7 +15,7 @@ struct ParityReportRows: Sendable {
     case .damagedVolume(let path):
       session.diagnostics.report(
         BatchError(.malformed, "is damaged; what is whole in it is used", path: path), as: .warning)
-    case .otherVersion(let error): session.fail(error)
+    case .refused(let error): session.fail(error)
     case .repaired(let file):
       if let events = session.events {
         try events.write("file") { line in
