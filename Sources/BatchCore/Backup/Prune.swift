@@ -152,6 +152,13 @@ package struct Prune: Sendable {
       }.map { snapshots[$0].name })
   }
 
+  /// Whether a snapshot that stays has, or needs, the file that a damaged one was before it was repaired.
+  package func needs(_ damaged: PathBytes) -> Bool {
+    guard let name = SnapshotName.ofDamaged(damaged) else { return true }
+    let kept = decisions.filter { !$0.reasons.isEmpty }.map(\.snapshot) + cut
+    return kept.contains { $0.name == name || $0.archives.contains(name) }
+  }
+
   package var removed: [Snapshot] { decisions.filter(\.reasons.isEmpty).map(\.snapshot) }
   /// The snapshots that are kept since their times are in the future.
   package var future: [Snapshot] { decisions.filter { $0.reasons.contains(.future) }.map(\.snapshot) }

@@ -58,9 +58,23 @@ package struct OwnParity {
     (protected, self.folder) = (file, folder)
     let known: Names
     if let names { known = names } else { known = try Names(in: folder, run.calls) }
+    var damaged: [Scan] = []
     for name in known[file] {
       try run.cancellation.check()
-      if let found = try Self.examine(name, of: file, in: folder, run) { files.append(found) }
+      guard let scan = try Self.scan(name, in: folder, run) else { continue }
+      if let set = scan.set, scan.sets.count == 1, set.members.count == 1, set.members[0].file.name == file {
+        files.append(File(name: name, identity: scan.identity, set: set, recoveryCount: scan.recoveryCount))
+      } else if scan.set == nil {
+        damaged.append(scan)
+      }
+    }
+    // What describes the set in them is damaged, but the packets that are whole belong to one that was found.
+    for scan in damaged {
+      guard scan.sets.count == 1, let found = files.first(where: { scan.sets.contains($0.set.id) }) else {
+        continue
+      }
+      files.append(
+        File(name: scan.name, identity: scan.identity, set: found.set, recoveryCount: scan.recoveryCount))
     }
   }
 
@@ -71,11 +85,22 @@ package struct OwnParity {
       of: PathBytes(path.lastComponent), in: try run.folders.folder(named: path.parent), run)
   }
 
-  /// - Returns: nil for a file that is not recovery data of the file alone, or cannot be read.
+  /// What the packets of a file say.
+  private struct Scan {
+    let name: PathBytes
+    let identity: FileIdentity
+    /// Nil if no set is described.
+    let set: ParitySet?
+    /// The sets to which whole packets belong.
+    let sets: Set<ParityHash>
+    let recoveryCount: Int
+  }
+
+  /// - Returns: nil for a file that cannot be read.
   /// - Throws: the reason when the run is to stop.
-  private static func examine(
-    _ name: PathBytes, of file: PathBytes, in folder: OpenFolder, _ run: RunContext
-  ) throws(BatchError) -> File? {
+  private static func scan(
+    _ name: PathBytes, in folder: OpenFolder, _ run: RunContext
+  ) throws(BatchError) -> Scan? {
     do throws(BatchError) {
       let opened = try ParityInputs.open(
         RelativePath(name), below: folder, shown: name, by: FolderOpener(calls: run.calls))
@@ -89,13 +114,14 @@ package struct OwnParity {
         try run.calls.fill(bytes, from: raw, at: offset)
       }
       var builder = ParitySetBuilder()
-      try scanner.scan { (found) throws(BatchError) in try builder.add(found, volume: 0) }
-      let set = try builder.set(at: name)
-      guard builder.setCount == 1, set.members.count == 1, set.members[0].file.name == file else {
-        return nil
+      var sets: Set<ParityHash> = []
+      try scanner.scan { (found) throws(BatchError) in
+        if case .packet(let packet) = found { sets.insert(packet.set) }
+        try builder.add(found, volume: 0)
       }
-      return File(
-        name: name, identity: status.identity, set: set, recoveryCount: scanner.skippedCount)
+      return Scan(
+        name: name, identity: status.identity, set: try? builder.set(at: name), sets: sets,
+        recoveryCount: scanner.skippedCount)
     } catch {
       try run.cancellation.check()
       return nil

@@ -13,7 +13,9 @@ package struct ParityArchive {
   /// The permissions of the recovery data; nil if they are unknown.
   var permissions: UInt32? {
     for volume in volumes {
-      guard case .below(let folder, let path) = volume.place, let status = try? folder.look(at: PathBytes(path.bytes)) else {
+      guard case .below(let folder, let path) = volume.place,
+        let status = try? folder.look(at: PathBytes(path.bytes))
+      else {
         continue
       }
       return status.mode & 0o666
@@ -46,17 +48,19 @@ package struct ParityArchive {
         path.parent.bytes == Array(".".utf8) && !path.bytes.starts(with: Array("./".utf8))
         ? name : path.parent.appending(name.bytes)
       volumes.append(ParityInputs.File(place: .below(place, try RelativePath(name)), shown: shown))
+      // Others may be of a file whose name begins in the same way, or anything else.
+      let isOwn = ParityNames.protected(name) == stem
       do throws(BatchError) {
         let opened = try ParityInputs.open(RelativePath(name), below: place, shown: shown, by: opener)
-        if try Self.scan(opened, volumes.count - 1, &builder, in: run) { damaged.append(shown) }
+        if try Self.scan(opened, volumes.count - 1, &builder, in: run), isOwn { damaged.append(shown) }
       } catch {
         guard error.code != .cancelled else { throw error }
-        damaged.append(shown)
+        if isOwn { damaged.append(shown) }
       }
     }
     let base = try folder.map { (folder) throws(BatchError) in try opener.folder(named: folder) } ?? place
     let sets = try builder.sets(at: path)
-    set = sets.count == 1 ? sets[0] : Self.best(sets, below: base, opener)
+    set = sets.count == 1 ? sets[0] : Self.best(sets, of: stem, below: base, opener)
     self.base = base
     (self.volumes, damagedVolumes) = (volumes, damaged)
   }
@@ -64,10 +68,13 @@ package struct ParityArchive {
   /// The set that describes the files that are there. Several are found beside a file that was about to be replaced, or beside another
   /// one whose name begins in the same way.
   private static func best(
-    _ sets: [ParitySet], below base: OpenFolder, _ opener: FolderOpener
+    _ sets: [ParitySet], of stem: PathBytes, below base: OpenFolder, _ opener: FolderOpener
   ) -> ParitySet {
-    var best = (set: sets[0], rank: -1)
-    for set in sets {
+    let named = sets.filter { $0.members.contains { $0.file.name == stem } }
+    // That of this file alone, before those of several files.
+    let first = named.min { $0.members.count < $1.members.count } ?? sets[0]
+    var best = (set: first, rank: -1)
+    for set in sets where set.members.map(\.file.name).sorted() == first.members.map(\.file.name).sorted() {
       let rank = set.members.prefix(mostCompared).reduce(0) { $0 + $1.likeness(below: base, by: opener) }
       if rank > best.rank { best = (set, rank) }
     }

@@ -32,6 +32,14 @@ package enum ParityNames {
     withoutSuffix(name.bytes).map { PathBytes(withoutVolume($0) ?? $0) }
   }
 
+  /// How many recovery blocks a file has by its name; 0 for an index.
+  static func recoveryCount(_ name: PathBytes) -> Int {
+    guard let bytes = withoutSuffix(name.bytes), withoutVolume(bytes) != nil,
+      let plus = bytes.lastIndex(of: UInt8(ascii: "+"))
+    else { return 0 }
+    return DecimalDigits.value(of: bytes[(plus + 1)...]).flatMap { Int(exactly: $0) } ?? 0
+  }
+
   private static func withoutSuffix(_ bytes: [UInt8]) -> [UInt8]? {
     guard bytes.count > suffix.count, bytes.suffix(suffix.count).map({ $0 | 0x20 }).elementsEqual(lowered)
     else {

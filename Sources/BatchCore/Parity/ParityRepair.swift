@@ -42,7 +42,8 @@ package struct ParityRepair {
   ) throws(BatchError) -> [Repaired] {
     if let error = found.tooFew { throw error }
     let missing = found.places.indices.filter { found.places[$0] == nil }
-    let order = order(of: found.files.indices.filter { found.files[$0].state != .whole && !spared.contains($0) })
+    let order = order(
+      of: found.files.indices.filter { found.files[$0].state != .whole && !spared.contains($0) })
     let inputs = try holding(order)
     var rest = order[...]
     let rows = try rebuild(missing)
@@ -213,10 +214,14 @@ package struct ParityRepair {
     let shown = found.files[file.index].path
     let status = found.statuses[file.index]
     let now = try file.folder.look(at: PathBytes(shown.lastComponent))
-    guard now?.identity == status?.identity, status.map({ now?.hasSameContent(as: $0) == true }) ?? true else {
+    // A link in the place of a missing file was not followed.
+    let isExpected =
+      status.map { now?.identity == $0.identity && now?.hasSameContent(as: $0) == true }
+      ?? (now == nil || now?.kind == .symbolicLink)
+    guard isExpected else {
       throw BatchError(.changed, "changed while it was repaired, and stays as it is", path: shown)
     }
-    let kept = try keep(status, as: shown, in: file.folder)
+    let kept = try keep(now, as: shown, in: file.folder)
     var metadata = AtomicFile.Metadata()
     if let status {
       metadata = AtomicFile.Metadata(of: status)

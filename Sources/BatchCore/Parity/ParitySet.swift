@@ -105,9 +105,6 @@ struct ParitySetBuilder {
     return true
   }
 
-  /// How many sets were found.
-  var setCount: Int { order.count }
-
   /// The first set that was found.
   ///
   /// - Parameter path: of the files, for messages.

@@ -11,7 +11,10 @@ struct RemoteParity {
     names = OwnParity.Names(Array(files.keys))
     folder =
       names.protected.isEmpty
-      ? nil : try (remote as? FolderRemote).map { (folder) throws(BatchError) in try SetParity(folder.place, in: run) }
+      ? nil
+      : try (remote as? FolderRemote).map { (folder) throws(BatchError) in
+        try SetParity(folder.place, in: run)
+      }
   }
 
   /// The names of the recovery data of a file.

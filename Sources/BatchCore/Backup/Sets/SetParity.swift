@@ -48,6 +48,28 @@ struct SetParity {
     return true
   }
 
+  /// Makes recovery data of a file again, as many as there were by their names, and removes the former ones.
+  ///
+  /// - Returns: false for a file without recovery data.
+  func makeAgain(
+    _ file: PathBytes, shown: PathBytes, isSynced: Bool
+  ) throws(BatchError) -> Bool {
+    let own = try own(file)
+    let count = own.names.reduce(into: 0) { $0.addClamped(ParityNames.recoveryCount($1)) }
+    guard (1...ParityPacket.mostRecoveryBlocks).contains(count), let size = try folder.look(at: file)?.size,
+      size > 0
+    else { return false }
+    let source = ParityEncoder.Source.below(
+      folder, try RelativePath(file), shown: shown, size: UInt64(clamping: size))
+    let written = try ParityEncoder([source], ParityOptions(.blocks(count)), in: run).encode(
+      scratchIn: folder
+    )
+    .write(at: shown, in: folder, isReplacing: true, besides: true)
+    try written.commit(.init(permissions: 0o600), isSynced: isSynced, by: run.commits)
+    try own.remove(except: Set(written.lastNames), isSynced: isSynced, by: run.commits)
+    return true
+  }
+
   /// Removes the recovery data of some files.
   ///
   /// - Returns: whether there were any.

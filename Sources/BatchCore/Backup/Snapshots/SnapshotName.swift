@@ -107,7 +107,8 @@ package struct SnapshotName: Sendable, Hashable {
   static func isOfSet(_ file: PathBytes) -> Bool {
     guard file == PathBytes(file.lastComponent) else { return false }
     if let name = of(
-      ParityNames.protected(file) ?? file, [Self.archiveSuffix, Self.manifestSuffix, Self.companionSuffix, Self.blocksSuffix])
+      ParityNames.protected(file) ?? file,
+      [Self.archiveSuffix, Self.manifestSuffix, Self.companionSuffix, Self.blocksSuffix])
     {
       return (try? check(name.set)) != nil
     }
@@ -123,7 +124,10 @@ package struct SnapshotName: Sendable, Hashable {
   /// - Parameter sets: the names of sets that may have hidden files.
   static func isOfSet(_ file: [UInt8], sets: Set<PathBytes>) -> Bool {
     let name = PathBytes(file)
-    if of(ParityNames.protected(name) ?? withoutDamaged(name) ?? name, [archiveSuffix, manifestSuffix, companionSuffix, blocksSuffix]) != nil {
+    if of(
+      ParityNames.protected(name) ?? withoutDamaged(name) ?? name,
+      [archiveSuffix, manifestSuffix, companionSuffix, blocksSuffix]) != nil
+    {
       return true
     }
     guard file.first == UInt8(ascii: "."), let dot = file.lastIndex(of: UInt8(ascii: ".")), dot > 0 else {

@@ -96,7 +96,8 @@ package struct ArchiveReadBack {
   ) throws(BatchError) -> Digest? {
     do throws(BatchError) {
       let archive = try ArchiveFile(opened, path: path, keys: keys, in: SourceContext(run))
-      return try OpenArchive(archive, checks: true, memory: run.options.memory, by: run.reading).index?.index.digest
+      return try OpenArchive(archive, checks: true, memory: run.options.memory, by: run.reading).index?.index
+        .digest
     } catch {
       try run.cancellation.check()
       return nil

@@ -58,7 +58,7 @@ package struct PruneCall: Call {
         removesUnlisted: removesUnlisted)
       if let lock { try prune.remove(lock.lock, lock.patience, isSynced: isSynced, in: run) }
       if removesDamaged {
-        prune.damagedFiles = content.replaced.filter { set.isReplaced($0) }
+        prune.damagedFiles = content.replaced.filter { set.isReplaced($0) || !prune.needs($0) }
         if lock != nil { try set.remove(prune.damagedFiles, isSynced: isSynced, in: run) }
       }
       prune.compacted = try Self.compact(

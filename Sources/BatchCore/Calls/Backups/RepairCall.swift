@@ -22,6 +22,8 @@ package struct RepairCall: Call {
     case file(ParityVerifyCall.Report)
     /// A file that could not be repaired.
     case failed(BatchError)
+    /// A file that is whole, and whose damaged recovery data were made again.
+    case remade(PathBytes)
   }
 
   package struct Result: CallResult {
@@ -106,7 +108,9 @@ package struct RepairCall: Call {
         try report(.failed(error))
       }
       let record = try? DamageRecord(of: set)
-      for name in needed.union(content.archives.keys).sorted(by: { ($0.stamp, $0.archive) < ($1.stamp, $1.archive) })
+      for name in needed.union(content.archives.keys).sorted(by: {
+        ($0.stamp, $0.archive) < ($1.stamp, $1.archive)
+      })
       where takes(name.archive) {
         guard try !parity.own(name.archive).isEmpty else {
           if content.archives[name] == nil {
@@ -149,7 +153,13 @@ package struct RepairCall: Call {
         result.damaged += found.damaged
         result.repaired += found.repaired
         result.refused += found.refused
-        result.damagedVolumes += found.damagedVolumes
+        if found.damagedVolumes > 0, found.damaged == found.repaired,
+          try SetParity(set, in: run).makeAgain(file, shown: set.path(file), isSynced: call.isSynced)
+        {
+          try report(.remade(set.path(file)))
+        } else {
+          result.damagedVolumes += found.damagedVolumes
+        }
         result.failed += found.damaged - found.repaired - found.refused
         return found.repaired > 0
       } catch {
@@ -175,7 +185,9 @@ package struct RepairCall: Call {
         } check: { (opened, path) throws(BatchError) in
           guard let companion = try set.companion(of: name) else { return nil }
           let digest = try Self.digest(of: opened, path, run)
-          guard companion.archives.contains(where: { $0.digest == digest }) else { throw Self.otherDigest(path) }
+          guard companion.archives.contains(where: { $0.digest == digest }) else {
+            throw Self.otherDigest(path)
+          }
           return digest
         }
       }
@@ -188,7 +200,8 @@ package struct RepairCall: Call {
         let digest = try readBack.provenIndex(of: opened, path)
         if let index = snapshot?.footer.index, digest != index {
           throw BatchError(
-            .malformed, "cannot be repaired: the recovery data belong to another archive than its manifest", path: path)
+            .malformed, "cannot be repaired: the recovery data belong to another archive than its manifest",
+            path: path)
         }
         return digest
       }

@@ -43,6 +43,7 @@ extension Batch {
         switch report {
         case .file(let row): library.note { $0.add(row, most: library.settings.mostListed) }
         case .failed(let error): library.fail(error)
+        case .remade: break
         }
       }
       guard let result = outcome.result else { return }

@@ -19,7 +19,8 @@ extension CommandSpec {
     ],
     operands: [
       Operand(name: "action", repeats: false, help: "create, verify or repair."),
-      Operand(name: "path", repeats: true, help: "Files; directories only for create."),
+      Operand(
+        name: "path", repeats: true, help: "Files; directories only for create.", isOptional: true),
     ],
     own: [
       OptionSpec(
@@ -67,7 +68,8 @@ extension CommandSpec {
       """
       A path is an archive, or any other file, that has recovery data in the format of PAR2 beside it, or a directory of \
       snapshots. Of a set, each archive and each manifest that has recovery data is compared with them, damaged ones are \
-      repaired, and missing ones are rebuilt if there are enough recovery blocks. That needs no key.
+      repaired, and missing ones are rebuilt if there are enough recovery blocks. Damaged recovery data of whole files are made \
+      again. That needs no key.
       """,
       """
       What was rebuilt must have all checksums of the recovery data. An archive must also be whole by its own index, and be \
@@ -77,7 +79,9 @@ extension CommandSpec {
       the status is 1, or 3 if other files were repaired.
       """,
     ],
-    operands: [Operand(name: "path", repeats: true, help: "Archives, other files, and directories of snapshots.")],
+    operands: [
+      Operand(name: "path", repeats: true, help: "Archives, other files, and directories of snapshots.")
+    ],
     own: [
       .setName(help: "The set. The default is all sets of the directory."),
       OptionSpec(.force, "force", help: "Do not keep damaged files."),

@@ -54,7 +54,8 @@ struct PruneCommand: Command {
       let archives = ByteCount.counted(prune.archives.count, "archive")
       let stay = "\(ByteCount.counted(kept, "snapshot")) stay\(kept == 1 ? "s" : "")"
       session.diagnostics.print(
-        "\(verb) \(removed) and \(archives)\(prune.compaction(isPlanned: common.dryRun))\(prune.repaired); \(stay)")
+        "\(verb) \(removed) and \(archives)\(prune.compaction(isPlanned: common.dryRun))\(prune.repaired); \(stay)"
+      )
     }
     return .exit(.success)
   }
@@ -116,7 +117,8 @@ extension Prune {
 
   /// A part of the summary; empty if no damaged file was kept.
   var repaired: String {
-    damagedFiles.isEmpty ? "" : ", and \(ByteCount.counted(damagedFiles.count, "damaged file")) that a repair had kept"
+    damagedFiles.isEmpty
+      ? "" : ", and \(ByteCount.counted(damagedFiles.count, "damaged file")) that a repair had kept"
   }
 
   /// A part of the summary; empty if no archive became smaller.

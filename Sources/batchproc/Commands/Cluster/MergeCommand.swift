@@ -99,7 +99,9 @@ struct MergeCommand: Command {
       file?.discard()
       throw error
     }
-    guard case .archive = division.join, replacesOutput, let output, !OutputFile.isDevice(output) else { return }
+    guard case .archive = division.join, replacesOutput, let output, !OutputFile.isDevice(output) else {
+      return
+    }
     // By recovery data of the archive that was replaced, a repair would bring that one back.
     try OwnParity(of: output, in: session.context).remove(
       isSynced: common.fsync, by: session.context.commits)

@@ -7,7 +7,9 @@ struct ParityReportRows: Sendable {
   private let namesWhole: Bool
 
   /// - Parameter namesWhole: whether files that are whole are named too.
-  init(_ session: Session, namesWhole: Bool = true) { (self.session, self.namesWhole) = (session, namesWhole) }
+  init(_ session: Session, namesWhole: Bool = true) {
+    (self.session, self.namesWhole) = (session, namesWhole)
+  }
 
   func write(_ report: ParityVerifyCall.Report) throws(BatchError) {
     switch report {
@@ -28,6 +30,16 @@ struct ParityReportRows: Sendable {
       }
     }
     session.advanced(1)
+  }
+
+  func write(remade path: PathBytes) throws(BatchError) {
+    if let events = session.events {
+      return try events.write("file") { line in
+        line.add(path: path)
+        line.add("outcome", "protected")
+      }
+    }
+    try print("\(TerminalText.string(path.bytes)): its damaged recovery data were made again")
   }
 
   private func write(_ file: ParityInspection.File) throws(BatchError) {

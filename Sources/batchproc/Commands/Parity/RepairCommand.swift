@@ -41,14 +41,17 @@ struct RepairCommand: Command {
       do throws(BatchError) {
         try repair(path, &tally)
       } catch {
-        guard paths.count > 1, error.code != .cancelled, !session.cancellation.isCancelled else { throw error }
+        guard paths.count > 1, error.code != .cancelled, !session.cancellation.isCancelled else {
+          throw error
+        }
         session.fail(error)
         tally.errors += 1
       }
     }
     try session.output.finish()
     session.reporter.summary(
-      RunSummary(counts: session.context.counters.snapshot, stopped: session.cancellation.reason,
+      RunSummary(
+        counts: session.context.counters.snapshot, stopped: session.cancellation.reason,
         elapsed: ContinuousClock.now - start),
       text: SummaryText(
         verb: "compared", files: tally.files, bytes: nil,
@@ -101,6 +104,7 @@ struct RepairCommand: Command {
       switch report {
       case .file(let row): try rows.write(row)
       case .failed(let error): session.fail(error)
+      case .remade(let path): try rows.write(remade: path)
       }
     }
     if let error = outcome.summary.stopped ?? outcome.failure { throw error }
