@@ -174,6 +174,9 @@ package struct RestoreReader: BatchReader {
       }
   }
 
+  /// How many archives are read ahead at once.
+  static let aheadCount = 8
+
   /// Patterns that no row matched.
   package let unmatched: [UnmatchedGlob]
 
@@ -188,7 +191,13 @@ package struct RestoreReader: BatchReader {
 
   package func read(in context: Context) throws(BatchError) {
     for error in [outside, stripped].compactMap({ $0 }) { try context.yield(.failed(error)) }
-    for part in parts { try read(part, in: context) }
+    for (number, part) in parts.enumerated() {
+      if number.isMultiple(of: Self.aheadCount) {
+        let ahead = parts[number...].prefix(2 * Self.aheadCount)
+        set.readAhead(ahead.dropFirst(number == 0 ? 0 : Self.aheadCount).map(\.archive), in: context.source)
+      }
+      try read(part, in: context)
+    }
     for (row, place, digest) in joined {
       try context.yield(.item(ExtractionItem(step: .joined(file(row, place, digest, in: context.source)))))
     }
@@ -213,8 +222,12 @@ package struct RestoreReader: BatchReader {
         }
       }
     }
+    let archives = row.places.map {
+      SnapshotName(set: set.name, stamp: $0.archive, isEncrypted: isEncrypted)
+    }
     return JoinedFile(
-      entry: entry, place: place, digest: digest, hasAttributes: row.attributes != nil, parts: parts)
+      entry: entry, place: place, digest: digest, hasAttributes: row.attributes != nil, parts: parts
+    ) { [set] in set.readAhead(archives[$0], in: context) }
   }
 
   private func read(_ part: Part, in context: Context) throws(BatchError) {

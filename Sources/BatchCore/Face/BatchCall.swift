@@ -89,19 +89,26 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
 
   /// Runs a call over some paths.
   ///
-  /// - Parameter report: receives what the call reports, one call at a time, in the order of the input.
+  /// - Parameters:
+  ///   - report: receives what the call reports, one call at a time, in the order of the input.
+  ///   - following: the call that continues a finished one over the same paths; nil after the last one.
+  /// - Returns: the outcome of the last call. Its counts are those of all calls.
   /// - Throws: why the run could not begin or was stopped, or why its outputs could not be completed.
   @discardableResult
   func run<C: Call>(
     _ call: C, _ paths: [PathBytes], _ walk: WalkOptions = WalkOptions(),
-    report: @escaping @Sendable (C.Report) throws(BatchError) -> Void
+    report: @escaping @Sendable (C.Report) throws(BatchError) -> Void,
+    following: (C.Result) -> C? = { _ in nil }
   ) throws(BatchError) -> CallOutcome<C.Result> {
     var call = call
     let run = try makeRun(paths.first, for: &call)
-    let outcome = try call.perform(
-      .paths(Operands(paths.asFiles), walk), in: run, watchedBy: self, report: report)
-    if let reason = outcome.summary.stopped ?? outcome.failure { throw reason }
-    return outcome
+    while true {
+      let outcome = try call.perform(
+        .paths(Operands(paths.asFiles), walk), in: run, watchedBy: self, report: report)
+      if let reason = outcome.summary.stopped ?? outcome.failure { throw reason }
+      guard let next = outcome.result.flatMap(following) else { return outcome }
+      call = next
+    }
   }
 
   /// Makes the context of the run, and gives a call its share of the descriptors.
@@ -123,7 +130,8 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
   }
 
   func begins(_ total: ResultOperation<Counters.Snapshot>?) {
-    guard let progress else { return }
+    // A call that continues another one is part of the same progress.
+    guard let progress, state.withLock({ $0.total == nil }) else { return }
     state.withLock { $0.total = total }
     // The operation was not started before and has no dependency, so starting it cannot fail.
     try? total?.startByHand()

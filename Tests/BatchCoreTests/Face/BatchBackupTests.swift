@@ -74,6 +74,24 @@ import Testing
     #expect(again.files == 0 && again.counts.reasons[.upToDate] == again.counts.seen)
   }
 
+  @Test("a backup with checkpoints is one snapshot, and leaves none that is incomplete")
+  func checkpoints() async throws {
+    for number in 0..<5 {
+      try t.file(
+        PathBytes("d/large\(number)"), [UInt8](repeating: UInt8(ascii: "0") + UInt8(number), count: 6000))
+    }
+    var options = options
+    options.bytesPerCheckpoint = 8000
+    let report = try await Batch.backup([d], to: set, options)
+    #expect(report.isComplete && report.files == 8 && report.counts.seen >= 8)
+    #expect(report.archived.files == 8 && snapshots() == 1)
+    let archives = t.names(in: "set").filter { $0.bytes.suffix(8).elementsEqual(".tar.zst".utf8) }
+    #expect(archives.count > 2)
+    let sizes = try archives.reduce(Int64(0)) { try $0 + t.path("set").appending($1.bytes).status().size }
+    #expect(report.archived.size == sizes)
+    #expect(try await Batch.restore(set, into: t.path("out"), restoring()).files == 8)
+  }
+
   @Test("restores chosen files, and replaces none that exists")
   func restoresChosenFiles() async throws {
     _ = try await Batch.backup([d], to: set, options)

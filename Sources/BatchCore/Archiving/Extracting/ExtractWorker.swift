@@ -198,9 +198,15 @@ package final class ExtractWorker: BatchWorker {
     for archive: IndexedArchive, _ context: WorkerContext
   ) throws(BatchError) -> SegmentResources {
     if let resources, resources.archive === archive.file { return resources.resources }
-    let made = try SegmentResources(archive, by: context.reading)
-    resources = (archive.file, made)
-    return made
+    let opened: SegmentResources
+    if let former = resources?.resources {
+      try former.open(archive, by: context.reading)
+      opened = former
+    } else {
+      opened = try SegmentResources(archive, by: context.reading)
+    }
+    resources = (archive.file, opened)
+    return opened
   }
 
   private func salvage(

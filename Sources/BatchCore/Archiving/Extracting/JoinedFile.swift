@@ -17,6 +17,8 @@ struct JoinedFile: Sendable {
   let hasAttributes: Bool
   /// From the newest to the oldest; not empty.
   let parts: [Part]
+  /// Asks the system to read the archives of some parts, which are opened later.
+  let readAhead: @Sendable (Range<Int>) -> Void
 }
 
 /// Reads the parts of a file.
@@ -25,10 +27,13 @@ struct JoinedPartReader {
   private let group: MemberIndex.Group
   private let members: IndexSlice
   private let number: Int
-  private let right: ReadingRight
+  let loader: FrameLoader
 
+  /// - Parameter former: the loader of a part that was read before.
   /// - Throws: `malformed` if the archive does not have the member.
-  init(_ part: JoinedFile.Part, memory: Int, by right: ReadingRight) throws(BatchError) {
+  init(
+    _ part: JoinedFile.Part, memory: Int, after former: FrameLoader?, by right: ReadingRight
+  ) throws(BatchError) {
     let open = try OpenArchive(try part.open(), checks: true, memory: memory, by: right)
     guard let archive = open.index else {
       throw open.unusedIndex ?? BatchError(.malformed, "it has no index", path: open.file.path)
@@ -43,8 +48,9 @@ struct JoinedPartReader {
         .malformed, "the member \(part.member) that the manifest has is not in it", path: archive.file.path)
     }
     var cursor = IndexCursor(archive.index)
-    (self.archive, self.group, self.number, self.right) = (archive, group, number, right)
+    (self.archive, self.group, self.number) = (archive, group, number)
     members = try cursor.slice(group.members)
+    loader = try FrameLoader(archive.file, archive.format, after: former, by: right)
   }
 
   /// Reads the member.
@@ -56,8 +62,7 @@ struct JoinedPartReader {
     _ begin: (ArchiveEntry) throws(BatchError) -> Void,
     _ write: (UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void
   ) throws(BatchError) {
-    var segment = SegmentReader(
-      archive: archive, loader: try FrameLoader(archive.file, archive.format, by: right))
+    var segment = SegmentReader(archive: archive, loader: loader)
     do throws(BatchError) {
       try segment.read(group, members, limits: ArchiveLimits()) {
         (number, _, entry, reader) throws(BatchError) in
@@ -80,18 +85,30 @@ extension JoinedFile {
   func attributes(memory: Int, by right: ReadingRight) throws(BatchError) -> [ExtendedAttribute] {
     guard hasAttributes, let newest = parts.first else { return [] }
     var attributes = [ExtendedAttribute]()
-    try JoinedPartReader(newest, memory: memory, by: right).read({ attributes = $0.attributes }, { _, _ in })
+    try JoinedPartReader(newest, memory: memory, after: nil, by: right).read(
+      { attributes = $0.attributes }, { _, _ in })
     return attributes
   }
+
+  /// How many archives are read ahead at once.
+  private static let aheadCount = 8
 
   /// Passes each byte of the file once, in any order.
   func read(
     memory: Int, by right: ReadingRight, _ write: (UnsafeRawBufferPointer, UInt64) throws(BatchError) -> Void
   ) throws(BatchError) {
     var newer = ByteRanges()
-    for part in parts {
+    var loader: FrameLoader?
+    let window = Self.aheadCount
+    for (number, part) in parts.enumerated() {
+      if number == 0 { readAhead(0..<min(window, parts.count)) }
+      if number.isMultiple(of: window), number + window < parts.count {
+        readAhead((number + window)..<min(number + 2 * window, parts.count))
+      }
       var own = ByteRanges()
-      try JoinedPartReader(part, memory: memory, by: right).read { entry in
+      let reader = try JoinedPartReader(part, memory: memory, after: loader, by: right)
+      loader = reader.loader
+      try reader.read { entry in
         for range in entry.dataMap ?? [0..<entry.size] { own.insert(range) }
       } _: { (piece, offset) throws(BatchError) in
         let end = min(offset + UInt64(piece.count), entry.size)

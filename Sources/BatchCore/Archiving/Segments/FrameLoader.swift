@@ -15,12 +15,25 @@ final class FrameLoader {
   private let output: ScratchBuffer
   private var altered: [MemberIndex.Frame] = []
 
-  init(_ file: ArchiveFile, _ format: CompressionFormat?, by right: ReadingRight) throws(BatchError) {
+  /// - Parameter former: a loader of the same run that is not used any more: its memory and its decoder are taken over.
+  init(
+    _ file: ArchiveFile, _ format: CompressionFormat?, after former: FrameLoader? = nil,
+    by right: ReadingRight
+  ) throws(BatchError) {
     self.right = right
     self.file = file
-    decoder = try format?.makeDecoder(file.decoding, by: right)
-    input = try ScratchBuffer(capacity: 1 << 20)
-    output = try ScratchBuffer(capacity: 4 << 20)
+    if let known = former?.decoder, known.format == format {
+      known.reset()
+      decoder = known
+    } else {
+      decoder = try format?.makeDecoder(file.decoding, by: right)
+    }
+    if let former {
+      (input, output) = (former.input, former.output)
+    } else {
+      input = try ScratchBuffer(capacity: 1 << 20)
+      output = try ScratchBuffer(capacity: 4 << 20)
+    }
   }
 
   /// The content of a frame, after its checksums were compared; valid until the next call.

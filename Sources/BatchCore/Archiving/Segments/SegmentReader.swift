@@ -165,7 +165,7 @@ struct SegmentReader {
 
 /// What a lane needs to read segments, kept from one segment to the next.
 final class SegmentResources {
-  let loader: FrameLoader
+  private(set) var loader: FrameLoader
   let digests: DigestStream
   let ahead: DigestsAhead
   /// Digests of whole frames of an archive that was just written.
@@ -176,5 +176,10 @@ final class SegmentResources {
     digests = try DigestStream(.sha256)
     ahead = try DigestsAhead()
     contents = try DigestStream(.xxh128)
+  }
+
+  /// Reads another archive from now on.
+  func open(_ archive: IndexedArchive, by right: ReadingRight) throws(BatchError) {
+    loader = try FrameLoader(archive.file, archive.format, after: loader, by: right)
   }
 }

@@ -147,21 +147,29 @@ package struct BackupSet: Sendable {
     }
   }
 
+  private enum Manifest {
+    case marker(PathBytes)
+    case snapshot(Snapshot)
+    case damaged(BatchError)
+  }
+
+  private func read(_ name: SnapshotName, _ file: PathBytes, in run: RunContext) -> Manifest {
+    do throws(BatchError) {
+      try run.cancellation.check()
+      if try isMarker(name, in: run) { return .marker(file) }
+      return .snapshot(try name.isEncrypted ? sealed(name) : plain(name, in: run))
+    } catch {
+      return .damaged(error.path == nil ? error.at(path(file)) : error)
+    }
+  }
+
   /// - Throws: the error of reading the folder.
   package func content(in run: RunContext) throws(BatchError) -> Content {
     var content = Content()
+    var manifests: [(file: PathBytes, name: SnapshotName)] = []
     for file in try run.calls.names(in: directory) {
       if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.manifestSuffix) {
-        do throws(BatchError) {
-          if try isMarker(name, in: run) {
-            content.markers.append(file)
-            continue
-          }
-          content.snapshots.append(try name.isEncrypted ? sealed(name) : plain(name, in: run))
-        } catch {
-          try run.cancellation.check()
-          content.damaged.append(error.path == nil ? error.at(path(file)) : error)
-        }
+        manifests.append((file, name))
       } else if let name = SnapshotName(file: file.bytes, set: name, suffix: SnapshotName.archiveSuffix) {
         do throws(BatchError) {
           content.archives[name] = UInt64(clamping: try path(file).status().size)
@@ -174,6 +182,17 @@ package struct BackupSet: Sendable {
       }
     }
     content.replaced.sort()
+    let found = run.strides(manifests.count, least: 8) { [manifests] in
+      read(manifests[$0].name, manifests[$0].file, in: run)
+    }
+    try run.cancellation.check()
+    for manifest in found {
+      switch manifest {
+      case .marker(let file): content.markers.append(file)
+      case .snapshot(let snapshot): content.snapshots.append(snapshot)
+      case .damaged(let error): content.damaged.append(error)
+      }
+    }
     content.snapshots.sort { $0.header.sequence < $1.header.sequence }
     content.cut = content.snapshots.filter(\.footer.isCut)
     content.snapshots.removeAll(where: \.footer.isCut)
@@ -184,10 +203,9 @@ package struct BackupSet: Sendable {
   private func unlisted(in content: Content, in run: RunContext) -> [SnapshotName] {
     guard content.damaged.isEmpty else { return [] }
     let all = content.snapshots + content.cut
-    let others = all.reduce(into: Set(content.archives.keys)) { others, snapshot in
-      others.subtract(snapshot.archives)
-      others.remove(snapshot.name)
-    }
+    var others = Set(content.archives.keys).subtracting(all.map(\.name))
+    guard !others.isEmpty else { return [] }
+    for snapshot in all { others.subtract(snapshot.archives) }
     guard !others.isEmpty else { return [] }
     // A backup that runs now gives its archive the final name before the manifest.
     let pending = (try? SetLock(lockPath, isWritable: false, calls: run.calls))?.pending ?? []
@@ -280,6 +298,12 @@ package struct BackupSet: Sendable {
       guard error.isNotFound else { throw error }
       return nil
     }
+  }
+
+  /// Asks the system to read the parts of some archives that are needed first, so that the disk does not wait between them.
+  func readAhead(_ names: some Sequence<SnapshotName>, in context: SourceContext) {
+    guard remoteFile == nil else { return }
+    for name in names { PageCache.readAhead(path(name.archive), by: context.calls) }
   }
 
   func archive(_ name: SnapshotName, in context: SourceContext) throws(BatchError) -> ArchiveFile {

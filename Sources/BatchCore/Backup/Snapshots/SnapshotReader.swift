@@ -119,7 +119,11 @@ extension SnapshotReader {
       var line: [UInt8] = []
       var footer = SnapshotFooter()
       while try fill(&line, from: &splitter, content: content, path: path) {
-        _ = try footer.take(SnapshotLine(line))
+        if let (stamp, need) = SnapshotRowParser.need(line) {
+          footer.needs[stamp] = need
+        } else {
+          _ = try footer.take(SnapshotLine(line))
+        }
       }
       return (header, footer)
     } catch {

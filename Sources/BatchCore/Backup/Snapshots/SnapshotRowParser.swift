@@ -25,10 +25,28 @@ struct SnapshotRowParser {
 
   private mutating func takes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
     if text.elementsEqual(stamp) { return true }
-    guard LocalTime.seconds(ofStamp: text) != nil else { return false }
+    guard LocalTime.isStamp(text) else { return false }
     stamp = Array(text)
     archive = String(decoding: text, as: UTF8.self)
     return true
+  }
+
+  /// A line that says what a snapshot needs of an archive; nil for any other line, and for one that has another form.
+  static func need(_ line: [UInt8]) -> (stamp: String, need: SnapshotFooter.Need)? {
+    line.withUnsafeBufferPointer { bytes in
+      var row = PlainRow(bytes)
+      var need = SnapshotFooter.Need(files: 0, bytes: 0)
+      do throws(PlainRow.OtherForm) {
+        guard try row.typeName() == "needs" else { return nil }
+        let stamp = try row.text("archive")
+        try row.number("files", &need.files, below: SnapshotLine.limit)
+        try row.number("bytes", &need.bytes, below: .max)
+        guard row.isComplete, LocalTime.isStamp(stamp) else { return nil }
+        return (String(decoding: stamp, as: UTF8.self), need)
+      } catch {
+        return nil
+      }
+    }
   }
 
   /// Whether a line certainly does not belong to a file with several names; the rest of it is not examined.
@@ -83,6 +101,12 @@ private struct PlainRow: SnapshotColumnVisitor {
       try require(skip("symbolic_link\""))
       value = .symbolicLink
     }
+  }
+
+  /// The word of the first member, whose key is `type`.
+  mutating func typeName() throws(OtherForm) -> String {
+    try require(skip("{\"type\":"))
+    return String(decoding: try text(), as: UTF8.self)
   }
 
   @inline(__always)

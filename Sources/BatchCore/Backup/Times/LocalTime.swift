@@ -48,6 +48,26 @@ struct LocalTime {
     return fields.text(format)
   }
 
+  /// Whether a text has the form `20260131T120000Z`, with a day and a time that exist.
+  static func isStamp(_ stamp: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard stamp.count == 16, stamp[8] == UInt8(ascii: "T"), stamp[15] == UInt8(ascii: "Z") else {
+      return false
+    }
+    func number(_ range: Range<Int>) -> Int? {
+      range.reduce(Optional(0)) { sum, place in
+        let digit = Int(stamp[place]) - Int(UInt8(ascii: "0"))
+        return (0...9).contains(digit) ? sum.map { $0 * 10 + digit } : nil
+      }
+    }
+    guard let year = number(0..<4), let month = number(4..<6), let day = number(6..<8),
+      let hour = number(9..<11), let minute = number(11..<13), let second = number(13..<15)
+    else { return false }
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    let days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    return (1...12).contains(month) && (1...days[month - 1]).contains(day) && hour < 24
+      && minute < 60 && second < 60
+  }
+
   /// The moment of a stamp; nil for other text.
   static func seconds(ofStamp stamp: some Collection<UInt8>) -> Int64? {
     let bytes = Array(stamp)

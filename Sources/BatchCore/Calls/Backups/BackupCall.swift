@@ -133,3 +133,15 @@ package struct BackupPreviewCall: Call {
     }
   }
 }
+
+extension BackupOptions {
+  /// Lets the next call continue a snapshot that ended at a checkpoint.
+  ///
+  /// - Returns: whether it ended there, so that a call must follow.
+  package mutating func continues(_ result: BackupCall.Result) -> Bool {
+    guard result.content.footer.isCut, !result.content.isStopped else { return false }
+    earlier.append(result.content.header.name)
+    heldLock = result.backup.lock
+    return true
+  }
+}

@@ -33,6 +33,9 @@ extension Batch {
     public var readsBack = true
     /// Recovery data that are written beside the archive, and at least as many beside the manifest; nil for none.
     public var parity: ParityAmount?
+    /// After this many bytes of files what was done becomes an incomplete snapshot, which the same call continues, or the next one if
+    /// this one ends early; a complete snapshot removes it. Nil for never.
+    public var bytesPerCheckpoint: Int? = 32 << 30
     /// How long to wait for another run that writes to the set; 0 refuses at once.
     public var longestWait = Duration.zero
     /// The folder in which this machine records the folders and sets of its backups, so that it can recognize them; nil for that of
@@ -48,7 +51,7 @@ extension Batch {
   /// A snapshot that was made.
   public struct BackedUpFiles: Sendable {
     /// The id of the snapshot, which is also its time in UTC: `20260131T120000Z`. Nil if the task was cancelled before it was
-    /// complete; then it does not exist.
+    /// complete; then the set has only what was done up to the last checkpoint.
     public internal(set) var id: String?
     /// Whether its archive contains all its files, except those that keep the content of the snapshot before because of rot.
     public internal(set) var isFull = false
@@ -80,13 +83,17 @@ extension Batch {
     }
 
     mutating func add(_ result: BackupCall.Result) {
+      var size = archived.size ?? 0
+      size.addClamped(Int64(clamping: result.content.footer.archiveSize))
+      archived.size = size
+      if let count = result.verified { verified = (verified ?? 0) + count }
+      rotten.addClamped(result.content.rotten)
+      guard !result.content.footer.isCut else { return }
       let (header, footer) = (result.content.header, result.content.footer)
       id = header.name.stamp
       isFull = header.isFull
       (files, bytes) = (footer.files, footer.bytes)
-      archived.size = Int64(clamping: footer.archiveSize)
-      verified = result.verified
-      (rotten, leftOut) = (result.content.rotten, result.content.leftOut)
+      leftOut = result.content.leftOut
       hasFailures = footer.failures != 0
     }
   }
@@ -117,20 +124,24 @@ extension Batch {
     return try await BatchCall.perform(options.settings, progress: progress, details: BackedUpFiles()) {
       (library) throws(BatchError) in
       try SnapshotName.checkNew(options.setName)
-      var call = BackupCall(
-        to: try BackupSet(in: folder, named: options.setName), try options.ofCall,
-        stride: options.settings.stride)
+      let set = try BackupSet(in: folder, named: options.setName)
+      var legs = try options.ofCall
+      var call = BackupCall(to: set, legs, stride: options.settings.stride)
       call.announce = { backup in
         for warning in backup.warnings + backup.preparation.remarks { library.warn(warning) }
         library.note { $0.beginsSeries = backup.preparation.continued == nil }
       }
-      let outcome = try library.run(call, paths, options.walk.readingAheadIfFaster) { members in
-        library.note { $0.add(members) }
-      }
-      guard let result = outcome.result, !outcome.verdict.contains(.nothing) else {
+      let outcome = try library.run(
+        call, paths, options.walk.readingAheadIfFaster,
+        report: { members in library.note { $0.add(members) } },
+        following: { result in
+          library.note { $0.add(result) }
+          guard legs.continues(result) else { return nil }
+          return BackupCall(to: set, legs, stride: options.settings.stride)
+        })
+      guard outcome.result != nil, !outcome.verdict.contains(.nothing) else {
         throw BatchError(.unreadable, "no file could be read: no snapshot was made")
       }
-      library.note { $0.add(result) }
     }
   }
 }
@@ -145,6 +156,7 @@ extension Batch.BackupOptions {
       options.parity = parity?.options
       options.fullEvery = fullEvery.map { UInt64(max(1, $0)) }
       options.isFull = isFull
+      options.checkpoint = bytesPerCheckpoint.map { UInt64(clamping: max(1, $0)) }
       options.readsEverything = readsAllFiles
       options.acceptsRot = acceptsRot
       options.allowsEmpty = allowsEmptySources

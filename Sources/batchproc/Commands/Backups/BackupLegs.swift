@@ -36,10 +36,8 @@ struct BackupLegs {
         session.reporter.fatal(BatchError(.unreadable, "no file could be read: no snapshot was made"))
         return .exit(.fatal)
       }
-      guard result.content.footer.isCut else { return command.finish(result, outcome, &report) }
-      if result.content.isStopped { return endCut(result, outcome) }
-      options.earlier.append(result.content.header.name)
-      options.heldLock = result.backup.lock
+      if options.continues(result) { continue }
+      return result.content.isStopped ? endCut(result) : command.finish(result, outcome, &report)
     }
   }
 
@@ -71,9 +69,7 @@ struct BackupLegs {
   }
 
   /// The end of a run that was asked to stop.
-  private func endCut(
-    _ result: BackupCall.Result, _ outcome: CallOutcome<BackupCall.Result>
-  ) -> Ending {
+  private func endCut(_ result: BackupCall.Result) -> Ending {
     let content = result.content
     let reached = content.footer.reached.map { TerminalText.string($0.path.bytes) } ?? ""
     session.fail(

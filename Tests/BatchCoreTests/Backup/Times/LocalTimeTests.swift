@@ -43,4 +43,25 @@ struct LocalTimeTests {
     #expect(before(Retention.Span(days: 31)) == "2024-02-29")
     #expect(before(Retention.Span(hours: 48)) == "2024-03-29")
   }
+
+  @Test("a text is a stamp if it is a moment")
+  func stamps() {
+    func check(_ stamp: String) {
+      let isStamp = Array(stamp.utf8).withUnsafeBufferPointer { LocalTime.isStamp($0) }
+      #expect(isStamp == (LocalTime.seconds(ofStamp: stamp.utf8) != nil), "\(stamp)")
+    }
+    for year in ["0000", "1900", "1999", "2000", "2024", "2026", "2100", "9999"] {
+      for month in 0...13 {
+        for day in [0, 1, 28, 29, 30, 31, 32] {
+          check("\(year)\(month / 10)\(month % 10)\(day / 10)\(day % 10)T120000Z")
+        }
+      }
+    }
+    for time in ["000000", "235959", "240000", "236000", "235960", "1200 0", "-10000", "12000:"] {
+      check("20260131T\(time)Z")
+    }
+    for text in ["", "20260131T120000", "20260131T120000Z ", "20260131t120000Z", "20260131T120000z"] {
+      check(text)
+    }
+  }
 }
