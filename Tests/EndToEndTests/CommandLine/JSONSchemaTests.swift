@@ -29,7 +29,7 @@ struct JSONSchemaTests {
     cp t/b.gz bad.gz; printf damaged | dd of=bad.gz bs=1 seek=90 conv=notrunc status=none
     j damaged test bad.gz; j refused decompress bad.gz t/a; rm -f t/*.gz
     j archive archive --verify -o a.tar.zst t; j exists archive -o a.tar.zst t
-    j protected parity create m; j unprotected parity verify t/a; echo more >>m; j unequal parity verify m; j repaired parity repair m
+    j protected parity create m; j unprotected parity verify t/a; echo more >>m; j unequal parity verify m; j repaired parity repair m; echo more >>m; j mended repair m
     j list list a.tar.zst; j verify verify a.tar.zst; echo 3 >t/a; j against verify --against . a.tar.zst
     mkdir x; j extract extract -C x a.tar.zst; j kept extract -C x a.tar.zst; j none list bad.gz
     j backup backup --to s t; echo 4 >t/a; j increment backup --to s t; j snapshots snapshots s

@@ -255,8 +255,8 @@ struct SetCompaction {
       }
       try lock.take(.removing, patience, run.cancellation)
       defer { lock.release(.removing) }
-      let metadata = AtomicFile.Metadata(of: status)
-      try parity?.commitVolumes(metadata, isSynced: isSynced, by: run.commits)
+      // Until the archive is replaced, the former volumes describe it.
+      try parity?.commit(AtomicFile.Metadata(of: status), isSynced: isSynced, by: run.commits)
       if let companion, let digest = encryption?.digest {
         let replacing = companion.replacing(by: StoredArchive(size: written, digest: digest))
         try write(replacing, of: name, like: status, isSynced: isSynced)
@@ -267,7 +267,6 @@ struct SetCompaction {
       } else {
         try output.finish(like: status)
       }
-      try parity?.commitIndex(metadata, isSynced: isSynced, by: run.commits)
       try recovery.remove(except: Set(parity?.lastNames ?? []), isSynced: isSynced, by: run.commits)
       return CompactedArchive(archive: name, before: size, after: written)
     } catch {

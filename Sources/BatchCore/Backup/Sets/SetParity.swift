@@ -64,7 +64,7 @@ struct SetParity {
     let written = try ParityEncoder([source], ParityOptions(.blocks(count)), in: run).encode(
       scratchIn: folder
     )
-    .write(at: shown, in: folder, isReplacing: true, besides: true)
+    .write(at: shown, in: folder, isReplacing: true)
     try written.commit(.init(permissions: 0o600), isSynced: isSynced, by: run.commits)
     try own.remove(except: Set(written.lastNames), isSynced: isSynced, by: run.commits)
     return true
