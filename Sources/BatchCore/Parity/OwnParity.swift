@@ -139,6 +139,9 @@ package struct OwnParity {
     return ParityOptions(.share(Double(count) / Double(first.set.blockCount)))
   }
 
+  /// The size of the blocks of that set.
+  package var blockSize: Int? { current.first?.set.blockSize }
+
   /// The files of the sets that describe the file that is there; all if none does.
   private var current: [File] {
     let likely = likeliest.sets

@@ -13,6 +13,8 @@ package struct ParityOptions: Sendable, Hashable {
   package var blockSize: Int?
   /// The most blocks; nil for the default.
   package var blockCount: Int?
+  /// The most blocks without ``blockCount``. Fewer cost less time, and each damaged place costs more.
+  package var usualBlockCount = 2_000
   /// Among how many files the recovery blocks are divided.
   package var volumeCount = 1
 
@@ -28,7 +30,6 @@ package struct ParityLayout: Sendable, Hashable {
   package let blockCount: Int
   package let recoveryCount: Int
 
-  static let usualBlockCount = 2_000
   static let leastBlockSize = 4 << 10
 
   /// - Parameter sizes: of the files, in bytes.
@@ -51,7 +52,7 @@ package struct ParityLayout: Sendable, Hashable {
       if let wanted = options.blockCount, wanted < fewest {
         throw BatchError(.invalid, "fewer blocks than files: each file needs a block")
       }
-      let most = min(ParityPacket.mostBlocks, max(options.blockCount ?? Self.usualBlockCount, fewest))
+      let most = min(ParityPacket.mostBlocks, max(options.blockCount ?? options.usualBlockCount, fewest))
       let longest = (sizes.max() ?? 0) / 4 + 1
       // The smallest size with which there are few enough blocks.
       var (low, high) = (UInt64(1), longest)

@@ -42,8 +42,9 @@ struct ParityRowsJob: BatchJob {
     case checksums(Range<Int>, [BlockChecksum])
   }
 
-  /// The bytes of columns that stay in the cache of a core, for some blocks and a row.
-  fileprivate static let tile = 8 << 10
+  /// The bytes of columns that stay in the second cache of a core, for some blocks and a row. Each product begins with tables of its factor, so
+  /// shorter pieces are slower.
+  fileprivate static let tile = 32 << 10
   /// The blocks of one item.
   static let blocksOfItem = 32
   /// The most bytes of a block in an item.

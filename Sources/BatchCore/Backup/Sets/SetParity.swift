@@ -61,10 +61,10 @@ struct SetParity {
     else { return false }
     let source = ParityEncoder.Source.below(
       folder, try RelativePath(file), shown: shown, size: UInt64(clamping: size))
-    let written = try ParityEncoder([source], ParityOptions(.blocks(count)), in: run).encode(
-      scratchIn: folder
-    )
-    .write(at: shown, in: folder, isReplacing: true)
+    var options = ParityOptions(.blocks(count))
+    options.blockSize = own.blockSize
+    let written = try ParityEncoder([source], options, in: run).encode(scratchIn: folder)
+      .write(at: shown, in: folder, isReplacing: true)
     try written.commit(.init(permissions: 0o600), isSynced: isSynced, by: run.commits)
     try own.remove(except: Set(written.lastNames), isSynced: isSynced, by: run.commits)
     return true
@@ -95,8 +95,11 @@ struct SetParity {
 extension ParityOptions {
   /// The recovery data of a manifest, without which a snapshot is lost: at least as many blocks as it has.
   var ofManifest: ParityOptions {
-    guard case .share(let share) = amount else { return ParityOptions(.share(1)) }
-    return ParityOptions(.share(max(1, share)))
+    var options = ParityOptions(.share(1))
+    if case .share(let share) = amount { options.amount = .share(max(1, share)) }
+    // The time is in proportion to the number of recovery blocks, and so many rebuild every block.
+    options.usualBlockCount = 100
+    return options
   }
 }
 
