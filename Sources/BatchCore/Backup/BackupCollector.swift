@@ -217,16 +217,17 @@ package final class BackupCollector: BatchCollector {
   package func finish() throws(BatchError) -> BackupContent {
     let written = try collector.finish()
     try write([], upTo: .max)
+    let isStopped = plan.cut.isStop
     try writer.finish(
       archiveSize: try outputs.sealArchive(), index: written?.index.digest,
-      isVerified: plan.archive.isRemembered && !plan.cut.isStop, reached: plan.cut.reached,
+      isVerified: plan.archive.isRemembered && !isStopped, reached: plan.cut.reached,
       failures: UInt64(clamping: context.counters.snapshot.failed), selection: plan.selection,
       recipients: plan.recipients)
     try outputs.encryption?.manifest.seal()
     try blocks?.finish()
     return BackupContent(
       header: plan.header, footer: writer.footer, written: written, repeated: plan.repeated.count,
-      isStopped: plan.cut.isStop, rotten: rotten, references: references, leftOut: plan.leftOut.count)
+      isStopped: isStopped, rotten: rotten, references: references, leftOut: plan.leftOut.count)
   }
 
   package func discard() { collector.discard() }
@@ -240,7 +241,7 @@ package struct BackupContent: Sendable {
   package let written: WrittenArchive?
   /// How many files were archived only because they changed shortly before the previous snapshot.
   package let repeated: Int
-  /// Whether the run was asked to stop before all sources were walked.
+  /// Whether the run was cut and asked to stop: then what it has is not read back, and no other run continues it at once.
   package let isStopped: Bool
   /// How many files have other bytes than before, although their status has not changed.
   package let rotten: Int

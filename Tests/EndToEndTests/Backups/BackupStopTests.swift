@@ -69,6 +69,23 @@ import Testing
     _ = reader.wait()
   }
 
+  @Test("a signal after a checkpoint keeps it, and says what the snapshot has", arguments: [1, 2, 4, 9])
+  func checkpoint(count: Int) throws {
+    try t.shell("for i in $(seq 100 160); do head -c 300000 /dev/urandom >src/f$i; done")
+    let program = try t.startShell(
+      "exec $BP backup -q --no-fsync --checkpoint 1M --rate 6M --to set src")
+    let archives = "ls set/*.tar.zst 2>/dev/null | wc -l"
+    try #require(eventually { (try? t.shell(archives).text).flatMap { Int($0.dropLast()) } ?? 0 >= count })
+    program.signal(SIGTERM)
+    let run = program.wait()
+    #expect(run.ending == .signal(SIGTERM), "\(run.ending) \(run.errorText)")
+    #expect(
+      run.errorText.contains("is not complete: it has the files up to")
+        && !run.errorText.contains("nothing of this run is kept"), "\(run.errorText)")
+    let kept = try t.shell("\(archives); ls set/*.manifest.zst | wc -l; $BP verify -q set; echo $?")
+    #expect(kept.text.hasSuffix("\n1\n0\n"), "\(kept.text)\(kept.errorText)")
+  }
+
   @Test("a closed standard output ends a run quietly also when only its summary is written")
   func closed() throws {
     let run = try t.shell(

@@ -19,7 +19,7 @@ final class RunCut: Sendable {
   private let limit: UInt64?
   private let deadline: ContinuousClock.Instant?
   private let stop: StopRequest?
-  private let place = Mutex<(reached: ReachedPath?, isStop: Bool)>((nil, false))
+  private let place = Mutex<ReachedPath?>(nil)
 
   /// - Parameter limit: in bytes of the files that are read; nil for none.
   init(after limit: UInt64?, _ time: Duration?, _ stop: StopRequest?) {
@@ -35,14 +35,11 @@ final class RunCut: Sendable {
   }
 
   /// Records the last path whose row is in the snapshot. Called by the source.
-  func note(_ reached: ReachedPath) {
-    let isStop = stop?.isMade ?? false
-    place.withLock { $0 = (reached, isStop) }
-  }
+  func note(_ reached: ReachedPath) { place.withLock { $0 = reached } }
 
   /// Nil if the run was not cut.
-  var reached: ReachedPath? { place.withLock { $0.reached } }
+  var reached: ReachedPath? { place.withLock { $0 } }
 
-  /// Whether it was cut because it was asked to stop: then the archive is not read back.
-  var isStop: Bool { place.withLock { $0.isStop } }
+  /// Whether it was cut, and is asked to stop by now: then the archive is not read back.
+  var isStop: Bool { reached != nil && stop?.isMade == true }
 }

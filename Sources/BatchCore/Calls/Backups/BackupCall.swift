@@ -10,7 +10,7 @@ package struct BackupCall: Call {
   package var announce: (BackupRun) -> Void = { _ in }
 
   /// Called once, when everything is archived, before the archive is read back.
-  package var completing: (BackupRun) -> Void = { _ in }
+  package var completing: (BackupContent) -> Void = { _ in }
 
   /// Called once, when the walk begins. From then on the run may be asked to stop with what it has.
   package var walking: () -> Void = {}
@@ -67,7 +67,7 @@ package struct BackupCall: Call {
     let total = Operands(backup.preparation.paths).total(walk, in: run)
     var prepared = Prepared(backup.job, over: source, total: total) { Result(backup: backup, content: $0) }
     prepared.complete = { [options, completing] (result) throws(BatchError) in
-      completing(backup)
+      completing(result.content)
       if let written = result.content.written, !result.content.isStopped {
         result.verified = try ArchiveReadBack(isSynced: options.isSynced, run: run).compare(
           backup.archive, backup.encryption, with: written)

@@ -22,11 +22,13 @@ struct BackupLegs {
       session.setStop(nil)
       timer?.end()
     }
+    var last: BackupCall.Result?
     while true {
       let outcome = try run(sources, options)
       if stop.isMade, !session.cancellation.isCancelled,
         let error = outcome.failure ?? outcome.summary.stopped, error.code == .cancelled
       {
+        if let last { return endCut(last) }
         session.fail(error, severity: .warning)
         return session.endingBySignal ?? .exit(.budgetReached)
       }
@@ -36,8 +38,11 @@ struct BackupLegs {
         session.reporter.fatal(BatchError(.unreadable, "no file could be read: no snapshot was made"))
         return .exit(.fatal)
       }
-      if options.continues(result) { continue }
-      return result.content.isStopped ? endCut(result) : command.finish(result, outcome, &report)
+      if options.continues(result), !stop.isMade {
+        last = result
+        continue
+      }
+      return result.content.footer.isCut ? endCut(result) : command.finish(result, outcome, &report)
     }
   }
 
@@ -56,10 +61,10 @@ struct BackupLegs {
       command.tellSeries(backup.preparation, isPlanned: false)
     }
     call.walking = { session.setStop { stop.make() } }
-    call.completing = { backup in
-      command.notify(status: "completing \(backup.header.name.archive)")
-      // The snapshot is complete, or what remains is short.
-      session.setStop(nil)
+    call.completing = { content in
+      command.notify(status: "completing \(content.header.name.archive)")
+      // The snapshot is complete, or what remains is short. What ends at a checkpoint is kept.
+      if !content.footer.isCut || content.isStopped { session.setStop(nil) }
     }
     let input = CallInput.paths(Operands(sources), try session.walkOptions(forAllBut: []))
     return try session.run(call, input) { [tally = command.tally] (members) throws(BatchError) in
