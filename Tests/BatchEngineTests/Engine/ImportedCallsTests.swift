@@ -9,6 +9,7 @@ import Testing
   /// Libraries that are imported as a whole.
   private static let modules: Set<String> = [
     "BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CBZip2", "CBlake3", "CCrypto", "CDeflate",
+    "CGFComplete",
     "CIPSecMB", "CIsal", "CLZ4", "CSHA256",
     "CLZMA", "CSQLite", "CXXHash",
     "CZlib", "CZstd", "Dispatch", "Synchronization",
