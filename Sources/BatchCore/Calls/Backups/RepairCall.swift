@@ -1,4 +1,5 @@
 import BatchEngine
+import Synchronization
 
 /// Repairs the damaged archives and manifests of a set by their recovery data, and rebuilds missing ones. Needs no key.
 package struct RepairCall: Call {
@@ -143,10 +144,17 @@ package struct RepairCall: Call {
       var verify = ParityVerifyCall(set.path(file))
       (verify.isRepairing, verify.keepsDamaged, verify.isSynced) = (true, call.keepsDamaged, call.isSynced)
       verify.proof = proof
+      let unreported = Mutex<BatchError?>(nil)
       do throws(BatchError) {
         let context = RunContext(sharing: run, stride: .automatic, observer: nil)
         let outcome = try verify.perform(.items([]), in: context, watchedBy: Unwatched()) {
-          [report] (row) throws(BatchError) in try report(.file(row))
+          [report] (row) throws(BatchError) in
+          do throws(BatchError) {
+            try report(.file(row))
+          } catch {
+            unreported.withLock { $0 = error }
+            throw error
+          }
         }
         if let stopped = outcome.summary.stopped ?? outcome.failure { throw stopped }
         guard let found = outcome.result else { return false }
@@ -164,6 +172,8 @@ package struct RepairCall: Call {
         return found.repaired > 0
       } catch {
         try run.cancellation.check()
+        // An output that takes no reports is no fault of the file, which may be repaired by now.
+        if let unreported = unreported.withLock({ $0 }) { throw unreported }
         guard error.code != .cancelled, !error.isOutOfSpace else { throw error }
         result.failed += 1
         try report(.failed(error.path == nil ? error.at(set.path(file)) : error))
