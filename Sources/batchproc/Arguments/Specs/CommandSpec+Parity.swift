@@ -48,7 +48,7 @@ extension CommandSpec {
       OptionSpec(
         .base, "base", short: "B", kind: .single(.directory), value: "dir",
         help:
-          "The directory in which the names in the recovery data begin. The default is that of the recovery data."
+          "Look up the names of the files in this directory. The default is the directory of the recovery data."
       ),
       OptionSpec(
         .force, "force",
@@ -75,7 +75,7 @@ extension CommandSpec {
       What was rebuilt must have all checksums of the recovery data. An archive must also be whole by its own index, and be \
       the one that its manifest or companion records. Then it replaces the damaged file, which is kept as FILE.damaged without --force; \
       'snapshots' names such files, and 'prune' removes them. If too few blocks are left, nothing is changed, and the status \
-      is 4. An archive that differs from the recovery data and is whole by its own index is another version: it stays, and \
+      is 4. An archive that has no damage but differs from the recovery data is another version. It is not changed, and \
       the status is 1, or 3 if other files were repaired.
       """,
     ],
