@@ -17,6 +17,7 @@ let package = Package(
   ],
   targets: [
     .target(name: "CLinux"),
+    .target(name: "CMD5"),
     .target(name: "CSHA256"),
     // Only the program links these. They replace a function of the C library and tables of Foundation.
     .target(name: "CInheritedPriority"),
@@ -46,7 +47,7 @@ let package = Package(
         "BatchEngine", "BatchOutputs", "CLinux", "CArchive", "CBlake3", "CBZip2", "CCrypto", "CDeflate",
         "CGFComplete",
         "CIPSecMB", "CIsal", "CLZ4",
-        "CLZMA", "CSHA256", "CSQLite", "CXXHash", "CZlib", "CZstd",
+        "CLZMA", "CMD5", "CSHA256", "CSQLite", "CXXHash", "CZlib", "CZstd",
       ],
       exclude: [
         "Archiving/README.md", "Backup/README.md", "Cluster/README.md", "Compression/README.md",

@@ -47,6 +47,7 @@ struct BlockScanJob: BatchJob {
     private let job: BlockScanJob
     private let reader: BlockReader
     private let digest: BlockDigest
+    private let digests: BlockDigests
     private let buffer = AlignedRegion(byteCount: pieceSize)
     private let entering = AlignedRegion(byteCount: pieceSize)
     /// Made when a file is searched: its tables depend on the size of the blocks.
@@ -56,6 +57,7 @@ struct BlockScanJob: BatchJob {
       self.job = job
       reader = BlockReader(job.inputs, by: FolderOpener(calls: context.calls))
       digest = try BlockDigest()
+      digests = try BlockDigests(blockSize: job.set.blockSize)
     }
 
     func process(_ item: Item, in context: WorkerContext, into output: inout [Result]) throws(BatchError) {
@@ -63,7 +65,10 @@ struct BlockScanJob: BatchJob {
       var result = Result()
       switch item {
       case .aligned(let index, let blocks, let size):
-        for block in blocks { try look(at: block, of: index, size: size, context, &result) }
+        for first in stride(from: blocks.lowerBound, to: blocks.upperBound, by: BlockDigests.atOnce) {
+          let last = min(blocks.upperBound, first + BlockDigests.atOnce)
+          try look(at: first..<last, of: index, size: size, context, &result)
+        }
       case .anywhere(let file, let starts, let end, let size):
         try search(file, starts, end: end, size: size, context, &result)
       case .whole(let index, let size): try compare(index, size: size, context, &result)
@@ -72,18 +77,40 @@ struct BlockScanJob: BatchJob {
       context.finish()
     }
 
+    /// Compares some blocks of a member with what is where they belong.
     private func look(
-      at block: Int, of index: Int, size: UInt64, _ context: WorkerContext, _ result: inout Result
+      at blocks: Range<Int>, of index: Int, size: UInt64, _ context: WorkerContext, _ result: inout Result
     ) throws(BatchError) {
       let member = job.set.members[index]
-      let offset = UInt64(block - member.firstBlock) * UInt64(job.set.blockSize)
-      guard offset < size else { return }
-      let length = min(job.set.length(of: block, in: member), Int(min(size - offset, UInt64(Int.max))))
-      guard let sum = try checksum(index, at: offset, length: length, context, &result) else { return }
-      job.progress.addBytes(length)
-      let place = BlockPlace(file: index, offset: offset, length: length)
-      if job.lookup.checksum(of: block) == sum { return result.places.append((block, place)) }
-      for other in job.lookup.blocks(sum) { result.places.append((other, place)) }
+      let places = blocks.compactMap { block -> BlockPlace? in
+        let offset = UInt64(block - member.firstBlock) * UInt64(job.set.blockSize)
+        guard offset < size else { return nil }
+        let length = min(job.set.length(of: block, in: member), Int(min(size - offset, UInt64(Int.max))))
+        return BlockPlace(file: index, offset: offset, length: length)
+      }
+      var unreadable: Set<Int> = []
+      let sums = try digests.checksums(of: places.count) { (number, column, piece) throws(BatchError) in
+        try context.checkCancellation()
+        let place = places[number]
+        let count = max(0, min(piece.count, place.length - column))
+        if count > 0 {
+          let bytes = UnsafeMutableRawBufferPointer(rebasing: piece[..<count])
+          if try !reader.readAround(index, at: place.offset + UInt64(column), into: bytes) {
+            unreadable.insert(number)
+          }
+        }
+        piece[count...].clear()
+      }
+      for (number, place) in places.enumerated() {
+        job.progress.addBytes(place.length)
+        if unreadable.contains(number) {
+          result.isUnreadable = true
+        } else if job.lookup.checksum(of: blocks.lowerBound + number) == sums[number] {
+          result.places.append((blocks.lowerBound + number, place))
+        } else {
+          for other in job.lookup.blocks(sums[number]) { result.places.append((other, place)) }
+        }
+      }
     }
 
     /// - Returns: the checksums of a block; nil if a part of it cannot be read.

@@ -1,5 +1,6 @@
 import BatchEngine
 import CDeflate
+import CMD5
 
 /// An MD5, as PAR2 stores and sorts it: as a number whose first byte is the least significant one.
 package struct ParityHash: Sendable, Hashable, Comparable {
@@ -58,6 +59,84 @@ final class BlockDigest {
     }
     defer { check = 0 }
     return BlockChecksum(hash: ParityHash(try stream.finish()), check: check)
+  }
+}
+
+/// Computes the checksums of blocks of one size: of eight at once where the processor has vectors for it.
+///
+/// The MD5 follows RFC 1321. Its rounds depend on each other, so that one computation leaves most of a core unused.
+final class BlockDigests {
+  /// The most blocks of one call.
+  static let atOnce = 8
+  /// The bytes of a block that are read at once. A multiple of 64; eight pieces fit into the second cache of a core.
+  private static let pieceSize = 32 << 10
+
+  private let blockSize: Int
+  private let single: BlockDigest
+  private let buffer = AlignedRegion(byteCount: atOnce * pieceSize)
+  private var states = cmd5_states()
+
+  /// - Throws: as ``DigestStream/init(_:)``.
+  init(blockSize: Int) throws(BatchError) {
+    self.blockSize = blockSize
+    single = try BlockDigest()
+  }
+
+  /// - Parameters:
+  ///   - count: how many blocks, at most ``atOnce``.
+  ///   - read: fills a piece of a block, whose number below `count` and whose first column it gets. Zeros follow the end of the block.
+  /// - Returns: the checksums in the order of the blocks.
+  /// - Throws: what `read` throws.
+  func checksums(
+    of count: Int, _ read: (Int, Int, UnsafeMutableRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> [BlockChecksum] {
+    count > 1 && cmd5_is_offered() != 0 ? try together(count, read) : try apart(count, read)
+  }
+
+  private func apart(
+    _ count: Int, _ read: (Int, Int, UnsafeMutableRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> [BlockChecksum] {
+    var sums: [BlockChecksum] = []
+    for block in 0..<count {
+      for column in stride(from: 0, to: blockSize, by: buffer.byteCount) {
+        let piece = UnsafeMutableRawBufferPointer(
+          rebasing: buffer.bytes[..<min(buffer.byteCount, blockSize - column)])
+        try read(block, column, piece)
+        try single.add(UnsafeRawBufferPointer(piece))
+      }
+      sums.append(try single.finish(zeros: 0))
+    }
+    return sums
+  }
+
+  private func together(
+    _ count: Int, _ read: (Int, Int, UnsafeMutableRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> [BlockChecksum] {
+    var checks = [UInt32](repeating: 0, count: count)
+    var rest = 0
+    cmd5_begin(&states)
+    for column in stride(from: 0, to: blockSize, by: Self.pieceSize) {
+      let size = min(Self.pieceSize, blockSize - column)
+      for block in 0..<count {
+        let start = block * Self.pieceSize
+        let piece = UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[start..<(start + size)])
+        try read(block, column, piece)
+        checks[block] = Checksums.check(UnsafeRawBufferPointer(piece), after: checks[block])
+      }
+      rest = size % 64
+      cmd5_add(&states, buffer.base, Self.pieceSize, size / 64)
+      if rest > 0 { break }
+    }
+    var hashes = [UInt8](repeating: 0, count: Self.atOnce * 16)
+    let last = (blockSize - rest) % Self.pieceSize
+    cmd5_finish(&states, buffer.base + last, Self.pieceSize, UInt64(blockSize), &hashes)
+    return hashes.withUnsafeBytes { bytes in
+      (0..<count).map { block in
+        BlockChecksum(
+          hash: ParityHash(UnsafeRawBufferPointer(rebasing: bytes[(16 * block)..<(16 * block + 16)])),
+          check: checks[block])
+      }
+    }
   }
 }
 

@@ -25,16 +25,14 @@ struct ParityMatrix {
     let matrix = AlignedRegion(byteCount: max(1, 2 * stride * count))
     let constants = GaloisField.constants(set.blockCount)
     let field = GaloisField.shared
-    let product = RegionProduct()
-    func address(_ row: Int, _ column: Int) -> UnsafeMutableRawPointer {
-      matrix.base + 2 * (row * stride + column)
-    }
-    func element(_ row: Int, _ column: Int) -> UInt16 { address(row, column).load(as: UInt16.self) }
+    let product = try RegionProduct()
+    func address(_ row: Int) -> UnsafeMutableRawPointer { matrix.base + 2 * row * stride }
+    func element(_ row: Int, _ column: Int) -> UInt16 { product.element(column, of: address(row)) }
     let spare = AlignedRegion(byteCount: 2 * stride)
     func scale(_ row: Int, by factor: UInt16) {
       spare.bytes.initializeMemory(as: UInt8.self, repeating: 0)
-      product.add(address(row, 0), times: factor, to: spare.base, count: 2 * stride)
-      address(row, 0).copyMemory(from: spare.base, byteCount: 2 * stride)
+      product.add(address(row), times: factor, to: spare.base, count: 2 * stride)
+      address(row).copyMemory(from: spare.base, byteCount: 2 * stride)
     }
     var used: [ParitySet.Recovery] = []
     /// The row that has the only element of a column.
@@ -42,16 +40,16 @@ struct ParityMatrix {
     for candidate in set.recovery where used.count < count {
       try check()
       let row = used.count
-      UnsafeMutableRawBufferPointer(start: address(row, 0), count: 2 * stride)
+      UnsafeMutableRawBufferPointer(start: address(row), count: 2 * stride)
         .initializeMemory(as: UInt8.self, repeating: 0)
       let exponent = UInt16(truncatingIfNeeded: candidate.exponent)
       for (column, block) in (missing + known).enumerated() {
-        address(row, column).storeBytes(of: field.power(constants[block], exponent), as: UInt16.self)
+        product.set(field.power(constants[block], exponent), column, of: address(row))
       }
-      address(row, count + known.count + row).storeBytes(of: 1, as: UInt16.self)
+      product.set(1, count + known.count + row, of: address(row))
       for (column, pivot) in pivots.enumerated() {
         guard let pivot else { continue }
-        product.add(address(pivot, 0), times: element(row, column), to: address(row, 0), count: 2 * stride)
+        product.add(address(pivot), times: element(row, column), to: address(row), count: 2 * stride)
       }
       // A row that says nothing new is left out, and another recovery block takes its place.
       guard let column = (0..<count).first(where: { pivots[$0] == nil && element(row, $0) != 0 }) else {
@@ -59,7 +57,7 @@ struct ParityMatrix {
       }
       scale(row, by: field.inverse(element(row, column)))
       for other in 0..<row {
-        product.add(address(row, 0), times: element(other, column), to: address(other, 0), count: 2 * stride)
+        product.add(address(row), times: element(other, column), to: address(other), count: 2 * stride)
       }
       pivots[column] = row
       used.append(candidate)
@@ -73,7 +71,8 @@ struct ParityMatrix {
     let factors = AlignedRegion(byteCount: max(1, 2 * width * count))
     for (column, pivot) in pivots.enumerated() {
       guard let pivot else { continue }
-      (factors.base + 2 * width * column).copyMemory(from: address(pivot, count), byteCount: 2 * width)
+      product.restore(address(pivot), count: 2 * stride)
+      (factors.base + 2 * width * column).copyMemory(from: address(pivot) + 2 * count, byteCount: 2 * width)
     }
     self.factors = ParityFactors(matrix: factors, stride: width)
   }

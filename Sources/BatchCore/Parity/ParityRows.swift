@@ -58,13 +58,15 @@ final class ParityRows: Sendable {
 
   func clear() { memory.bytes.initializeMemory(as: UInt8.self, repeating: 0) }
 
-  /// The address of a column of a row in the present pass.
+  /// The address of a column of a row in the present pass. Until ``keep(_:)`` the elements are arranged as ``RegionProduct`` does.
   func address(_ row: Int, _ column: Int, in pass: Range<Int>) -> UnsafeMutableRawPointer {
     memory.base + (row * stride + column - pass.lowerBound)
   }
 
-  /// Keeps the columns of a pass.
+  /// Keeps the columns of a pass, whose products are complete.
   func keep(_ pass: Range<Int>) throws(BatchError) {
+    let product = try RegionProduct()
+    for row in 0..<rowCount { product.restore(memory.base + row * stride, count: stride) }
     guard let scratch else { return }
     for row in 0..<rowCount {
       try scratch.write(

@@ -81,16 +81,17 @@ struct ParityRowsJob: BatchJob {
 
     private let job: ParityRowsJob
     private let reader: BlockReader
-    private let digest: BlockDigest
+    private let digests: BlockDigests
     private let stream: DigestStream
-    private let product = RegionProduct()
+    private let product: RegionProduct
     private var buffer = AlignedRegion(byteCount: pieceSize)
 
     init(_ job: ParityRowsJob, _ context: WorkerContext) throws(BatchError) {
       self.job = job
       reader = BlockReader(job.inputs, by: FolderOpener(calls: context.calls))
-      digest = try BlockDigest()
+      digests = try BlockDigests(blockSize: job.blockSize)
       stream = try DigestStream(.md5)
+      product = try RegionProduct()
     }
 
     func process(_ item: Item, in context: WorkerContext, into output: inout [Result]) throws(BatchError) {
@@ -101,11 +102,13 @@ struct ParityRowsJob: BatchJob {
         output.append(.file(index, ParityHash(try stream.finish())))
       case .checksums(let blocks):
         var sums: [BlockChecksum] = []
-        for block in blocks {
-          let place = job.places[block]
-          try read(place, context) { (bytes) throws(BatchError) in try digest.add(bytes) }
-          job.progress.addBytes(place.length)
-          sums.append(try digest.finish(zeros: job.blockSize - place.length))
+        for first in Swift.stride(from: blocks.lowerBound, to: blocks.upperBound, by: BlockDigests.atOnce) {
+          let count = min(BlockDigests.atOnce, blocks.upperBound - first)
+          sums += try digests.checksums(of: count) { (block, column, piece) throws(BatchError) in
+            try context.checkCancellation()
+            try reader.read(job.places[first + block], from: column, into: piece)
+          }
+          for place in job.places[first..<(first + count)] { job.progress.addBytes(place.length) }
         }
         output.append(.checksums(blocks, sums))
       case .products(let blocks, let stripe): try add(blocks, stripe, context)
@@ -130,21 +133,6 @@ struct ParityRowsJob: BatchJob {
       }
     }
 
-    private func read(
-      _ place: BlockPlace, _ context: WorkerContext,
-      _ take: (UnsafeRawBufferPointer) throws(BatchError) -> Void
-    ) throws(BatchError) {
-      var column = 0
-      while column < place.length {
-        try context.checkCancellation()
-        let piece = UnsafeMutableRawBufferPointer(
-          rebasing: buffer.bytes[..<min(Self.pieceSize, place.length - column)])
-        try reader.read(place, from: column, into: piece)
-        try take(UnsafeRawBufferPointer(piece))
-        column += piece.count
-      }
-    }
-
     private func add(
       _ blocks: Range<Int>, _ stripe: ParityRows.Stripe, _ context: WorkerContext
     ) throws(BatchError) {
@@ -158,15 +146,16 @@ struct ParityRowsJob: BatchJob {
         try reader.read(
           job.places[block], from: stripe.columns.lowerBound,
           into: UnsafeMutableRawBufferPointer(rebasing: buffer.bytes[start..<(start + width)]))
+        product.arrange(buffer.base + start, count: stride)
       }
       let factors = (0..<rows.rowCount).flatMap { row in
         blocks.map { job.factors.factor(row: row, block: $0) }
       }
       let base = UnsafeRawPointer(buffer.base)
       try stripe.use { () throws(BatchError) in
-        for start in Swift.stride(from: 0, to: width, by: ParityRowsJob.tile) {
+        for start in Swift.stride(from: 0, to: stride, by: ParityRowsJob.tile) {
           try context.checkCancellation()
-          let count = min(ParityRowsJob.tile, width - start)
+          let count = min(ParityRowsJob.tile, stride - start)
           for row in 0..<rows.rowCount {
             let target = rows.address(row, stripe.columns.lowerBound + start, in: job.pass)
             for index in 0..<blocks.count {

@@ -39,24 +39,48 @@ import Testing
   @Test("regions are multiplied by the library and by tables", arguments: [false, true])
   func regions(byLibrary: Bool) throws {
     let library = byLibrary ? try GaloisLibrary.shared.result().get() : nil
-    let product = RegionProduct(by: library)
+    let product = try RegionProduct(by: library)
     var numbers = SeededNumbers(seed: 2)
-    for count in [2, 4, 30, 64, 66, 4096, 4100] {
+    for count in [64, 128, 4096, 4160] {
       for factor in [0, 1, 2, 0x8000, 0xABCD] as [UInt16] {
-        let (source, target) = (AlignedRegion(byteCount: count), AlignedRegion(byteCount: count + 2))
+        let (source, target) = (AlignedRegion(byteCount: count), AlignedRegion(byteCount: count + 64))
         let elements = (0..<(count / 2)).map { _ in UInt16.random(in: 0...UInt16.max, using: &numbers) }
         for (index, element) in elements.enumerated() {
           source.base.storeBytes(of: element.littleEndian, toByteOffset: 2 * index, as: UInt16.self)
           target.base.storeBytes(
             of: UInt16(index & 0xFF).littleEndian, toByteOffset: 2 * index, as: UInt16.self)
         }
+        product.arrange(source.base, count: count)
+        product.arrange(target.base, count: count)
         product.add(source.base, times: factor, to: target.base, count: count)
+        product.restore(target.base, count: count)
         for (index, element) in elements.enumerated() {
           let found = UInt16(littleEndian: target.base.load(fromByteOffset: 2 * index, as: UInt16.self))
           #expect(found == self.product(element, factor) ^ UInt16(index & 0xFF))
         }
         #expect(target.base.load(fromByteOffset: count, as: UInt16.self) == 0)
       }
+    }
+  }
+
+  @Test(
+    "blocks that are hashed at once have the checksums of one",
+    arguments: [4, 52, 60, 64, 100, 4096, 32 << 10, (32 << 10) + 4, 100_000])
+  func checksums(blockSize: Int) throws {
+    var numbers = SeededNumbers(seed: 4)
+    let contents = (0..<BlockDigests.atOnce).map { _ in
+      (0..<blockSize).map { _ in UInt8.random(in: 0...255, using: &numbers) }
+    }
+    let digests = try BlockDigests(blockSize: blockSize)
+    for count in [1, 2, 7, 8, 3] {
+      let found = try digests.checksums(of: count) { block, column, piece in
+        piece.copyBytes(from: contents[block][column..<(column + piece.count)])
+      }
+      let expected = try contents.prefix(count).map { bytes in
+        BlockChecksum(
+          hash: try ParityHash(of: bytes), check: bytes.withUnsafeBytes { Checksums.check($0) })
+      }
+      #expect(found == expected)
     }
   }
 

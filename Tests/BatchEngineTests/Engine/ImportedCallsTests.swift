@@ -10,7 +10,7 @@ import Testing
   private static let modules: Set<String> = [
     "BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CBZip2", "CBlake3", "CCrypto", "CDeflate",
     "CGFComplete",
-    "CIPSecMB", "CIsal", "CLZ4", "CSHA256",
+    "CIPSecMB", "CIsal", "CLZ4", "CMD5", "CSHA256",
     "CLZMA", "CSQLite", "CXXHash",
     "CZlib", "CZstd", "Dispatch", "Synchronization",
   ]

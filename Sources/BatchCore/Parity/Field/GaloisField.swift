@@ -2,7 +2,7 @@
 package struct GaloisField: Sendable {
   package static let shared = GaloisField()
 
-  private static let polynomial = 0x1100B
+  static let polynomial = 0x1100B
   /// The number of elements but zero, which is the order of the element 2.
   static let order = 65_535
 
