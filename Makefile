@@ -33,7 +33,7 @@ help:
 	@echo 'make tsan     the library tests under the thread sanitizer'
 	@echo 'make asan     the library tests and the tests with damaged input under the address sanitizer'
 	@echo 'make fuzz     SECONDS=$(SECONDS) TARGET="$(TARGET)": random input for the parsers'
-	@echo 'make lint     check the style of Swift, shell and Python files; make format repairs the Swift files'
+	@echo 'make lint     check the style of Swift, shell and Python files, and compile the C code for arm64; make format repairs the Swift files'
 	@echo 'make bench    compare the speed with other tools (ARGS=--quick for a short run)'
 	@echo 'make install  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
 	@echo 'make uninstall  remove the files of make install; same PREFIX and DESTDIR'
@@ -134,6 +134,7 @@ lint:
 	find .ci scripts samples Tests/Golden \( -name '*.sh' -o -name '*.sbatch' -o -path .ci/run \) ! -path 'samples/notes/*' -print0 | \
 	  xargs -0 shellcheck
 	flake8 Benchmarks scripts samples
+	scripts/arm64.sh
 
 format:
 	swift format --in-place --parallel --recursive $(SWIFT_SOURCES)

@@ -19,7 +19,8 @@ let package = Package(
     .target(name: "CLinux"),
     .target(name: "CMD5"),
     .target(name: "CSHA256"),
-    // Only the program links these. They replace a function of the C library and tables of Foundation.
+    // Only the program links these. They replace functions of the C library and tables of Foundation.
+    .target(name: "CGlibcFloor"),
     .target(name: "CInheritedPriority"),
     .target(name: "CNoUnicodeTables"),
     .systemLibrary(name: "CArchive", providers: [.apt(["libarchive-dev"])]),
@@ -57,7 +58,9 @@ let package = Package(
     ),
     .executableTarget(
       name: "batchproc",
-      dependencies: ["BatchCore", "BatchEngine", "BatchOutputs", "CInheritedPriority", "CNoUnicodeTables"],
+      dependencies: [
+        "BatchCore", "BatchEngine", "BatchOutputs", "CGlibcFloor", "CInheritedPriority", "CNoUnicodeTables",
+      ],
       swiftSettings: settings),
     .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
     .target(

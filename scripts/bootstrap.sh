@@ -12,8 +12,8 @@ demo=zstd
 test="acl age attr b3sum btrfs-progs bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
 mandoc ncompress openssl p7zip-full par2 parallel procps python3 python3-jsonschema rclone restic rhash rsync shellcheck strace time tmux unzip xfsprogs xxhash xz-utils zip zsh zstd"
 bench="b3sum borgbackup bzip2 fpart hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl par2 parallel pigz python3 rclone restic rhash rsync time xxhash xz-utils zstd"
-# Programs that check the style of scripts.
-lint="flake8 shellcheck"
+# Programs that check the style of scripts, and the C library of another processor, for which the C code is compiled.
+lint="flake8 libc6-dev-arm64-cross shellcheck"
 # A scheduler with several nodes on one machine.
 slurm="munge slurm-client slurmctld slurmd"
 # Tools that make an empty Debian system for a test installation, and check the package.

@@ -16,6 +16,8 @@
 #define NATIVE_CALLS AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
 #define NATIVE_CALLS AUDIT_ARCH_AARCH64
+#else
+// Without the number of the processor no system call is refused; the process only gets no new privileges.
 #endif
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
