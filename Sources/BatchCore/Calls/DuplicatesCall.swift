@@ -8,6 +8,9 @@ package struct DuplicatesCall: Call {
   package var givesSHA256 = false
   /// Whether groups contain all names of a file that the walk finds.
   package var keepsNames = false
+  /// Whether folders are compared too. Files below the minimum size of the walk are then compared where folders need it, and groups of
+  /// smaller files and folders are left out.
+  package var comparesFolders = false
 
   package init() {}
 
@@ -20,12 +23,21 @@ package struct DuplicatesCall: Call {
 
   package func prepare(
     _ input: CallInput, in run: RunContext,
-    report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
+    report: @escaping @Sendable (DuplicateGroups) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
-    let (tree, total) = try input.tree(in: run) { $0.skipsTemporaries = true }
+    var minimum: Int64 = 0
+    var (tree, total) = try input.tree(in: run) { walk in
+      walk.skipsTemporaries = true
+      (walk.takesEverything, walk.followsOperands) = (comparesFolders, true)
+      guard comparesFolders else { return }
+      minimum = walk.minimumSize ?? 0
+      walk.minimumSize = nil
+    }
+    if comparesFolders { total = input.totalOfFiles(in: run) }
     let source = DuplicateSource(tree, mayRepeat: input.mayRepeat)
     let job = DuplicateJob(
-      of: source, cache: cache, givesSHA256: givesSHA256, keepsNames: keepsNames, report: report)
+      of: source, cache: cache, givesSHA256: givesSHA256, keepsNames: keepsNames,
+      folderMinimum: comparesFolders ? minimum : nil, report: report)
     var prepared = Prepared(job, over: source, total: total) { [cache] (_) throws(BatchError) in
       Result(known: cache?.knownCount ?? 0, cacheFailure: cache?.finish())
     }
@@ -38,6 +50,13 @@ extension CallInput {
   /// Whether one file may be below several paths.
   fileprivate var mayRepeat: Bool {
     if case .paths(let operands, _) = self { operands.known?.count != 1 } else { true }
+  }
+
+  /// Counts what a walk that takes everything finds, without the folders.
+  fileprivate func totalOfFiles(in run: RunContext) -> ResultOperation<Counters.Snapshot>? {
+    guard case .paths(let operands, var walk) = self else { return nil }
+    (walk.skipsTemporaries, walk.takesEverything, walk.minimumSize) = (true, false, nil)
+    return operands.total(walk, in: run)
   }
 }
 

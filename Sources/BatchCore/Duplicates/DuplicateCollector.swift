@@ -55,7 +55,11 @@ package final class DuplicateCollector: BatchCollector {
   private let keepsNames: Bool
   /// Whether a cache may provide the digest of a file without its first and last blocks.
   private let knowsDigests: Bool
-  private let report: ([DuplicateGroup]) throws(BatchError) -> Void
+  private let report: (DuplicateGroups) throws(BatchError) -> Void
+  /// Nil if only files are compared.
+  private let folders: FolderSearch?
+  /// How many files and links wait for the end of the walk.
+  private var waitingCount = 0
   private var sizes = Firsts<Int64>()
   /// The first files of sizes that occur several times: read after the walk, so that the order is kept.
   private var first: [Candidate] = []
@@ -72,11 +76,12 @@ package final class DuplicateCollector: BatchCollector {
   private var next: [DuplicateItem] = []
 
   init(
-    _ asked: AskedItems<DuplicateItem>?, mayRepeat: Bool, knowsDigests: Bool, keepsNames: Bool,
-    _ context: CollectorContext,
-    _ report: @escaping ([DuplicateGroup]) throws(BatchError) -> Void
+    _ asked: AskedItems<DuplicateItem>?, _ folders: FolderSearch?, mayRepeat: Bool, knowsDigests: Bool,
+    keepsNames: Bool, _ context: CollectorContext,
+    _ report: @escaping (DuplicateGroups) throws(BatchError) -> Void
   ) {
     self.asked = asked
+    self.folders = folders
     self.mayRepeat = mayRepeat
     self.knowsDigests = knowsDigests
     self.keepsNames = keepsNames
@@ -84,19 +89,25 @@ package final class DuplicateCollector: BatchCollector {
     self.report = report
   }
 
-  package func collect(_ rows: [DuplicateRow]) {
+  package func collect(_ rows: [DuplicateRow]) throws(BatchError) {
     for row in rows {
       switch row {
-      case .found(let file): add(file)
-      case .problem(let problem): context.report(problem)
-      case .walked: endWalk()
+      case .folder(let directory): try folders?.enter(directory)
+      case .found(let file): try add(file)
+      case .problem(let problem):
+        folders?.miss(problem)
+        context.report(problem)
+      case .walked: try endWalk()
       case .ends(let file, let key):
         awaitedEnds -= 1
-        if let key { add(file, ends: EndKey(size: file.size, key: key)) }
+        if let key { add(file, ends: EndKey(size: file.size, key: key)) } else { folders?.fail(file) }
         countDifferentEnds()
       case .whole(let file, let digest, let isRead):
         if !isRead { context.counters.addDone() }
-        if let digest { add(file, content: digest) }
+        if let digest { add(file, content: digest) } else { folders?.fail(file) }
+      case .target(let link, let target):
+        if target != nil { context.counters.addDone() }
+        folders?.setTarget(of: link, to: target)
       }
     }
     asked?.ask(next)
@@ -110,12 +121,18 @@ package final class DuplicateCollector: BatchCollector {
   }
 
   package func finish() throws(BatchError) {
-    var found = groups.map { digest, files in
+    for (_, files) in groups { folders?.setEqual(files) }
+    let folderGroups = folders.map { FolderGroups($0) }
+    let minimum = folders?.minimumSize ?? 1
+    var found = groups.compactMap { digest, files -> (position: Int, group: DuplicateGroup)? in
+      guard files[0].size >= minimum, !(folderGroups.map { files.allSatisfy($0.cover) } ?? false) else {
+        return nil
+      }
       let files = files.sorted { $0.position < $1.position }
       return (position: files[0].position, group: group(files, digest))
     }
     found.sort { ($1.group.surplus, $0.position) < ($0.group.surplus, $1.position) }
-    try report(found.map(\.group))
+    try report(DuplicateGroups(folders: folderGroups?.groups ?? [], files: found.map(\.group)))
   }
 
   package func discard() { reportProblems() }
@@ -130,9 +147,16 @@ package final class DuplicateCollector: BatchCollector {
 
   // MARK: The walk
 
-  private func add(_ file: Candidate) {
+  private func add(_ file: Candidate) throws(BatchError) {
     let status = file.record.status
-    let isFirst = !(mayRepeat || status.linkCount > 1) || names.insert(status.identity).inserted
+    var isFirst = true
+    if let folders {
+      let (isRepeated, waits) = try folders.add(file, mayRepeat: mayRepeat)
+      guard !waits else { return waitingCount += 1 }
+      isFirst = !isRepeated
+    } else if mayRepeat || status.linkCount > 1 {
+      isFirst = names.insert(status.identity).inserted
+    }
     if !isFirst, keepsNames, status.linkCount > 1 {
       furtherNames[status.identity, default: []].append(file.record)
     }
@@ -147,13 +171,19 @@ package final class DuplicateCollector: BatchCollector {
     compare(file)
   }
 
-  private func endWalk() {
+  private func endWalk() throws(BatchError) {
     isWalked = true
     reportProblems()
     names = []
     context.counters.addDone(sizes.removeAll())
     for file in first.sorted(by: { $0.position < $1.position }) { compare(file) }
     first = []
+    if let needed = try folders?.endWalk() {
+      context.counters.addDone(waitingCount - needed.count)
+      for file in needed {
+        if file.record.status.kind == .regular { compare(file) } else { next.append(.target(file)) }
+      }
+    }
     countDifferentEnds()
   }
 

@@ -5,11 +5,13 @@ package enum DuplicateItem: Sendable {
   /// The first and the last block of a file must be read.
   case ends(Candidate)
   case whole(Candidate)
+  /// The target of a symbolic link must be read, to compare folders.
+  case target(Candidate)
 
-  /// A file that may have the same content as others.
+  /// A file that may have the same content as others, or a link in a folder that may be equal to others.
   package final class Candidate: Sendable {
     let record: FileRecord
-    /// The position in the order of the walk.
+    /// The position in the order of the walk, from 0.
     let position: Int
 
     init(_ record: FileRecord, at position: Int) {
@@ -24,13 +26,16 @@ package enum DuplicateItem: Sendable {
 extension DuplicateItem: FileItem {
   package var path: PathBytes? {
     switch self {
-    case .ends(let file), .whole(let file): file.record.path
+    case .ends(let file), .whole(let file), .target(let file): file.record.path
     }
   }
 }
 
 /// A file that the walk found, or the result of a lane for one item.
 package enum DuplicateRow: Sendable {
+  /// A folder, if folders are compared. What it contains follows.
+  case folder(DirectoryPath)
+  /// A file, or a link if folders are compared.
   case found(DuplicateItem.Candidate)
   /// A problem of the walk. Unlike those of lanes, it is reported at once.
   indirect case problem(Problem)
@@ -41,6 +46,8 @@ package enum DuplicateRow: Sendable {
   /// - `digest`: nil if it could not be computed, which was reported.
   /// - `isRead`: whether the file was read for it and counted.
   case whole(DuplicateItem.Candidate, digest: Digest?, isRead: Bool)
+  /// - `target`: nil if the link could not be read, which was reported.
+  case target(DuplicateItem.Candidate, PathBytes?)
 }
 
 /// Files with the same content, which are not hard links of each other.
@@ -62,6 +69,14 @@ package struct DuplicateGroup: Sendable {
   }
 }
 
+/// All groups of a search, those that take the most space first.
+package struct DuplicateGroups: Sendable {
+  /// Groups of folders, if they are compared.
+  package let folders: [DuplicateFolderGroup]
+  /// Groups of files, without those whose files all lie in folders of a group.
+  package let files: [DuplicateGroup]
+}
+
 /// A file that has the same content as others.
 package struct DuplicateFile: Sendable {
   package let record: FileRecord
@@ -79,7 +94,9 @@ package struct DuplicateSource: BatchSource {
   let mayRepeat: Bool
   package let asked: AskedItems<DuplicateItem>? = AskedItems()
 
-  /// - Parameter mayRepeat: whether the tree has several operands; one file may be below several.
+  /// - Parameters:
+  ///   - tree: yields everything if folders are compared.
+  ///   - mayRepeat: whether the tree has several operands; one file may be below several.
   package init(_ tree: TreeSource, mayRepeat: Bool) {
     self.tree = tree
     self.mayRepeat = mayRepeat
@@ -88,8 +105,13 @@ package struct DuplicateSource: BatchSource {
   package mutating func next() -> Yielded<DuplicateItem, DuplicateRow>? {
     switch tree.next() {
     case .item(.file(let record))?:
-      position += 1
-      return .row(.found(DuplicateItem.Candidate(record, at: position)))
+      switch record.status.kind {
+      case .directory: return .row(.folder(record.directory))
+      case .regular, .symbolicLink:
+        defer { position += 1 }
+        return .row(.found(DuplicateItem.Candidate(record, at: position)))
+      case let kind: return .row(.problem(.special(kind, at: record.path)))
+      }
     case .item(.standardInput)?:
       let error = BatchError(.invalid, "standard input is not a file of a tree", path: "-")
       return .row(.problem(Problem(.unreadable, error)))
@@ -107,13 +129,19 @@ package struct DuplicateSource: BatchSource {
     switch item {
     case .ends: Int64(DuplicateJob.blockSize) * 2
     case .whole(let file): max(0, file.size)
+    case .target: 0
     }
   }
 
   /// The file was counted when the walk found it.
   package func count(of item: DuplicateItem) -> Int { 0 }
 
-  package func count(ofRow row: DuplicateRow) -> Int { if case .walked = row { 0 } else { 1 } }
+  package func count(ofRow row: DuplicateRow) -> Int {
+    switch row {
+    case .walked, .folder: 0
+    default: 1
+    }
+  }
 
   package func retained(byRow row: DuplicateRow) -> Int64 {
     if case .found(let file) = row { file.record.excessPathLength * 2 } else { 0 }

@@ -2,7 +2,8 @@ import BatchEngine
 
 /// Finds files with equal content: by size, then by their first and last blocks, then by the SHA-256 or BLAKE3 of the whole content.
 ///
-/// Empty files are ignored. A certain digest from a cache replaces reading the file.
+/// Empty files are ignored. A certain digest from a cache replaces reading the file. If folders are compared too, nothing else
+/// is read for them than the targets of links, and files below the minimum size.
 package struct DuplicateJob: BatchJob {
   package typealias Item = DuplicateItem
 
@@ -16,21 +17,25 @@ package struct DuplicateJob: BatchJob {
   private let mayRepeat: Bool
   private let keepsNames: Bool
   private let givesSHA256: Bool
-  private let report: @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
+  private let folderMinimum: Int64?
+  private let report: @Sendable (DuplicateGroups) throws(BatchError) -> Void
 
   /// - Parameters:
   ///   - givesSHA256: whether groups have this digest; otherwise the fastest collision-resistant one.
   ///   - keepsNames: whether groups contain all names of a file that the walk finds.
-  ///   - report: receives all groups once, at the end; the one that takes the most space first.
+  ///   - folderMinimum: nil if only files are compared. Otherwise folders are compared too, and groups of smaller files and folders
+  ///     are left out; the source has files of all sizes.
+  ///   - report: receives all groups once, at the end.
   package init(
     of source: DuplicateSource, cache: DigestCache? = nil, givesSHA256: Bool, keepsNames: Bool = false,
-    report: @escaping @Sendable ([DuplicateGroup]) throws(BatchError) -> Void
+    folderMinimum: Int64? = nil, report: @escaping @Sendable (DuplicateGroups) throws(BatchError) -> Void
   ) {
     asked = source.asked
     mayRepeat = source.mayRepeat
     self.keepsNames = keepsNames
     self.givesSHA256 = givesSHA256 || cache != nil
     self.cache = cache
+    self.folderMinimum = folderMinimum
     self.report = report
   }
 
@@ -42,9 +47,14 @@ package struct DuplicateJob: BatchJob {
     rows.append(row)
   }
 
-  package func makeCollector(in context: CollectorContext, sharing: Void) -> sending DuplicateCollector {
-    DuplicateCollector(
-      asked, mayRepeat: mayRepeat, knowsDigests: cache != nil, keepsNames: keepsNames, context, report)
+  package func makeCollector(
+    in context: CollectorContext, sharing: Void
+  ) throws(BatchError) -> sending DuplicateCollector {
+    let folders = try folderMinimum.map { minimum throws(BatchError) in try FolderSearch(minimumSize: minimum)
+    }
+    return DuplicateCollector(
+      asked, folders, mayRepeat: mayRepeat, knowsDigests: cache != nil, keepsNames: keepsNames, context,
+      report)
   }
 
   package final class Worker: BatchWorker {
@@ -78,6 +88,9 @@ package struct DuplicateJob: BatchJob {
         try settle(in: context, into: &rows)
         rows.append(.ends(file, key: try key(of: file.record, in: context)))
       case .whole(let file): try readWhole(file, in: context, into: &rows)
+      case .target(let link):
+        try settle(in: context, into: &rows)
+        rows.append(.target(link, try target(of: link.record, in: context)))
       }
     }
 
@@ -93,6 +106,20 @@ package struct DuplicateJob: BatchJob {
       do throws(BatchError) {
         try context.read(record, ranges: [0..<length, (size - length)..<size], into: room)
         return try ends.digest(of: UnsafeRawBufferPointer(room))
+      } catch {
+        try context.checkCancellation()
+        context.report(Problem(error))
+        return nil
+      }
+    }
+
+    /// - Returns: nil if the link could not be read, which has been reported.
+    private func target(of link: FileRecord, in context: WorkerContext) throws(BatchError) -> PathBytes? {
+      do throws(BatchError) {
+        try context.checkCancellation()
+        return try context.withFolder(of: link) { (folder) throws(BatchError) in
+          try link.linkTarget(in: folder)
+        }
       } catch {
         try context.checkCancellation()
         context.report(Problem(error))

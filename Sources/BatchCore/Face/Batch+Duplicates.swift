@@ -6,6 +6,9 @@ extension Batch {
     public var settings = Settings()
     /// Selects the files below the paths that are compared. Empty files are ignored.
     public var walk = WalkOptions()
+    /// Also finds folders with equal trees: the same names, contents of files and targets of links below them. Files below
+    /// the minimum size of ``walk`` are then compared too, and groups of smaller files and folders are left out.
+    public var comparesFolders = false
 
     /// The defaults: all files are compared.
     public init() {}
@@ -24,9 +27,22 @@ extension Batch {
     public let count: Int
   }
 
+  /// Folders with equal trees that are not the same files under other names.
+  public struct DuplicateFolders: Sendable, Hashable {
+    /// The sizes of all files below each folder in bytes, 1 or more.
+    public let size: Int64
+    /// The number of files below each folder.
+    public let fileCount: Int
+    /// Two or more, in the order of the tree. At most ``Settings/mostListed``.
+    public let paths: [PathBytes]
+    /// The number of all these folders.
+    public let count: Int
+  }
+
   /// The groups of files with equal content.
   public struct FoundDuplicates: Sendable {
-    /// The group that takes the most space first, at most ``Settings/mostListed``.
+    /// The group that takes the most space first, at most ``Settings/mostListed``. If folders are compared, without groups whose files
+    /// all lie in folders of a group.
     public internal(set) var groups: [DuplicateFiles] = []
     /// The number of all groups.
     public internal(set) var groupCount = 0
@@ -34,16 +50,23 @@ extension Batch {
     public internal(set) var surplusFiles = 0
     /// Bytes that these copies take.
     public internal(set) var surplusBytes: Int64 = 0
+    /// Groups of folders, the one that takes the most space first, at most ``Settings/mostListed``; none unless
+    /// ``DuplicatesOptions/comparesFolders`` is set. Without folders that lie in listed ones and have no copies elsewhere.
+    public internal(set) var folders: [DuplicateFolders] = []
+    /// The number of all groups of folders.
+    public internal(set) var folderGroupCount = 0
 
     init() {}
 
-    mutating func add(_ found: [DuplicateGroup], most: Int) {
-      groupCount = found.count
-      for group in found {
+    mutating func add(_ found: DuplicateGroups, most: Int) {
+      groupCount = found.files.count
+      for group in found.files {
         surplusFiles += group.files.count - 1
         surplusBytes.addClamped(group.surplus)
       }
-      groups = found.prefix(max(0, most)).map { DuplicateFiles($0, most: most) }
+      groups = found.files.prefix(max(0, most)).map { DuplicateFiles($0, most: most) }
+      folderGroupCount = found.folders.count
+      folders = found.folders.prefix(max(0, most)).map { DuplicateFolders($0, most: most) }
     }
   }
 
@@ -55,7 +78,7 @@ extension Batch {
   ///   - paths: the files and folders.
   ///   - options: which files are compared, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
-  ///   - each: receives all groups with all their paths when the search is complete, in the order of ``FoundDuplicates/groups``,
+  ///   - each: receives all groups of files with all their paths when the search is complete, in the order of ``FoundDuplicates/groups``,
   ///     one call at a time, on a thread of the run; it must not wait for the end of the call.
   /// - Returns: the counts and the first groups; none if the task was cancelled. Files that cannot be read, or that change
   ///   meanwhile, are in no group.
@@ -69,11 +92,20 @@ extension Batch {
       (library) throws(BatchError) in
       var call = DuplicatesCall()
       call.givesSHA256 = true
-      try library.run(call, paths, options.walk.readingAheadIfFaster) { groups in
-        library.note { $0.add(groups, most: library.settings.mostListed) }
-        if let each { for group in groups { each(DuplicateFiles(group)) } }
+      call.comparesFolders = options.comparesFolders
+      try library.run(call, paths, options.walk.readingAheadIfFaster) { found in
+        library.note { $0.add(found, most: library.settings.mostListed) }
+        if let each { for group in found.files { each(DuplicateFiles(group)) } }
       }
     }
+  }
+}
+
+extension Batch.DuplicateFolders {
+  fileprivate init(_ group: DuplicateFolderGroup, most: Int) {
+    self.init(
+      size: group.size, fileCount: group.fileCount, paths: Array(group.paths.prefix(max(0, most))),
+      count: group.paths.count)
   }
 }
 

@@ -244,10 +244,7 @@ package final class MirrorWorker: BatchWorker {
     var linkTarget: PathBytes?
     if status.kind == .symbolicLink {
       linkTarget = try context.withFolder(of: record) { (folder) throws(BatchError) in
-        let target = record.withName { name in
-          Result { () throws(BatchError) in try LinkTarget.read(name, in: folder) }
-        }
-        return try target.get()
+        try record.linkTarget(in: folder)
       }
     }
     let entry = target.metadata.entry(status, linkTarget: linkTarget)

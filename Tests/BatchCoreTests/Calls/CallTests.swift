@@ -76,7 +76,7 @@ import Testing
     let groups = Mutex<[DuplicateGroup]>([])
     var call = DuplicatesCall()
     call.keepsNames = true
-    let outcome = try perform(call, paths("t")) { found in groups.withLock { $0 = found } }
+    let outcome = try perform(call, paths("t")) { found in groups.withLock { $0 = found.files } }
     let found = groups.withLock { $0 }
     #expect(outcome.verdict == [] && found.map(\.paths) == [[t.path("t/1"), t.path("t/copy")]])
     let linked = try perform(LinkCall(found, .hard, isDryRun: false, isSynced: false), .items([]))

@@ -219,7 +219,19 @@ import Testing
     options.settings.mostListed = 1
     let short = try await Batch.duplicates([d], options)
     #expect(short.groupCount == 2 && short.groups.map(\.count) == [2] && short.groups[0].paths.count == 1)
-    #expect(t.names(in: "d/sub") == ["a3", "c", "c2"])
+    #expect(t.names(in: "d/sub") == ["a3", "c", "c2"] && short.folders.isEmpty)
+
+    for name: PathBytes in ["d2/a2", "d2/sub/a3", "d2/sub/c", "d2/sub/c2"] {
+      try t.file(name, t.content(PathBytes(Array("d".utf8) + name.bytes.dropFirst(2))) ?? [])
+    }
+    options.settings.mostListed = 10
+    options.comparesFolders = true
+    let folders = try await Batch.duplicates([d, t.path("d2")], options)
+    #expect(
+      folders.folderGroupCount == 1 && folders.folders.map(\.paths) == [[t.path("d/sub"), t.path("d2/sub")]])
+    #expect(folders.folders.first?.fileCount == 3 && folders.folders.first?.size == 2000 + 2 * 5400)
+    // The group with the files that lie in both folders alone is not listed.
+    #expect(folders.groups.map(\.count) == [5])
   }
 
   @Test("compares a folder with a manifest and with an archive")

@@ -25,7 +25,7 @@ struct JSONSchemaTests {
     j hash hash -v -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
     "$BP" hash -q t >m; j check check m; j audit audit m .; echo two >t/a; j different check m; j moved audit m t
     j compress compress --on special=warn t; j again compress t; j test test t
-    j decompress decompress --output-dir d t; j duplicates duplicates d t
+    j decompress decompress --output-dir d t; j duplicates duplicates d t; cp -r t/ t2; j folders duplicates --folders --exclude pipe t t2; rm -rf t2
     cp t/b.gz bad.gz; printf damaged | dd of=bad.gz bs=1 seek=90 conv=notrunc status=none
     j damaged test bad.gz; j refused decompress bad.gz t/a; rm -f t/*.gz
     j archive archive --verify -o a.tar.zst t; j exists archive -o a.tar.zst t
@@ -82,7 +82,8 @@ struct JSONSchemaTests {
     let result = try t.shell("python3 validate.py '\(Self.schema)'")
     #expect(result.status == 0, "\(result.errorText)")
     let expected = [
-      "archive", "default", "device", "difference", "duplicates", "error", "file", "found", "index", "limit",
+      "archive", "default", "device", "difference", "duplicate_folders", "duplicates", "error", "file",
+      "found", "index", "limit",
       "member",
       "note",
       "operations",

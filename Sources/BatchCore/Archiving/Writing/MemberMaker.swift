@@ -18,7 +18,7 @@ struct MemberMaker {
   func entry(for record: FileRecord, in context: WorkerContext) throws(BatchError) -> ArchiveEntry {
     var entry = try bareEntry(for: record)
     let details = try context.withFolder(of: record) { (folder) throws(BatchError) in
-      let target = try entry.kind == .symbolicLink ? Self.target(of: record, in: folder) : nil
+      let target = try entry.kind == .symbolicLink ? record.linkTarget(in: folder) : nil
       let attributes = record.withName {
         AttributeReader.attributes(of: $0, in: folder, followingLinks: record.followsLinks)
       }
@@ -78,12 +78,5 @@ struct MemberMaker {
       entry.groupName = owners.group(status.group)
     }
     options.changes.apply(to: &entry)
-  }
-
-  private static func target(of record: FileRecord, in folder: Int32) throws(BatchError) -> PathBytes {
-    let target = record.withName { name in
-      Result { () throws(BatchError) in try LinkTarget.read(name, in: folder) }
-    }
-    return try target.get()
   }
 }

@@ -79,6 +79,13 @@ package final class DirectoryPath: Sendable {
   /// The prefix below the operand: empty, or names that each end in `/`.
   package var relativePrefix: ArraySlice<UInt8> { prefix.bytes[operandLength...] }
 
+  /// The own name of a folder below an operand. Takes the same time at any depth.
+  package var name: ArraySlice<UInt8> {
+    let names = tail.isEmpty ? anchor?.names ?? tail : tail
+    let end = names.last == Self.slash ? names.endIndex - 1 : names.endIndex
+    return names[(names[..<end].lastIndex(of: Self.slash).map { $0 + 1 } ?? names.startIndex)..<end]
+  }
+
   /// The prefix without the final slash, which would make the kernel follow a link; `.` for an empty prefix.
   package var openPath: PathBytes {
     let shown = shownPath

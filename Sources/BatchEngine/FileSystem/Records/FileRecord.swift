@@ -52,6 +52,17 @@ public struct FileRecord: Sendable {
   package func withName<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     names.withCString(at: nameOffset, body)
   }
+
+  /// The target of a symbolic link.
+  ///
+  /// - Parameter folder: the descriptor of the folder that contains the link.
+  /// - Throws: the error of `readlinkat(2)`, without the path.
+  package func linkTarget(in folder: Int32) throws(BatchError) -> PathBytes {
+    let target = withName { name in
+      Result { () throws(BatchError) in try LinkTarget.read(name, in: folder) }
+    }
+    return try target.get()
+  }
 }
 
 extension FileStatus {

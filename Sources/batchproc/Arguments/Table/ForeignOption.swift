@@ -159,6 +159,7 @@ struct ForeignOption {
     ForeignOption(
       "-d", "-N", "--delete", "--noprompt", in: .duplicates,
       answer: "use --link hard, since copies are not removed: their names stay and share one content"),
+    ForeignOption("--merge-directories", in: .duplicates, answer: "use --folders"),
     ForeignOption("-t", "--test", in: .compress, .decompress, answer: "use 'batchproc test'"),
     ForeignOption(needless: "-t", "--test", in: .test),
     ForeignOption("-l", "--list", in: .decompress, .test, answer: "use 'batchproc test -v'"),

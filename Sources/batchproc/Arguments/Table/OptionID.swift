@@ -36,7 +36,7 @@ enum OptionID: String, Sendable, Hashable, CaseIterable {
   case at, host, source, sample, all, timeBudget, againstLive
   case find, listFiles, compareSnapshots, maxAge, complete, usage, share
   case before, after, onFailure, hookTimeout, metrics, notify, rate
-  case cache, cacheVerify, link
+  case cache, cacheVerify, link, folders
   case cron, systemd, startAt, writeTo, enable
   case copyFrom, copyTo, copyKeepLast, copyKeepDaily, copyKeepWeekly, copyKeepMonthly, copyKeepYearly,
     appendOnly

@@ -6,6 +6,7 @@ struct DuplicatesCommand: Command {
   private let form: DuplicateForm
   private let endsNamesInNUL: Bool
   private let usesCache: Bool
+  private let comparesFolders: Bool
   /// Nil if groups are only printed.
   private let linking: DuplicateLinking?
   private let operands: [PathBytes]
@@ -15,6 +16,12 @@ struct DuplicatesCommand: Command {
     form = parsed.choice(.format) ?? .text
     endsNamesInNUL = parsed.flag(.zero)
     usesCache = parsed.flag(.cache)
+    comparesFolders = parsed.flag(.folders)
+    if comparesFolders, let how = parsed.choice(.link) as LinkMode? {
+      throw UsageError(
+        "--folders cannot be used with --link: it only prints. Type '--link \(how.rawValue)' alone.",
+        in: parsed.command)
+    }
     linking = parsed.choice(.link).map {
       DuplicateLinking(mode: $0, common: common, endsNamesInNUL: parsed.flag(.zero))
     }
@@ -35,11 +42,15 @@ struct DuplicatesCommand: Command {
     call.cache = usesCache ? session.cache(verifiedShare: 0) : nil
     call.givesSHA256 = session.events != nil
     call.keepsNames = linking != nil
+    call.comparesFolders = comparesFolders
     let surplus = Surplus()
     let outcome = try session.run(call, .paths(operands, walk)) {
-      [self, linking] (groups) throws(BatchError) in
-      if linking == nil { try write(groups) }
-      surplus.set(groups, keeping: linking != nil)
+      [self, linking] (found) throws(BatchError) in
+      if linking == nil {
+        try write(found.folders)
+        try write(found.files)
+      }
+      surplus.set(found, keeping: linking != nil)
     }
     if let failure = outcome.result?.cacheFailure { session.diagnostics.report(failure, as: .warning) }
     return try finish(outcome, surplus)
@@ -55,15 +66,31 @@ struct DuplicatesCommand: Command {
     }
   }
 
+  private func write(_ groups: [DuplicateFolderGroup]) throws(BatchError) {
+    try session.write(groups, as: "duplicate_folders") { line, group in
+      line.add("size", group.size)
+      line.add("count", group.fileCount)
+      line.add(paths: group.paths, as: "folders")
+    } text: { group, bytes in
+      let (count, noun) = ByteCount.tally(group.fileCount, "file")
+      // The slash distinguishes folders from files.
+      append(
+        group.paths.map { $0.bytes.last == UInt8(ascii: "/") ? $0 : PathBytes($0.bytes + "/".utf8) },
+        "\(group.paths.count) folders of \(ByteCount.text(group.size)) in \(count) \(noun):", to: &bytes)
+    }
+  }
+
   private func append(_ group: DuplicateGroup, to bytes: inout [UInt8]) {
+    append(group.paths, "\(group.paths.count) files of \(ByteCount.text(group.size)):", to: &bytes)
+  }
+
+  private func append(_ paths: [PathBytes], _ heading: String, to bytes: inout [UInt8]) {
     if endsNamesInNUL {
-      for path in group.paths { bytes += path.bytes + [0] }
+      for path in paths { bytes += path.bytes + [0] }
       return bytes.append(0)
     }
-    if form == .text {
-      bytes += "\(group.paths.count) files of \(ByteCount.text(group.size)):\n".utf8
-    }
-    for path in group.paths {
+    if form == .text { bytes += "\(heading)\n".utf8 }
+    for path in paths {
       if form == .text { bytes += "  ".utf8 }
       TerminalText.append(path.bytes, to: &bytes)
       bytes.append(UInt8(ascii: "\n"))
@@ -83,27 +110,43 @@ struct DuplicatesCommand: Command {
       let found = surplus.value
       return SummaryText(
         verb: "compared", files: counts.done, bytes: counts.byteCount,
-        others: [
-          ByteCount.tally(found.groups, "group"), ByteCount.tally(found.files, "surplus file"),
-          (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-          (counts.failed, "failed"), (result.known, "known"),
-        ], tallies: [(found.groups, "groups"), (found.files, "surplus")])
+        others: (comparesFolders
+          ? [
+            ByteCount.tally(found.folderGroups, "folder group"),
+            ByteCount.tally(found.folders, "surplus folder"),
+          ] : []) + [
+            ByteCount.tally(found.groups, "group"), ByteCount.tally(found.files, "surplus file"),
+            (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
+            (counts.failed, "failed"), (result.known, "known"),
+          ],
+        tallies: [(found.groups, "groups"), (found.files, "surplus")]
+          + (comparesFolders
+            ? [(found.folderGroups, "folder_groups"), (found.folders, "surplus_folders")] : []))
     }
   }
 }
 
-/// How many groups there are, and how many of their files are copies of the first one.
+/// How many groups there are, and how many of their files and folders are copies of the first one.
 private final class Surplus: Sendable {
-  private let state = Mutex((groups: 0, files: 0))
+  struct Counts {
+    var groups = 0
+    var files = 0
+    var folderGroups = 0
+    var folders = 0
+  }
+
+  private let state = Mutex(Counts())
   private let kept = Mutex<[DuplicateGroup]>([])
 
-  var value: (groups: Int, files: Int) { state.withLock { $0 } }
+  var value: Counts { state.withLock { $0 } }
   /// The groups that are kept for linking.
   var groups: [DuplicateGroup] { kept.withLock { $0 } }
 
-  func set(_ groups: [DuplicateGroup], keeping isKept: Bool) {
-    let files = groups.reduce(0) { $0 + $1.files.count - 1 }
-    state.withLock { $0 = (groups.count, files) }
-    if isKept { kept.withLock { $0 = groups } }
+  func set(_ found: DuplicateGroups, keeping isKept: Bool) {
+    let counts = Counts(
+      groups: found.files.count, files: found.files.reduce(0) { $0 + $1.files.count - 1 },
+      folderGroups: found.folders.count, folders: found.folders.reduce(0) { $0 + $1.paths.count - 1 })
+    state.withLock { $0 = counts }
+    if isKept { kept.withLock { $0 = found.files } }
   }
 }
