@@ -26,14 +26,14 @@ package struct DuplicatesCall: Call {
     report: @escaping @Sendable (DuplicateGroups) throws(BatchError) -> Void
   ) throws(BatchError) -> Prepared<Result> {
     var minimum: Int64 = 0
-    var (tree, total) = try input.tree(in: run) { walk in
+    let (tree, counted) = try input.tree(in: run) { walk in
       walk.skipsTemporaries = true
       (walk.takesEverything, walk.followsOperands) = (comparesFolders, true)
       guard comparesFolders else { return }
       minimum = walk.minimumSize ?? 0
       walk.minimumSize = nil
     }
-    if comparesFolders { total = input.totalOfFiles(in: run) }
+    let total = comparesFolders ? input.totalOfFiles(in: run) : counted
     let source = DuplicateSource(tree, mayRepeat: input.mayRepeat)
     let job = DuplicateJob(
       of: source, cache: cache, givesSHA256: givesSHA256, keepsNames: keepsNames,

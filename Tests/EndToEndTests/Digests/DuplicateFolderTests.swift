@@ -86,7 +86,7 @@ import Testing
                     if data and status.st_ino not in self.seen:
                         self.seen.add(status.st_ino)
                         self.files.append((at, data, folder))
-                # A special file is equal to none.
+                # A special file is equal to no other.
                 else: folder.items.append((name, 's', at, at))
             for name, at in below:
                 child = self.walk(at, folder)
@@ -234,7 +234,7 @@ import Testing
   }
 
   @Test(
-    "takes a folder with something unreadable as equal to none, also a folder above it",
+    "takes a folder with something unreadable as equal to no other, and the folders above it",
     .enabled(if: Host.canChangeUser))
   func unreadable() throws {
     try makeTree()

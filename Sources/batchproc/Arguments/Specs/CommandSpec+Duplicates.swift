@@ -15,7 +15,7 @@ extension CommandSpec {
       With --folders, groups of folders come first. Two folders are equal if they have the same names, files with \
       equal content, and links with the same target, at every depth; owners, modes and times do not matter. Files \
       that --min-size leaves out are compared too. Whatever other options leave out is not: folders are then judged \
-      by the rest. A folder is equal to none if something in it could not be read, changed meanwhile, or is a FIFO, \
+      by the rest. A folder is equal to no other if something in it could not be read, changed meanwhile, or is a FIFO, \
       socket or device. Folders without any bytes in files are left out, and so are folders whose files are all hard \
       links of those in a folder that is printed. Folders and files that lie in folders of a group are printed \
       again only if they have a copy elsewhere: remove copies, and run it again.

@@ -108,20 +108,19 @@ struct DuplicatesCommand: Command {
     return session.ending(outcome) { result in
       let counts = outcome.summary.counts
       let found = surplus.value
+      var tallies = [(found.groups, "groups"), (found.files, "surplus")]
+      if comparesFolders {
+        tallies += [(found.folderGroups, "folder_groups"), (found.folders, "surplus_folders")]
+      }
       return SummaryText(
         verb: "compared", files: counts.done, bytes: counts.byteCount,
-        others: (comparesFolders
-          ? [
-            ByteCount.tally(found.folderGroups, "folder group"),
-            ByteCount.tally(found.folders, "surplus folder"),
-          ] : []) + [
-            ByteCount.tally(found.groups, "group"), ByteCount.tally(found.files, "surplus file"),
-            (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
-            (counts.failed, "failed"), (result.known, "known"),
-          ],
-        tallies: [(found.groups, "groups"), (found.files, "surplus")]
-          + (comparesFolders
-            ? [(found.folderGroups, "folder_groups"), (found.folders, "surplus_folders")] : []))
+        others: [
+          ByteCount.tally(found.folderGroups, "folder group"),
+          ByteCount.tally(found.folders, "surplus folder"),
+          ByteCount.tally(found.groups, "group"), ByteCount.tally(found.files, "surplus file"),
+          (counts.changed, "changed meanwhile"), (counts.skipped, counts.skippedWord),
+          (counts.failed, "failed"), (result.known, "known"),
+        ], tallies: tallies)
     }
   }
 }
