@@ -43,6 +43,11 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether operations are held back.
   public var isSuspended: Bool { suspended.load(ordering: .relaxed) }
 
+  /// What suspends the run; the caller first if several do, and nil if nothing does.
+  package var suspender: Suspender? {
+    state.withLock { state in [.caller, .load].first(where: state.suspenders.contains) }
+  }
+
   /// Whether the number was chosen and must not be adapted.
   package var isFixed: Bool { fixed.load(ordering: .relaxed) }
 

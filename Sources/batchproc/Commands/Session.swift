@@ -136,7 +136,7 @@ final class Session: CallWatch, Sendable {
     let concurrency = context.concurrency
     let display = ProgressDisplay(
       mode: progressMode, diagnostics: diagnostics, counters: context.counters, total: total,
-      isPaused: { concurrency.isSuspended })
+      pause: { concurrency.pause })
     progress.withLock { $0 = display }
     try? total?.startByHand()
     steering.start()

@@ -32,9 +32,21 @@ extension ConcurrencyChange.Reason {
 }
 
 extension ConcurrencyLimit {
+  /// Why the run is paused; nil if it is not.
+  var pause: String? {
+    suspender.map { suspender in
+      let reason: ConcurrencyChange.Reason =
+        switch suspender {
+        case .caller: .control
+        case .load: .load
+        }
+      return reason.text
+    }
+  }
+
   /// `7 of 8 operations at once`, and the reason for that number.
   var text: String {
-    if isSuspended { return "paused" }
+    if let pause { return "paused, \(pause)" }
     return "\(runningCount) of \(current) operations at once" + (isFixed ? ", fixed" : "")
   }
 }

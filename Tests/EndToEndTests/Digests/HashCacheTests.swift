@@ -46,6 +46,23 @@ import Testing
     #expect(run.text == "0\n60\n700\n600\n", "\(run.text)\(run.errorText)")
   }
 
+  @Test(
+    "a run that is stopped keeps the digests of the files that it has read",
+    .enabled(if: Host.canTrace && Host.canPreload))
+  func stopped() throws {
+    // More than a pipe holds, so it is read only when all files before standard input are.
+    let run = try later(
+      """
+      mkfifo in
+      LD_PRELOAD=$PWD/preload.so $BP hash -q -j 1 --stride 1 --cache src - <in >rows & p=$!
+      exec 3>in; head -c 200000 /dev/zero >&3
+      kill -TERM $p; wait $p; echo $?
+      strace -qq -f --seccomp-bpf -o trace -e trace=openat -E LD_PRELOAD=$PWD/preload.so $BP hash -q --cache src | wc -l
+      grep -cE '"f[0-9]+"' trace
+      """)
+    #expect(run.text == "143\n60\n0\n", "\(run.text)\(run.errorText)")
+  }
+
   @Test("a file that changed shortly before it was read is not stored")
   func racy() throws {
     let run = try later("for n in 1 2; do $BP hash --cache src 2>&1 >/dev/null; done | grep -c known")

@@ -12,6 +12,8 @@ package final class DigestCache: Sendable {
   private static let version: Int64 = 1
   /// Entries that are written together.
   private static let batchSize = 8192
+  /// Entries wait for others at most as long as this, so that a run that is killed loses little work.
+  package static let longestWait = Duration.seconds(20)
 
   private struct Entry: Sendable {
     let table: String
@@ -27,6 +29,8 @@ package final class DigestCache: Sendable {
 
   private struct State {
     var entries: [Entry] = []
+    /// When entries were taken to be written.
+    var takenAt = ContinuousClock.now
     var fileSystems: [UInt64: String] = [:]
     /// The rows, by the names of their tables.
     var rows: [String: Rows] = [:]
@@ -39,6 +43,7 @@ package final class DigestCache: Sendable {
   /// The share of known files that are still read, from 0 to 1.
   package let verifiedShare: Double
   private let calls: any FileSystemCalls
+  private let longestWait: Duration
   private let seed = UInt64.random(in: 0...UInt64.max)
   private let state = Mutex(State())
   private let rotten = Atomic<Int>(0)
@@ -48,18 +53,21 @@ package final class DigestCache: Sendable {
   ///   - folder: the folder of caches, an absolute path; the database is in `batchproc` below it, and only its owner may read
   ///     it.
   ///   - trust: decides which owners of folders and files are trusted; nil for the rule of this process.
+  ///   - longestWait: how long the first entry may wait for others before all are written.
   ///   - now: the clock that file systems use for their times.
   ///   - warn: called with a warning when a database is rebuilt.
   /// - Throws: the error of creating the folder or the database; `.unreadable` or `.malformed` for a folder or file that
   ///   another user can change, or that is a link.
   package init(
     in folder: PathBytes, verifiedShare: Double, calls: any FileSystemCalls, trust: TrustedFile? = nil,
+    longestWait: Duration = DigestCache.longestWait,
     now: @escaping @Sendable () -> FileStatus.Time = {
       FileStatus.Time(seconds: Int64(time(nil)), nanoseconds: 0)
     },
     warn: (BatchError) -> Void
   ) throws(BatchError) {
     self.calls = calls
+    self.longestWait = longestWait
     settling = ChangeSettling(calls: calls, now: now)
     self.verifiedShare = verifiedShare
     path = try Self.place(in: folder, trust ?? TrustedFile(calls: calls))
@@ -211,7 +219,9 @@ package final class DigestCache: Sendable {
       table: table, inode: status.identity.inode, value: CachedDigest(status, digest).bytes)
     let full = state.withLock { state -> [Entry]? in
       state.entries.append(entry)
-      guard state.entries.count >= Self.batchSize else { return nil }
+      let now = ContinuousClock.now
+      guard state.entries.count >= Self.batchSize || now - state.takenAt >= longestWait else { return nil }
+      state.takenAt = now
       defer { state.entries = [] }
       return state.entries
     }

@@ -21,7 +21,7 @@ final class ProgressDisplay: Sendable {
   private let diagnostics: Diagnostics
   private let counters: Counters
   private let total: ResultOperation<Counters.Snapshot>?
-  private let isPaused: @Sendable () -> Bool
+  private let pause: @Sendable () -> String?
   private let start = ContinuousClock.now
   private let state = Mutex(State())
   private let sampler = Mutex<ProgressSampler?>(nil)
@@ -29,16 +29,16 @@ final class ProgressDisplay: Sendable {
   /// - Parameters:
   ///   - mode: not `auto`.
   ///   - total: counts the total work during the run; nil if it cannot be known.
-  ///   - isPaused: whether the run is paused now.
+  ///   - pause: why the run is paused now; nil if it is not.
   init(
     mode: ProgressMode, diagnostics: Diagnostics, counters: Counters,
-    total: ResultOperation<Counters.Snapshot>?, isPaused: @escaping @Sendable () -> Bool
+    total: ResultOperation<Counters.Snapshot>?, pause: @escaping @Sendable () -> String?
   ) {
     self.mode = mode
     self.diagnostics = diagnostics
     self.counters = counters
     self.total = total
-    self.isPaused = isPaused
+    self.pause = pause
     // Even if nothing is shown: a signal may request the state.
     sampler.withLock {
       $0 = ProgressSampler(everyMilliseconds: 200) { [weak self] in self?.update(adding: Int(clamping: $0)) }
@@ -51,7 +51,9 @@ final class ProgressDisplay: Sendable {
 
   /// Prints the state now, in any mode, and below it the files in progress.
   func printNow(_ concurrency: String, _ files: [FileInProgress]) {
-    let now = current()
+    var now = current()
+    // The text of the concurrency says it.
+    now.pause = nil
     diagnostics.print((now.parts(at: now.fraction).all + [concurrency]).joined(separator: ", "))
     for line in FilesInProgressText.lines(files) { diagnostics.print(line) }
   }
@@ -61,6 +63,7 @@ final class ProgressDisplay: Sendable {
     if mode == .plain, isComplete {
       var last = current()
       last.isFinished = true
+      last.pause = nil
       // The last line covers the whole run.
       last.recent = nil
       if let line = state.withLock({ $0.plain.line(for: last) }) { diagnostics.print(line) }
@@ -94,24 +97,27 @@ final class ProgressDisplay: Sendable {
     bytes.addClamped(counters.pending)
     let all = try? total?.value()
     let elapsed = (ContinuousClock.now - start) / .seconds(1)
+    let pause = pause()
     let recent = state.withLock { state in
-      state.window.add(files: files, bytes: bytes, at: elapsed, isPaused: isPaused())
+      state.window.add(files: files, bytes: bytes, at: elapsed, isPaused: pause != nil)
       return state.window.work
     }
     return ProgressState(
       filesDone: counts.done + counts.failed + counts.skipped + counters.staged, filesTotal: all?.seen,
       bytesDone: bytes, bytesTotal: all?.byteCount,
-      elapsed: elapsed, recent: recent)
+      elapsed: elapsed, recent: recent, pause: pause)
   }
 }
 
-/// Decides when a run without a terminal reports its progress: every 10 %, or after 60 s of silence.
+/// Decides when a run without a terminal reports its progress: every 10 %, or after 60 s of silence. A pause is reported when it
+/// begins, and then once a minute; pauses that follow within a minute are not.
 struct ProgressPlain: Sendable {
   private static let stepsInAll = 10
   private static let silence = 60.0
 
   private var stepsTold = 0
   private var toldAt = 0.0
+  private var pauseToldAt: Double?
   private var shown = 0.0
 
   /// The line to print now, without its end; nil when it is not yet time.
@@ -120,7 +126,12 @@ struct ProgressPlain: Sendable {
     // Only a finished run is at 100 %.
     let steps =
       state.isFinished ? Self.stepsInAll : min(Self.stepsInAll - 1, Int(shown * Double(Self.stepsInAll)))
-    guard steps > stepsTold || state.elapsed - toldAt >= ProgressPlain.silence else { return nil }
+    let isPauseDue =
+      state.pause != nil && (pauseToldAt.map { state.elapsed - $0 >= ProgressPlain.silence } ?? true)
+    guard steps > stepsTold || isPauseDue || state.elapsed - toldAt >= ProgressPlain.silence else {
+      return nil
+    }
+    if state.pause != nil { pauseToldAt = state.elapsed }
     stepsTold = max(stepsTold, steps)
     toldAt = state.elapsed
     let known = state.fraction.map { _ in shown }

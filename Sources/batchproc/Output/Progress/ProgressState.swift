@@ -12,6 +12,9 @@ struct ProgressState: Sendable, Equatable {
   /// The last part of the run, for the rate and the remaining time; nil uses the whole run.
   var recent: ProgressWindow.Work?
 
+  /// Why the run is paused; nil if it is not.
+  var pause: String?
+
   /// The finished fraction, by bytes if there are any, otherwise by files; nil without totals.
   var fraction: Double? {
     if isFinished { return 1 }
@@ -40,11 +43,13 @@ struct ProgressState: Sendable, Equatable {
     let files: String
     /// `1.5 GiB/s`; nil before anything is known.
     let rate: String?
-    /// `0.31 s left`
+    /// `0.31 s left`, or `paused`
     let time: String
+    /// Why the run is paused; nil if it is not.
+    let pause: String?
 
     /// Bytes come first: the number of files does not change while a large one is read.
-    var all: [String] { [bytes, files] + (rate.map { [$0] } ?? []) + [time] }
+    var all: [String] { [bytes, files] + (rate.map { [$0] } ?? []) + [time] + (pause.map { [$0] } ?? []) }
   }
 
   func parts(at fraction: Double?) -> Parts {
@@ -59,6 +64,6 @@ struct ProgressState: Sendable, Equatable {
     let time = secondsLeft(at: fraction).map { "\(DurationText.text(seconds: $0)) left" }
     return Parts(
       bytes: bytes + all, files: files ?? ByteCount.files(filesDone), rate: rate,
-      time: time ?? "\(DurationText.text(seconds: elapsed)) elapsed")
+      time: pause == nil ? time ?? "\(DurationText.text(seconds: elapsed)) elapsed" : "paused", pause: pause)
   }
 }

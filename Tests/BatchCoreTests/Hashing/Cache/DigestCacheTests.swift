@@ -95,6 +95,21 @@ import Testing
     #expect(t.names(in: "elsewhere").isEmpty)
   }
 
+  @Test("a digest that waited long enough is stored before the end of the run", arguments: [true, false])
+  func waiting(isLong: Bool) throws {
+    let cache = try DigestCache(
+      in: caches, verifiedShare: 0, calls: RunContext().calls, longestWait: isLong ? .zero : .seconds(3600)
+    ) { _ in }
+    let digest = try DigestStream(.xxh128).finish()
+    let table = DigestCache.table(of: .xxh128, on: "d1")
+    cache.add(table, FileStatus(stat()), digest)
+    // Another run sees it, as after a kill of this one.
+    let file = try SQLiteFile(cache.path)
+    #expect(try file.hasTable(table) == isLong)
+    #expect(cache.finish() == nil)
+    #expect(try file.hasTable(table))
+  }
+
   @Test("a row with an impossible value is not used")
   func extremes() throws {
     let digest = try DigestStream(.xxh128).finish()

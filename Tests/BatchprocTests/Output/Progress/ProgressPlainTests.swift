@@ -22,6 +22,20 @@ import Testing
     #expect(told == [60, 120, 180])
   }
 
+  @Test func reportsAPauseWhenItBeginsAndOnceAMinute() {
+    var plain = ProgressPlain()
+    var lines: [Double: String] = [:]
+    for second in stride(from: 0.0, through: 200, by: 1) {
+      var state = ProgressState(filesDone: 1, filesTotal: 2, elapsed: second)
+      // A second pause follows soon after the first one.
+      if (10..<75).contains(second) || (80..<140).contains(second) { state.pause = "it is late" }
+      lines[second] = plain.line(for: state)
+    }
+    #expect(lines[10] == "50 %: 0 B, 1 of 2 files, paused, it is late")
+    #expect(lines.keys.sorted() == [0, 10, 70, 130, 190])
+    #expect(lines[190]?.contains("paused") == false)
+  }
+
   @Test func showsTheKnownValues() {
     var plain = ProgressPlain()
     let state = ProgressState(
