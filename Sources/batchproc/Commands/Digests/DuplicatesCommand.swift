@@ -12,7 +12,7 @@ struct DuplicatesCommand: Command {
   private let operands: [PathBytes]
   let session: Session
 
-  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws(BatchError) {
+  init(_ parsed: ParsedCommand, common: CommonOptions, environment: Environment) throws {
     form = parsed.choice(.format) ?? .text
     endsNamesInNUL = parsed.flag(.zero)
     usesCache = parsed.flag(.cache)
