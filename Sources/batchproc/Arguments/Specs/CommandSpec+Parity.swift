@@ -75,7 +75,7 @@ extension CommandSpec {
       What was rebuilt must have all checksums of the recovery data. An archive must also be whole by its own index, and be \
       the one that its manifest or companion records. Then it replaces the damaged file, which is kept as FILE.damaged without --force; \
       'snapshots' names such files, and 'prune' removes them. If too few blocks are left, nothing is changed, and the status \
-      is 4. An archive that has no damage but differs from the recovery data is another version. It is not changed, and \
+      is 4. An archive without damage that differs from the recovery data is another version: 'repair' does not change it, and \
       the status is 1, or 3 if other files were repaired.
       """,
     ],
