@@ -17,17 +17,49 @@ struct CopyChoices: Sendable {
   /// Whether unencrypted snapshots of a set with encrypted ones are copied too.
   let allowsPlain: Bool
 
+  private static let rules: [(OptionID, Retention.Rule)] = [
+    (.copyKeepLast, .last), (.copyKeepDaily, .daily), (.copyKeepWeekly, .weekly),
+    (.copyKeepMonthly, .monthly), (.copyKeepYearly, .yearly),
+  ]
+
   init(_ parsed: ParsedCommand, remote: PathBytes, comparesContents: Bool = false) {
     (self.remote, self.comparesContents) = (remote, comparesContents)
-    let rules: [(OptionID, Retention.Rule)] = [
-      (.copyKeepLast, .last), (.copyKeepDaily, .daily), (.copyKeepWeekly, .weekly),
-      (.copyKeepMonthly, .monthly), (.copyKeepYearly, .yearly),
-    ]
-    retention = parsed.retention(rules)
+    retention = parsed.retention(Self.rules)
     grouping = parsed.grouping
     isAppendOnly = parsed.flag(.appendOnly)
     leastUsed = parsed.leastUsed
     allowsPlain = parsed.flag(.plain)
+  }
+
+  /// The copies of a backup, in the order in which they were given. Options about copies that follow a place hold for it alone;
+  /// those before the first place hold for all.
+  ///
+  /// - Throws: `UsageError` for a place that is given twice.
+  static func all(_ parsed: ParsedCommand) throws(UsageError) -> [CopyChoices] {
+    let own = Set(rules.map(\.0) + [.appendOnly])
+    var common: [ParsedCommand.GivenOption] = []
+    var places: [(remote: PathBytes, options: [ParsedCommand.GivenOption])] = []
+    var isAfterPlace = false
+    for (index, option) in parsed.given.enumerated() {
+      // What a file or a profile says about copies and the command line about a place are not in one order.
+      if parsed.sourceStarts.contains(index) { isAfterPlace = false }
+      if option.id == .copyTo, case .bytes(let remote) = option.value {
+        guard !places.contains(where: { $0.remote == remote }) else {
+          throw UsageError("--copy-to \(quote(remote)) is given twice.", in: parsed.command)
+        }
+        places.append((remote, []))
+        isAfterPlace = true
+      } else if own.contains(option.id) {
+        if isAfterPlace { places[places.count - 1].options.append(option) } else { common.append(option) }
+      }
+    }
+    let others = parsed.given.filter { !own.contains($0.id) }
+    return places.map { remote, options in
+      CopyChoices(
+        ParsedCommand(
+          command: parsed.command, given: others + common + options, operands: parsed.operands),
+        remote: remote)
+    }
   }
 }
 

@@ -17,7 +17,7 @@ extension BackupCommand {
     var prune: Prune?
     var failure: BatchError?
     let failures = Int(clamping: content.footer.failures ?? 0)
-    if failures > 0, !choices.retention.isEmpty || copying?.retention.isEmpty == false {
+    if failures > 0, !choices.retention.isEmpty || copies.contains(where: { !$0.retention.isEmpty }) {
       session.fail(
         BatchError(
           .unreadable,
@@ -89,20 +89,29 @@ extension BackupCommand {
       remedy: options.retentionBefore.isEmpty ? .pruneSet : .pruneSetFurther)
   }
 
-  /// Copies the set elsewhere, if requested.
+  /// Copies the set to each place, also after a place that failed.
   ///
   /// - Parameter removes: whether copies that no rule keeps are removed.
   /// - Returns: whether everything was copied.
   func copy(_ set: BackupSet, of own: SnapshotName, removes: Bool) -> Bool {
-    guard let copying else { return true }
-    do throws(BatchError) {
-      let (text, verdict) = try copying.copy(set, of: own, session, removes: removes)
-      if !common.quiet, !common.json { session.diagnostics.print(text) }
-      return verdict.isEmpty
-    } catch {
-      // What stopped the run is reported by its ending.
-      if !session.cancellation.isCancelled { session.fail(error) }
-      return false
+    var isComplete = true
+    for copy in copies where !session.cancellation.isCancelled {
+      do throws(BatchError) {
+        let (text, verdict) = try copy.copy(set, of: own, session, removes: removes)
+        if !common.quiet, !common.json { session.diagnostics.print(text) }
+        if verdict.isEmpty { continue }
+      } catch {
+        // What stopped the run is reported by its ending.
+        if !session.cancellation.isCancelled { session.fail(error) }
+      }
+      isComplete = false
+      // With one place, the messages before leave no doubt.
+      if copies.count > 1, !session.cancellation.isCancelled {
+        session.fail(
+          BatchError(.unreadable, "the copy in this place is not complete", path: copy.remote),
+          severity: .warning)
+      }
     }
+    return isComplete && (copies.isEmpty || !session.cancellation.isCancelled)
   }
 }
