@@ -61,7 +61,7 @@ package struct BackupPreparation: Sendable {
     var remarks = content.damaged
     let last = (content.snapshots + content.cut).max { $0.header.sequence < $1.header.sequence }
     sources = try SourceGuard.sources(paths)
-    ownFolders = [set.directory, options.copyFolder].compactMap { $0 }
+    ownFolders = [set.directory] + options.copyFolders
     for folder in ownFolders { try SourceGuard.refuse(folder, among: sources) }
     let machine = try options.machine()
     let list = try SourceList(sources.map(\.path))

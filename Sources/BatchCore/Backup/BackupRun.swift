@@ -52,8 +52,8 @@ package struct BackupOptions: Sendable {
   }
   /// The rules by which old snapshots are removed before anything is archived; empty for none.
   package var retentionBefore = Retention()
-  /// The folder to which the set is copied afterwards; nil for none, or a remote.
-  package var copyFolder: PathBytes?
+  /// The folders to which the set is copied afterwards.
+  package var copyFolders: [PathBytes] = []
   /// How much recovery data are made of the archive; those of the manifest are at least as much as it. Nil for none.
   package var parity: ParityOptions?
   /// The clock of the machine, used for the names of snapshots.

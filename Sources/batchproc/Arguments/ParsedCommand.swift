@@ -12,6 +12,8 @@ struct ParsedCommand: Sendable {
   /// The options of configuration and environment, then those of the command line in order.
   let given: [GivenOption]
   let operands: [PathBytes]
+  /// Where in ``given`` the options of another file, of the variables, of a profile or of the command line begin.
+  var sourceStarts: Set<Int> = []
   /// The command of the user and its arguments, after a `--`.
   var words: [PathBytes] = []
 

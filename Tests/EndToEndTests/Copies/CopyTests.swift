@@ -274,6 +274,30 @@ import Testing
     ])
   }
 
+  @Test("a backup copies to several places, each with its rules, and goes on when one fails")
+  func severalPlaces() throws {
+    let run = try run(
+      """
+      echo x >file
+      back_up --full
+      for i in 1 2; do back_up --full --copy-to all --copy-to one --copy-keep-last 1; done
+      ends "backup with three places" back_up --full --copy-keep-daily 1 --copy-to one --copy-to file/far \\
+        --copy-to two --copy-keep-last 2 2>errors
+      for place in all one two; do ls $place/*.manifest.zst | wc -l | says "copies in $place"; done
+      grep -c '^batchproc: warning: file/far: the copy in this place is not complete' errors | says "named"
+      grep -c -e 'one:' -e 'two:' errors | says "others named"
+      "$BP" backup --json --full --to set --copy-to one --copy-to file/far src 2>/dev/null |
+        grep -oE '"copies(_failed)?":[0-9]+' | paste -sd ' ' | says "places of the summary"
+      ends "place given twice" back_up --copy-to one --copy-to two --copy-to one 2>/dev/null
+      ls set/*.manifest.zst | wc -l | says snapshots
+      """)
+    run.expectSteps([
+      "backup with three places": "3", "copies in all": "3", "copies in one": "1", "copies in two": "2",
+      "named": "1", "others named": "0", "places of the summary": "\"copies\":1 \"copies_failed\":1",
+      "place given twice": "64", "snapshots": "5",
+    ])
+  }
+
   @Test("copies follow separate retention rules, in a backup and in copy")
   func retention() throws {
     let run = try run(

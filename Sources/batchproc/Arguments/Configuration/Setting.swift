@@ -8,6 +8,15 @@ struct Setting: Sendable {
     case variable(String)
     case profile(String, SettingPlace)
 
+    /// The same for all settings of one file, for all variables, and for those of one profile.
+    var name: PathBytes {
+      switch self {
+      case .file(let place): PathBytes(Array("file ".utf8) + place.file.bytes)
+      case .variable: "variables"
+      case .profile(let name, _): PathBytes("profile \(name)")
+      }
+    }
+
     /// Text for messages; printable.
     var text: String {
       switch self {

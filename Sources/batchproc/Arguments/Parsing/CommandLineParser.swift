@@ -116,7 +116,11 @@ struct CommandLineParser {
     if operands.isEmpty, !readsLists, !isPlanned, command.operands.first?.takesInput == true, hasInput() {
       operands = ["-"]
     }
-    let parsed = ParsedCommand(command: command, given: given, operands: operands, words: words)
+    var starts: Set<Int> = [settings.count]
+    for index in settings.indices.dropFirst()
+    where settings[index].source.name != settings[index - 1].source.name { starts.insert(index) }
+    let parsed = ParsedCommand(
+      command: command, given: given, operands: operands, sourceStarts: starts, words: words)
     try checkOperands(of: parsed)
     return parsed
   }

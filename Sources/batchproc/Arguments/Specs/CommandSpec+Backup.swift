@@ -89,9 +89,6 @@ extension CommandSpec {
           before.
           """),
       .lockWait,
-      OptionSpec(
-        .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Read this many bytes a second at most."),
     ] + Group.retention.options + [
       OptionSpec(
         .pruneFirst, "prune-first",
@@ -140,9 +137,11 @@ extension CommandSpec {
         option such a run ends with 64.
         """),
       OptionSpec(
-        .copyTo, "copy-to", kind: .single(.file), value: "remote",
+        .copyTo, "copy-to", kind: .repeatable(.file), value: "remote",
         help: """
-          Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3.
+          Then copy the set to this directory or rclone remote, as 'copy' does. When that fails the status is 3. \
+          It may be given several times: a --copy-keep option or --append-only after a place holds for this place \
+          alone, before the first one for all, and each place is copied to even if another one fails.
           """),
     ] + OptionSpec.copying,
     shared: Group.common,
@@ -332,7 +331,7 @@ extension CommandSpec {
           Also remove archives without a manifest that no snapshot needs. Without a --keep option all snapshots stay.
           """)
     ] + OptionSpec.compacting + [
-      .lockWait,
+      .rate, .lockWait,
       OptionSpec(
         .dryRun, "dry-run", short: "n",
         help: """

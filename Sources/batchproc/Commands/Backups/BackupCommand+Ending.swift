@@ -17,7 +17,7 @@ extension BackupCommand {
     var prune: Prune?
     var failure: BatchError?
     let failures = Int(clamping: content.footer.failures ?? 0)
-    if failures > 0, !choices.retention.isEmpty || copying?.retention.isEmpty == false {
+    if failures > 0, !choices.retention.isEmpty || copies.contains(where: { !$0.retention.isEmpty }) {
       session.fail(
         BatchError(
           .unreadable,
@@ -44,7 +44,7 @@ extension BackupCommand {
     }
     let removed = backup.removedBefore.count + (prune?.removed.count ?? 0)
     let compacted = prune?.compacted.count ?? 0
-    let isUncopied = !copy(backup.set, of: content.header.name, removes: mayRemove)
+    let complete = copy(backup.set, of: content.header.name, removes: mayRemove)
     report.content = content
     let counts = session.context.counters.snapshot
     let kind = content.header.isFull ? "full" : "increment \(content.header.increment)"
@@ -66,13 +66,14 @@ extension BackupCommand {
         (Int(clamping: content.footer.files), "snapshot_files"),
         (Int(clamping: content.footer.bytes), "snapshot_bytes"), (content.references, "references"),
       ] + (verified.map { [($0, "verified")] } ?? [])
-        + (prune == nil ? [] : [(removed, "removed"), (compacted, "archives_compacted")]))
+        + (prune == nil ? [] : [(removed, "removed"), (compacted, "archives_compacted")])
+        + (copies.isEmpty ? [] : [(complete, "copies"), (copies.count - complete, "copies_failed")]))
     session.reporter.summary(
       RunSummary(counts: counts, stopped: session.cancellation.reason, elapsed: outcome.summary.elapsed),
       text: text)
     let verdict = outcome.verdict
       .adding(.incomplete, if: failure?.code == .unwritable)
-      .adding(.someFailed, if: failure != nil || isUncopied)
+      .adding(.someFailed, if: failure != nil || complete < copies.count)
     let status = failure?.code == .locked ? .locked : ExitStatus(verdict)
     // The mail of cron should still contain the summary.
     if status != .success, common.quiet, !common.json {
@@ -89,20 +90,31 @@ extension BackupCommand {
       remedy: options.retentionBefore.isEmpty ? .pruneSet : .pruneSetFurther)
   }
 
-  /// Copies the set elsewhere, if requested.
+  /// Copies the set to each place, also after a place that failed.
   ///
   /// - Parameter removes: whether copies that no rule keeps are removed.
-  /// - Returns: whether everything was copied.
-  func copy(_ set: BackupSet, of own: SnapshotName, removes: Bool) -> Bool {
-    guard let copying else { return true }
-    do throws(BatchError) {
-      let (text, verdict) = try copying.copy(set, of: own, session, removes: removes)
-      if !common.quiet, !common.json { session.diagnostics.print(text) }
-      return verdict.isEmpty
-    } catch {
-      // What stopped the run is reported by its ending.
-      if !session.cancellation.isCancelled { session.fail(error) }
-      return false
+  /// - Returns: the number of places that have everything.
+  func copy(_ set: BackupSet, of own: SnapshotName, removes: Bool) -> Int {
+    var complete = 0
+    for copy in copies where !session.cancellation.isCancelled {
+      do throws(BatchError) {
+        let (text, verdict) = try copy.copy(set, of: own, session, removes: removes)
+        if !common.quiet, !common.json { session.diagnostics.print(text) }
+        if verdict.isEmpty {
+          complete += 1
+          continue
+        }
+      } catch {
+        // What stopped the run is reported by its ending.
+        if !session.cancellation.isCancelled { session.fail(error) }
+      }
+      // With one place, the messages before leave no doubt.
+      if copies.count > 1, !session.cancellation.isCancelled {
+        session.fail(
+          BatchError(.unreadable, "the copy in this place is not complete", path: copy.remote),
+          severity: .warning)
+      }
     }
+    return complete
   }
 }

@@ -11,8 +11,8 @@ struct BackupCommand: Command {
   private let hooks: BackupHooks
   /// The socket of the service manager, if one started the program.
   private let manager: PathBytes?
-  /// Nil if snapshots are not copied elsewhere.
-  let copying: CopyChoices?
+  /// Where snapshots are copied to.
+  let copies: [CopyChoices]
   let session: Session
   let tally = MemberTally()
 
@@ -64,15 +64,15 @@ struct BackupCommand: Command {
     let choosing = Set(CommandSpec.Group.choosing.options.map(\.id))
     options.selection = try BackupOptions.word(
       of: parsed.given.filter { choosing.contains($0.id) }.map { "\($0.id.rawValue)=\($0.value)" })
-    copying = parsed.bytes(.copyTo).map { CopyChoices(parsed, remote: $0) }
-    if let copying, !BackupTarget.isRemote(copying.remote) { options.copyFolder = copying.remote }
+    copies = try CopyChoices.all(parsed)
+    options.copyFolders = copies.map(\.remote).filter { !BackupTarget.isRemote($0) }
     self.options = options
     operands = parsed.operands
     hooks = try BackupHooks(
       parsed, set: name, directory: target, successes: StateFile.place("successes", environment: environment))
     manager = environment("NOTIFY_SOCKET")
     var call = BackupCall(to: try BackupSet(in: target, named: name), options, stride: common.stride)
-    session = try Session(common, environment: environment, for: &call, rate: parsed.size(.rate))
+    session = try Session(common, environment: environment, for: &call)
   }
 
   func run() throws(BatchError) -> Ending {

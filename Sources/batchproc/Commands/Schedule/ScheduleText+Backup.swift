@@ -10,7 +10,7 @@ extension ScheduleText {
   ) throws(UsageError) {
     let own: Set<OptionID> = [.cron, .systemd, .startAt, .profile, .writeTo, .enable]
     let replacesFiles = parsed.bytes(.writeTo) != nil || parsed.flag(.enable)
-    let given = parsed.given.filter {
+    let given = CopyChoices.onOneLine(parsed).filter {
       // With --write, --force applies to the files of the schedule.
       !own.contains($0.id) && !(replacesFiles && $0.id == .force)
     }
@@ -43,15 +43,15 @@ extension ScheduleText {
     self.target = WorkingFolder.absolute(target)
     name = try BackupChoices.newName(backup)
     start = parsed.clock(.startAt) ?? 2 * 60 + 15
-    let copies = backup.bytes(.copyTo)
-    let isRemoteCopy = copies.map(BackupTarget.isRemote) ?? false
+    let copies = try CopyChoices.all(backup).map(\.remote)
+    let copyFolders = copies.filter { !BackupTarget.isRemote($0) }
     written =
       [backup.bytes(.metrics), backup.bytes(.report)].compactMap {
         $0.map { WorkingFolder.absolute($0).parent }
       }
-      + (isRemoteCopy ? [] : [copies.map(WorkingFolder.absolute)].compactMap { $0 })
+      + copyFolders.map(WorkingFolder.absolute)
     hasHooks = [.before, .after, .onFailure].contains { backup.bytes($0) != nil }
-    usesNetwork = isRemoteCopy || backup.bytes(.notify) != nil
+    usesNetwork = copyFolders.count < copies.count || backup.bytes(.notify) != nil
     isReadable = ![.encryptTo, .encryptToFile].contains { id in backup.given.contains { $0.id == id } }
     keyArguments =
       backup.bytes(.passphraseFile).map { ["--passphrase-file", WorkingFolder.absolute($0)] } ?? []
