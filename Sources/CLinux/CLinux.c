@@ -149,6 +149,10 @@ long clinux_copy_range_to(int source, uint64_t offset, int target, uint64_t plac
   return copy_file_range(source, &from, target, &to, length < 1 << 30 ? length : 1 << 30, 0);
 }
 
+void clinux_begin_sync(int fd, uint64_t start, uint64_t length) {
+  (void)sync_file_range(fd, (off64_t)start, (off64_t)length, SYNC_FILE_RANGE_WRITE);
+}
+
 void clinux_drop_cache(int fd) { posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); }
 
 int64_t clinux_free_bytes(int fd) {

@@ -18,6 +18,9 @@ package struct ParityRepair {
   /// The suffix of a damaged file that is kept.
   package static let damagedSuffix = Array(".damaged".utf8)
 
+  /// The bytes after which the disk begins to write a rebuilt file.
+  private static let bytesPerSync: UInt64 = 16 << 20
+
   private let found: ParityInspection
   private let run: RunContext
   private let isSynced: Bool
@@ -180,12 +183,19 @@ package struct ParityRepair {
     let whole = try DigestStream(.md5)
     let digest = try BlockDigest()
     let buffer = AlignedRegion(byteCount: 256 << 10)
+    var written: UInt64 = 0
+    var begun: UInt64 = 0
     for block in member.blocks {
       try run.cancellation.check()
       let length = set.length(of: block, in: member)
       func take(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
         try whole.update(bytes)
         try output.write(bytes)
+        written += UInt64(bytes.count)
+        guard isSynced, written - begun >= Self.bytesPerSync else { return }
+        // The disk writes while the next blocks are read.
+        try output.beginSync(of: begun..<written)
+        begun = written
       }
       if let place = found.places[block] {
         var column = 0

@@ -42,12 +42,9 @@ struct ParityRowsJob: BatchJob {
     case checksums(Range<Int>, [BlockChecksum])
   }
 
-  /// The bytes of columns that stay in the second cache of a core, for some blocks and a row. Each product begins with tables of its factor, so
-  /// shorter pieces are slower.
-  fileprivate static let tile = 32 << 10
-  /// The blocks of one item.
-  static let blocksOfItem = 32
-  /// The most bytes of a block in an item.
+  /// The blocks of one item. Their columns of an item stay in the second cache of a core while all rows are computed.
+  static let blocksOfItem = 16
+  /// The most bytes of a block in an item. Each product begins with tables of its factor, so shorter pieces are slower.
   static let mostColumns = 128 << 10
   /// What a lane needs for its buffer.
   static var laneMemory: Int { blocksOfItem * mostColumns }
@@ -153,16 +150,12 @@ struct ParityRowsJob: BatchJob {
       }
       let base = UnsafeRawPointer(buffer.base)
       try stripe.use { () throws(BatchError) in
-        for start in Swift.stride(from: 0, to: stride, by: ParityRowsJob.tile) {
+        for row in 0..<rows.rowCount {
           try context.checkCancellation()
-          let count = min(ParityRowsJob.tile, stride - start)
-          for row in 0..<rows.rowCount {
-            let target = rows.address(row, stripe.columns.lowerBound + start, in: job.pass)
-            for index in 0..<blocks.count {
-              product.add(
-                base + (index * stride + start), times: factors[row * blocks.count + index], to: target,
-                count: count)
-            }
+          let target = rows.address(row, stripe.columns.lowerBound, in: job.pass)
+          for index in 0..<blocks.count {
+            product.add(
+              base + index * stride, times: factors[row * blocks.count + index], to: target, count: stride)
           }
         }
       }

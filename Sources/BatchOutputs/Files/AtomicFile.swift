@@ -136,6 +136,11 @@ package final class AtomicFile: Sendable {
     try use { file throws(BatchError) in try file.readBack(body) }
   }
 
+  /// Begins to write bytes to the disk, by ``TemporaryFile/beginSync(of:)``.
+  package func beginSync(of range: Range<UInt64>) throws(BatchError) {
+    try use { file throws(BatchError) in file.beginSync(of: range) }
+  }
+
   /// Opens the content that was written so far, by ``TemporaryFile/openForReading(syncing:)``.
   package func openForReading(syncing: Bool) throws(BatchError) -> Int32 {
     try use { file throws(BatchError) in try file.openForReading(syncing: syncing) }

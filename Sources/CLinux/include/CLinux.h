@@ -47,6 +47,8 @@ long clinux_file_system_type(int fd);
 long clinux_copy_range(int source, uint64_t offset, int target, uint64_t length);
 /// As clinux_copy_range, but to an offset of the target; its file position is neither used nor moved.
 long clinux_copy_range_to(int source, uint64_t offset, int target, uint64_t place, uint64_t length);
+/// Begins to write bytes of a file to the disk, and does not wait.
+void clinux_begin_sync(int fd, uint64_t start, uint64_t length);
 /// Drops the clean pages of a file from the page cache, as far as the kernel follows the advice.
 void clinux_drop_cache(int fd);
 /// The number of bytes that an ordinary user may still write to a file's file system; -1 when it is unknown.

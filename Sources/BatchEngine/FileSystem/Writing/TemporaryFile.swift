@@ -251,6 +251,12 @@ package struct TemporaryFile: ~Copyable, Sendable {
 
   package func sync() throws(BatchError) { try check(calls.sync(raw), "sync") }
 
+  /// Asks the kernel to begin to write these bytes to the disk, so that a later sync has less to wait for. Only advice: the sync tells
+  /// if it failed.
+  package func beginSync(of range: Range<UInt64>) {
+    clinux_begin_sync(raw, range.lowerBound, range.upperBound - range.lowerBound)
+  }
+
   private static func isZero(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard let base = bytes.baseAddress, bytes[0] == 0 else { return false }
     return memcmp(base, base + 1, bytes.count - 1) == 0
