@@ -79,7 +79,7 @@ package struct MirrorCall: Call {
       var first: () -> PathBytes? = { nil }
       if case .shard(let work) = input { first = { work.player.firstPath } }
       let source = MirrorSource(
-        tree, operands, cuttingFiles: !options.needsDigests && options.copiesInKernel && !options.isDryRun,
+        tree, operands, cuttingFiles: !options.needsDigests && !options.isDryRun,
         plannedFirst: first)
       var setting = MirrorJob.Setting(
         path: target, operands: operands, options: options, outputs: shares, walk: used)

@@ -35,8 +35,6 @@ package struct MirrorOptions: Sendable {
   package var linkSources: [PathBytes] = []
   package var isSynced = true
   package var isDryRun = false
-  /// Whether contents are copied inside the kernel where that is possible. Not if the rate of reading is limited.
-  package var copiesInKernel = true
 
   package init() {}
 

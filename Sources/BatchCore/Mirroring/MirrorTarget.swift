@@ -58,12 +58,12 @@ package final class MirrorTarget: Sendable {
   // MARK: Copying inside the kernel
 
   func mayClone(_ source: UInt64, to target: UInt64) -> Bool {
-    options.copiesInKernel && source == target
+    source == target
       && abilities.withLock { $0[Pair(source: source, target: target)]?.clones } != false
   }
 
   func mayCopy(_ source: UInt64, to target: UInt64) -> Bool {
-    options.copiesInKernel && abilities.withLock { $0[Pair(source: source, target: target)]?.copies } != false
+    abilities.withLock { $0[Pair(source: source, target: target)]?.copies } != false
   }
 
   func note(clones: Bool, from source: UInt64, to target: UInt64) {

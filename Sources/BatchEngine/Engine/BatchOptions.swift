@@ -20,6 +20,8 @@ public struct BatchOptions: Sendable {
   package var givenMemory = 0
   /// Bytes that the run may read in a second; nil for no limit.
   public var bytesPerSecond: Int64?
+  /// Whether the number of bytes may change during the run.
+  package var changesRate = false
   /// A file with more bytes of holes fails and is not read. Holes are not read from the device, but hashing or compressing
   /// their zeros takes time.
   public var mostHoles: UInt64 = 1 << 40

@@ -38,12 +38,12 @@ public final class RunContext: Sendable {
     options: BatchOptions, cancellation: Cancellation, observer: (any RunObserver)?,
     fileTimes: (any FileTimeObserver)?
   ) {
-    let calls: any FileSystemCalls = LinuxCalls()
+    let isPaced = options.bytesPerSecond != nil || options.changesRate
     self.init(
       options: options, cancellation: cancellation, observer: observer, fileTimes: fileTimes,
-      calls: options.bytesPerSecond.map {
-        PacedCalls(calls, bytesPerSecond: $0, cancellation: cancellation)
-      } ?? calls)
+      calls: isPaced
+        ? PacedCalls(LinuxCalls(), bytesPerSecond: options.bytesPerSecond, cancellation: cancellation)
+        : LinuxCalls())
   }
 
   package init(
@@ -85,6 +85,9 @@ public final class RunContext: Sendable {
     calls = run.calls
     self.observer = observer
   }
+
+  /// Limits the bytes read a second; nil if this run has no limit and gets none.
+  package var pace: PacedCalls? { calls as? PacedCalls }
 
   /// Lets the program read and decode outside of its runs.
   package var reading: ReadingRight { ReadingRight() }

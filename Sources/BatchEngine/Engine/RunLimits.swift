@@ -17,7 +17,7 @@ package struct RunLimits: Sendable {
   package var policy = EventPolicy()
   /// The path whose device is examined; nil if there is none.
   package var firstOperand: PathBytes?
-  /// Whether something changes the number of operations during the run.
+  /// Whether something changes the number of operations, or the bytes read a second, during the run.
   package var isSteered = false
   /// Whether one operation at a time may run on the thread of the caller.
   package var mayRunOnCaller = true
@@ -79,6 +79,7 @@ package struct RunLimits: Sendable {
       options.memory = Int(clamping: memory / Self.largestShareOfMemory)
     }
     options.bytesPerSecond = bytesPerSecond
+    options.changesRate = isSteered
     options.policy = policy
     return options
   }

@@ -1,5 +1,3 @@
-import BatchEngine
-
 package enum DecimalDigits {
   package static func contains(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
@@ -20,7 +18,7 @@ package enum DecimalDigits {
   }
 
   /// The value of decimal digits that may follow a minus; nil if the type cannot hold it.
-  static func number<Number: FixedWidthInteger>(_ text: ArraySlice<UInt8>) -> Number? {
+  package static func number<Number: FixedWidthInteger>(_ text: ArraySlice<UInt8>) -> Number? {
     guard text.first == UInt8(ascii: "-") else { return value(of: text).flatMap { Number(exactly: $0) } }
     guard let magnitude = value(of: text.dropFirst()) else { return nil }
     if magnitude == Int64.min.magnitude { return Number(exactly: Int64.min) }

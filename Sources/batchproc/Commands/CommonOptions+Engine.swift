@@ -13,6 +13,7 @@ extension CommonOptions {
     limits.openFiles = maxOpenFiles
     limits.memory = maxMemory
     limits.mostHoles = maxHole
+    limits.bytesPerSecond = rate
     limits.policy = policy
     limits.firstOperand = firstOperand
     limits.isSteered = control != nil

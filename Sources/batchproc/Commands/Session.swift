@@ -44,19 +44,18 @@ final class Session: CallWatch, Sendable {
   ///
   /// - Parameters:
   ///   - resumes: whether a further run continues the work that this one leaves.
-  ///   - rate: bytes to read in a second.
   ///   - shard: the shard of a plan that is processed; nil without one.
   ///   - observing: wraps the reporter in an observer.
   /// - Throws: `exhausted` when the process may open too few files.
   convenience init<C: Call>(
     _ common: CommonOptions, environment: Environment, for call: inout C, resumes: Bool = false,
-    rate: Int64? = nil, shard: ShardTask? = nil,
+    shard: ShardTask? = nil,
     observing: (any RunObserver) -> any RunObserver = { $0 }
   ) throws(BatchError) {
     var shared = call
     try self.init(
       common, environment: environment, laneMemory: call.limits.laneMemory, resumes: resumes,
-      inputs: shard == nil ? 0 : ShardTask.descriptors, rate: rate,
+      inputs: shard == nil ? 0 : ShardTask.descriptors,
       setApart: { (options: inout BatchOptions) throws(BatchError) in try options.setApart(for: &shared) },
       observing: { observing(shard?.recording($0) ?? $0) })
     call = shared
@@ -66,13 +65,12 @@ final class Session: CallWatch, Sendable {
   ///   - laneMemory: bytes that one operation takes at most.
   ///   - resumes: whether a further run continues the work that this one leaves.
   ///   - inputs: how many other files the source keeps open, such as a manifest.
-  ///   - rate: bytes to read in a second.
   ///   - setApart: changes the options of the run.
   ///   - observing: wraps the reporter in an observer.
   /// - Throws: `exhausted` when the process may open too few files.
   init(
     _ common: CommonOptions, environment: Environment, laneMemory: Int = 0, resumes: Bool = false,
-    inputs: Int = 0, rate: Int64? = nil,
+    inputs: Int = 0,
     setApart: (inout BatchOptions) throws(BatchError) -> Void = { _ in },
     observing: (any Reporter) -> any RunObserver = { $0 }
   ) throws(BatchError) {
@@ -87,8 +85,7 @@ final class Session: CallWatch, Sendable {
     (diagnostics, progressMode, output) = (outputs.diagnostics, outputs.progressMode, outputs.output)
     (recorder, fileTimes) = (outputs.recorder, outputs.fileTimes)
     (events, reporter) = (outputs.events, outputs.reporter)
-    var limits = common.limits(saved: Self.savedConcurrency(common, environment))
-    limits.bytesPerSecond = rate
+    let limits = common.limits(saved: Self.savedConcurrency(common, environment))
     var options = try limits.options(Capacity.current(), laneMemory: laneMemory)
     width = options.concurrency
     options.setApart(inputs + (common.fileLists.isEmpty ? 0 : 1) + (common.report == nil ? 0 : 2))

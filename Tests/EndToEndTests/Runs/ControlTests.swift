@@ -87,12 +87,23 @@ import Testing
     #expect(run.text.split(separator: "\n").count == 50)
   }
 
+  @Test func aRateIsChangedDuringTheRun() throws {
+    // At this rate the run would take more than an hour.
+    let program = try t.start(["hash", "--rate", "1K", "--control", "c", "t/large", "t/d1"])
+    try t.file("c", "rate off\n")
+    let run = program.wait()
+    #expect(run.status == 0)
+    #expect(run.output == (try t.batchproc("hash", "t/large", "t/d1")).output)
+  }
+
   @Test func anUnknownLineIsNamed() throws {
     try t.file("c", "concurrency many\n")
     let run = try t.batchproc("hash", "--control", "c", "t/d0")
     #expect(run.status == 0)
     #expect(
-      run.errorText.contains("c: line 1 is not one of 'concurrency N', 'concurrency auto', 'pause', 'resume'")
+      run.errorText.contains(
+        "c: line 1 is not one of 'concurrency N', 'concurrency auto', 'rate SIZE', 'rate off', 'pause', 'resume'"
+      )
     )
   }
 }

@@ -93,6 +93,7 @@ struct RcloneRemote: Remote {
     defer { withExtendedLifetime(folder) {} }
     let (output, errors) = (folder.path.appending("out".utf8), folder.path.appending("err".utf8))
     var command = Array("exec rclone --log-level ERROR --retries 3".utf8)
+    if let rate = run.pace?.bytesPerSecond { command += Array(" --bwlimit \(rate)B".utf8) }
     for argument in arguments { command += [UInt8(ascii: " ")] + Self.quoted(argument) }
     command += Array(" >".utf8) + Self.quoted(output) + Array(" 2>".utf8) + Self.quoted(errors)
     let operation = Hook(PathBytes(command), limit: Self.longest).operation(

@@ -1,3 +1,4 @@
+import BatchEngine
 import func Glibc.gmtime_r
 import func Glibc.localtime_r
 import func Glibc.mktime

@@ -64,7 +64,6 @@ extension Batch {
       }
       core.linkSources = linkSources
       core.isSynced = isSynced
-      core.copiesInKernel = settings.bytesPerSecond == nil
       return core
     }
   }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// Controls a run by a file (`--control`), which is read again during the run.
 ///
-/// Its lines are `concurrency N`, `concurrency auto`, `pause` and `resume`; if lines contradict each other, the last one
-/// counts. Empty lines and lines that begin with `#` are skipped. If the file is missing, nothing changes.
+/// Its lines are `concurrency N`, `concurrency auto`, `rate SIZE`, `rate off`, `pause` and `resume`; if lines contradict each other,
+/// the last one counts. A rate is in bytes a second. Empty lines and lines that begin with `#` are skipped. If the file is missing, nothing changes.
 package final class RunControl: Sendable {
   /// The requests in a file; nil for one that it does not contain.
   package struct Wishes: Sendable, Hashable {
@@ -13,8 +13,14 @@ package final class RunControl: Sendable {
       case auto
     }
 
+    package enum Rate: Sendable, Hashable {
+      case bytes(Int64)
+      case off
+    }
+
     package var number: Number?
     package var isPaused: Bool?
+    package var rate: Rate?
     /// The first line that is not valid, from 1.
     package var unknownLine: Int?
 
@@ -34,6 +40,10 @@ package final class RunControl: Sendable {
         case ("concurrency", 2):
           guard let count = Int(words[1]), count > 0 else { fallthrough }
           number = .fixed(count)
+        case ("rate", 2) where words[1] == "off": rate = .off
+        case ("rate", 2):
+          guard let size = try? ByteSize.bytes(of: Array(words[1].utf8)), size > 0 else { fallthrough }
+          rate = .bytes(size)
         default: unknownLine = unknownLine ?? index + 1
         }
       }
@@ -93,12 +103,18 @@ package final class RunControl: Sendable {
     case nil: break
     }
     if let isPaused = wishes.isPaused { concurrency.setSuspended(isPaused) }
+    switch wishes.rate {
+    case .bytes(let count): run.pace?.setRate(count)
+    case .off: run.pace?.setRate(nil)
+    case nil: break
+    }
     let new = concurrency.isSuspended ? 0 : concurrency.current
     if new != old { run.report(ConcurrencyChange(from: old, to: new, .control)) }
     if let line = wishes.unknownLine {
       warn(
         BatchError(
-          .malformed, "line \(line) is not one of 'concurrency N', 'concurrency auto', 'pause', 'resume'",
+          .malformed,
+          "line \(line) is not one of 'concurrency N', 'concurrency auto', 'rate SIZE', 'rate off', 'pause', 'resume'",
           path: path))
     }
   }

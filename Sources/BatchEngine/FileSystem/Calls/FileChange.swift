@@ -151,8 +151,10 @@ extension FileSystemCalls {
   ///
   /// - Returns: how many bytes were copied, 0 if the range is beyond the end, or the negative error number.
   package func append(_ range: Range<UInt64>, of source: Int32, to file: Int32) -> Int {
-    change(.write, .descriptor(file)) {
-      retrying { clinux_copy_range(source, range.lowerBound, file, UInt64(range.count)) }
+    copied {
+      change(.write, .descriptor(file)) {
+        retrying { clinux_copy_range(source, range.lowerBound, file, min(UInt64(range.count), largestCopy)) }
+      }
     }
   }
 
@@ -160,11 +162,20 @@ extension FileSystemCalls {
   ///
   /// - Returns: how many bytes were copied, 0 if the range is beyond the end, or the negative error number.
   package func copy(_ range: Range<UInt64>, of source: Int32, to file: Int32) -> Int {
-    change(.write, .descriptor(file)) {
-      retrying {
-        clinux_copy_range_to(source, range.lowerBound, file, range.lowerBound, UInt64(range.count))
+    copied {
+      change(.write, .descriptor(file)) {
+        retrying {
+          clinux_copy_range_to(
+            source, range.lowerBound, file, range.lowerBound, min(UInt64(range.count), largestCopy))
+        }
       }
     }
+  }
+
+  private func copied(_ call: () -> Int) -> Int {
+    let count = call()
+    if count > 0 { didCopy(count) }
+    return count
   }
 
   /// Lets an empty file share all blocks of another one (`FICLONE`).

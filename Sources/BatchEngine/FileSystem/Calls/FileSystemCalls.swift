@@ -31,9 +31,17 @@ package protocol FileSystemCalls: Sendable {
   /// - Parameter call: performs the change, and returns 0 or more, or the negative error number.
   /// - Returns: what `call` returns.
   func change(_ change: FileChange, _ place: FileChangePlace, _ call: () -> Int) -> Int
+  /// The most bytes that one call copies inside the kernel.
+  var largestCopy: UInt64 { get }
+  /// Called after a call copied bytes inside the kernel.
+  func didCopy(_ count: Int)
 }
 
 extension FileSystemCalls {
+  package var largestCopy: UInt64 { 1 << 30 }
+
+  package func didCopy(_ count: Int) {}
+
   package func openBeneath(_ path: UnsafePointer<CChar>, at directory: Int32, flags: Int32) -> Int32 {
     Int32(truncatingIfNeeded: noted { retrying { Int(clinux_open_beneath(directory, path, flags)) } })
   }

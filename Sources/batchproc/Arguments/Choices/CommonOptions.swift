@@ -18,6 +18,8 @@ struct CommonOptions: Sendable {
   /// The memory limit in bytes.
   let maxMemory: Int64?
   let maxLoad: LoadLimit?
+  /// The most bytes to read a second; nil for no limit.
+  let rate: Int64?
   /// Seconds without progress before a report; 0 for never.
   let stallWarning: Int64
   /// Seconds without progress before the run is cancelled; 0 for never.
@@ -53,6 +55,7 @@ struct CommonOptions: Sendable {
     maxOpenFiles = parsed.count(.maxOpenFiles)
     maxMemory = parsed.size(.maxMemory)
     maxLoad = parsed.load(.maxLoad)
+    rate = parsed.size(.rate)
     stallWarning = parsed.duration(.stallWarning) ?? 600
     stallTimeout = parsed.duration(.stallTimeout) ?? 0
     control = parsed.bytes(.control)

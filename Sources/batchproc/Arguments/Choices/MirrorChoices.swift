@@ -9,7 +9,6 @@ struct MirrorChoices: Sendable {
   /// The manifest; nil for none.
   let output: PathBytes?
   let replacesOutput: Bool
-  let rate: Int64?
 
   init(_ parsed: ParsedCommand, common: CommonOptions) throws(UsageError) {
     func fail(_ message: String) -> UsageError { UsageError(message, in: parsed.command) }
@@ -22,7 +21,6 @@ struct MirrorChoices: Sendable {
     output = parsed.bytes(.output)
     if output == "-" { throw fail("The manifest needs a name: --output FILE.") }
     replacesOutput = parsed.flag(.force)
-    rate = parsed.size(.rate)
     var options = MirrorOptions()
     if parsed.flag(.update), parsed.flag(.ignoreExisting) {
       throw fail("--update cannot be used with --ignore-existing.")
@@ -45,7 +43,6 @@ struct MirrorChoices: Sendable {
     }
     options.isSynced = common.fsync
     options.isDryRun = common.dryRun
-    options.copiesInKernel = rate == nil
     self.options = options
   }
 }

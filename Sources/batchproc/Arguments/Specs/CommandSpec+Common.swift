@@ -44,6 +44,7 @@ extension CommandSpec.Group {
           percentage of the last 10 s in which processes waited for a processor.
           """
       ).inPlans(.chosenByShard),
+      OptionSpec.rate.inPlans(.chosenByShard),
       OptionSpec(
         .stallWarning, "stall-warning", kind: .single(.duration), value: "time", default: "10m",
         help: "Name the files in progress when nothing was read for this time; 0 means never."
@@ -55,8 +56,8 @@ extension CommandSpec.Group {
       OptionSpec(
         .control, "control", kind: .single(.file), value: "file",
         help: """
-          Read commands from this file during the run, one a line: 'concurrency N', 'concurrency auto', 'pause' or \
-          'resume'.
+          Read commands from this file during the run, one a line: 'concurrency N', 'concurrency auto', 'rate SIZE', \
+          'rate off', 'pause' or 'resume'.
           """
       ).inPlans([.chosenByShard, .refused]),
       OptionSpec(
@@ -204,4 +205,10 @@ extension OptionSpec {
       Leave out and name (3) folders that are nested more deeply than this, and folders whose paths are longer than \
       64 KiB. For n above \(PathLimits.defaultLevels) the limit of a path is 16 bytes for each level.
       """)
+}
+
+extension OptionSpec {
+  static let rate = OptionSpec(
+    .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",
+    help: "Read at most this many bytes a second, such as 50M.")
 }

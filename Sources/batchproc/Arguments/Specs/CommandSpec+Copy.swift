@@ -34,6 +34,9 @@ extension CommandSpec {
         Also copy snapshots that are not encrypted although others of the set are. Without this option they are \
         named and left out (3), unless they are there already.
         """),
+      OptionSpec(
+        .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",
+        help: "Read at most this many bytes a second, such as 5M. rclone gets this limit too."),
     ] + OptionSpec.copyParity + OptionSpec.copying + OptionSpec.compacting + [.groupBy, .lockWait],
     shared: [Group.syncing, Group.reporting, Group.general],
     examples: [

@@ -67,10 +67,6 @@ extension CommandSpec {
       OptionSpec(
         .devices, "devices",
         help: "Copy character and block devices. Without this they are named and left out."),
-      OptionSpec(
-        .rate, "rate", kind: .single(.size(minimum: 1)), value: "size",
-        help: "Read at most this many bytes in a second, such as 50M."
-      ).inPlans(.chosenByShard),
       .plan, .shard,
       OptionSpec(
         .force, "force", help: "Replace the file of --output, and that of --report whatever it is."

@@ -84,7 +84,10 @@ extension CommandSpec {
       ).inPlans(.chosenByShard),
       .followSymlinks,
     ],
-    shared: Group.withThreads,
+    // The command reads the files, so its rate cannot be limited.
+    shared: Group.withThreads.map { group in
+      Group(title: group.title, options: group.options.filter { $0.id != .rate })
+    },
     examples: [
       Example(
         command: "batchproc run --replace-suffix .webp photos -- cwebp {} -o {out}",

@@ -1,21 +1,16 @@
-import BatchCore
 import BatchEngine
 
 extension ValueSyntax {
-  /// Bytes from `512`, `64K`, `10MiB`, `1.5G`, `20MB`: powers of 1024 for a bare letter and for `iB`, powers of 1000 for `B`
-  /// after a letter. Letters may have either case.
+  /// Bytes from a text of ``ByteSize``.
   static func size(_ value: PathBytes, minimum: Int64) throws(Mismatch) -> Int64 {
-    let digits = value.bytes.prefix(while: DecimalDigits.contains)
-    var rest = value.bytes[digits.endIndex...]
-    var fraction: ArraySlice<UInt8> = []
-    if rest.first == UInt8(ascii: ".") {
-      fraction = rest.dropFirst().prefix(while: DecimalDigits.contains)
-      rest = value.bytes[fraction.endIndex...]
-      guard !fraction.isEmpty, !rest.isEmpty else { throw sizeExpected }
-    }
-    guard !digits.isEmpty, let unit = unit(rest) else { throw sizeExpected }
-    guard let bytes = scaled(digits, fraction, by: unit), let size = Int64(exactly: bytes) else {
-      throw .tooLarge
+    let size: Int64
+    do throws(ByteSize.Failure) {
+      size = try ByteSize.bytes(of: value.bytes)
+    } catch {
+      switch error {
+      case .malformed: throw sizeExpected
+      case .tooLarge: throw .tooLarge
+      }
     }
     guard size >= minimum else {
       throw Mismatch(sentence: "Please provide a size of \(minimum) or more.")
@@ -25,34 +20,4 @@ extension ValueSyntax {
 
   private static let sizeExpected = Mismatch(
     sentence: "Please provide a size such as '4096', '64K', '10MiB' or '1.5G'.")
-
-  private static func unit(_ suffix: ArraySlice<UInt8>) -> UInt64? {
-    let lowered = suffix.map { $0 | 0x20 }
-    guard let letter = lowered.first else { return 1 }
-    if lowered == Array("b".utf8) { return 1 }
-    guard let power = Array("kmgtpe".utf8).firstIndex(of: letter) else { return nil }
-    let base: UInt64
-    switch lowered.dropFirst() {
-    case [], Array("ib".utf8)[...]: base = 1024
-    case Array("b".utf8)[...]: base = 1000
-    default: return nil
-    }
-    return (0..<power).reduce(base) { product, _ in product * base }
-  }
-
-  /// The product, its fraction of a byte cut off; nil when it needs more than 64 bits.
-  private static func scaled(
-    _ digits: ArraySlice<UInt8>, _ fraction: ArraySlice<UInt8>, by unit: UInt64
-  ) -> UInt64? {
-    guard let whole = DecimalDigits.value(of: digits) else { return nil }
-    let (product, isTooLarge) = whole.multipliedReportingOverflow(by: unit)
-    guard !isTooLarge else { return nil }
-    // Fifteen fraction digits are more precise than one byte, for any unit up to a petabyte.
-    let kept = fraction.prefix(15)
-    guard let numerator = DecimalDigits.value(of: kept) else { return product }
-    let denominator = kept.reduce(into: UInt64(1)) { power, _ in power *= 10 }
-    let part = denominator.dividingFullWidth(numerator.multipliedFullWidth(by: unit)).quotient
-    let (sum, isTooLargeNow) = product.addingReportingOverflow(part)
-    return isTooLargeNow ? nil : sum
-  }
 }

@@ -30,7 +30,7 @@ struct MirrorCommand: DividedCommand {
     call = try Self.makeCall(parsed, common: common, environment: environment)
     if shard != nil { call.output = .none }
     session = try Session(
-      common, environment: environment, for: &call, resumes: !common.dryRun, rate: choices.rate, shard: shard)
+      common, environment: environment, for: &call, resumes: !common.dryRun, shard: shard)
     if choices.options.makesDigests, !common.dryRun, shard == nil {
       call.cache = session.cache(verifiedShare: 0)
     }

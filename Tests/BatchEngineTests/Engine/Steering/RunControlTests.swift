@@ -13,6 +13,8 @@ import Testing
     #expect(Self.wishes("pause").isPaused == true)
     #expect(Self.wishes("  resume  ").isPaused == false)
     #expect(Self.wishes("").number == nil)
+    #expect(Self.wishes("rate 20M").rate == .bytes(20 << 20))
+    #expect(Self.wishes("rate 1\nrate off\n").rate == .off)
     #expect(Self.wishes("# concurrency 3\n\npause\n").unknownLine == nil)
   }
 
@@ -24,11 +26,29 @@ import Testing
 
   @Test(arguments: [
     "stop", "concurrency", "concurrency 0", "concurrency -1", "concurrency x", "concurrency 1 2", "pause now",
-    "concurrency 99999999999999999999",
+    "concurrency 99999999999999999999", "rate", "rate 0", "rate -1", "rate 8E", "rate x", "rate 1 2",
   ])
   func namesAnUnknownLine(line: String) {
     #expect(Self.wishes("resume\n" + line + "\nwhat\n").unknownLine == 2)
     #expect(Self.wishes(line).number == nil)
+    #expect(Self.wishes(line).rate == nil)
+  }
+
+  @Test func changesTheRateOfARunThatHasAControlFile() throws {
+    let t = try TreeFixture()
+    var options = BatchOptions()
+    #expect(RunContext(options: options).pace == nil)
+    options.changesRate = true
+    let run = RunContext(options: options)
+    let control = RunControl(t.root.appending("c".utf8), of: run) { _ in Issue.record("a warning") }
+    #expect(run.pace?.bytesPerSecond == nil)
+    for (line, rate) in [
+      ("rate 20K", 20480), ("pause", 20480), ("rate 5\nresume", 5), ("rate off", nil as Int64?),
+    ] {
+      try t.file("c", line + "\n")
+      control.look()
+      #expect(run.pace?.bytesPerSecond == rate)
+    }
   }
 
   @Test func appliesAFileEachTimeThatItChanges() throws {
