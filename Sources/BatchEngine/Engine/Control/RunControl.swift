@@ -33,19 +33,22 @@ package final class RunControl: Sendable {
         }
         .map { String(decoding: $0, as: UTF8.self) }
         guard let first = words.first, !first.hasPrefix("#") else { continue }
+        let isKnown: Bool
         switch (first, words.count) {
-        case ("pause", 1): isPaused = true
-        case ("resume", 1): isPaused = false
-        case ("concurrency", 2) where words[1] == "auto": number = .auto
+        case ("pause", 1): (isPaused, isKnown) = (true, true)
+        case ("resume", 1): (isPaused, isKnown) = (false, true)
         case ("concurrency", 2):
-          guard let count = Int(words[1]), count > 0 else { fallthrough }
-          number = .fixed(count)
-        case ("rate", 2) where words[1] == "off": rate = .off
+          let wish: Number? = words[1] == "auto" ? .auto : Int(words[1]).flatMap { $0 > 0 ? .fixed($0) : nil }
+          number = wish ?? number
+          isKnown = wish != nil
         case ("rate", 2):
-          guard let size = try? ByteSize.bytes(of: Array(words[1].utf8)), size > 0 else { fallthrough }
-          rate = .bytes(size)
-        default: unknownLine = unknownLine ?? index + 1
+          let size = try? ByteSize.bytes(of: Array(words[1].utf8))
+          let wish: Rate? = words[1] == "off" ? .off : size.flatMap { $0 > 0 ? .bytes($0) : nil }
+          rate = wish ?? rate
+          isKnown = wish != nil
+        default: isKnown = false
         }
+        if !isKnown { unknownLine = unknownLine ?? index + 1 }
       }
     }
   }
