@@ -53,10 +53,10 @@ final class BZip2PartDecoder: Sendable {
   }
 
   /// The ranges of a file; their contents have no known sizes.
-  static func parts(size: UInt64) -> CompressedParts? {
+  static func parts(size: UInt64, rangeSize: UInt64 = rangeSize) -> CompressedParts? {
     // Bits are counted.
     guard size < UInt64.max >> 4 else { return nil }
-    let step = max(rangeSize, (size / mostRanges + 1023) & ~1023)
+    let step = max(rangeSize, size / mostRanges + 1)
     let starts = stride(from: 0, to: size, by: UInt64.Stride(clamping: step))
     return CompressedParts(
       parts: starts.map { start in
@@ -122,9 +122,11 @@ final class BZip2PartDecoder: Sendable {
 
   /// Passes on the content of the next range.
   ///
+  /// - Parameter check: called repeatedly while nothing is passed on; an error that it throws ends the call.
   /// - Returns: false if it does not follow the ranges before it or is damaged; nothing of it was passed on.
   func receive(
     _ content: PartPipeline.Content, of part: CompressedPart, _ chain: inout BZip2Chain,
+    checking check: () throws(BatchError) -> Void,
     deliver: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Bool {
     guard let findings = content.measure.bzip2 else { return false }
@@ -144,7 +146,7 @@ final class BZip2PartDecoder: Sendable {
       // Content of a damaged block depends on the bytes behind it, so it must not be passed on.
       next = chain
       if !isGood {
-        guard try decode(part, &next, deliver: { _ throws(BatchError) in }) else { return false }
+        guard try decode(part, &next, deliver: { _ throws(BatchError) in try check() }) else { return false }
       }
       guard try decode(part, &chain, deliver: deliver) else { return false }
     }

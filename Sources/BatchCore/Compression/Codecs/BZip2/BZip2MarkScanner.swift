@@ -20,7 +20,8 @@ enum BZip2MarkScanner {
     var pairs = [Bool](repeating: false, count: 1 << 16)
     for mark in [block, end] {
       for shift in 0..<8 {
-        for first in 1...4 { pairs[Int(UInt16(truncatingIfNeeded: mark << (8 - shift) >> (40 - 8 * first)))] = true }
+        let bits = mark << UInt64(8 - shift)
+        for first in 1...4 { pairs[Int(UInt16(truncatingIfNeeded: bits >> UInt64(40 - 8 * first)))] = true }
       }
     }
     return pairs
@@ -39,7 +40,7 @@ enum BZip2MarkScanner {
           for first in stride(from: max(0, place - 4), to: place, by: 1) {
             let word = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: first, as: UInt64.self))
             for shift in 0..<8 where 8 * first + shift + length <= 8 * count {
-              let value = word << shift >> 16
+              let value = (word << UInt64(shift)) >> 16
               if value == block || value == end {
                 found(Mark(bit: 8 * first + shift, isEnd: value == end))
               }

@@ -149,9 +149,11 @@ struct BZip2Part {
   func stream(of blocks: BZip2Blocks, level: UInt8, in bytes: [UInt8]) -> [UInt8] {
     let start = Int(clamping: blocks.bits.lowerBound - 8 * base)
     let length = Int(clamping: blocks.bits.upperBound - blocks.bits.lowerBound)
-    let (place, shift) = (start / 8, UInt8(start % 8))
+    let (place, shift) = (start / 8, UInt16(8 - start % 8))
+    func byte(_ first: UInt8, _ second: UInt8) -> UInt8 {
+      UInt8(truncatingIfNeeded: (UInt16(first) << 8 | UInt16(second)) &>> shift)
+    }
     let (whole, rest) = (length / 8, UInt8(length % 8))
-    var last: UInt8 = 0
     let capacity = Self.headerSize + whole + Self.fixedLength / 8 + 1
     return [UInt8](unsafeUninitializedCapacity: capacity) { room, count in
       func append(_ byte: UInt8) {
@@ -161,11 +163,10 @@ struct BZip2Part {
       for byte in BZip2Codec.magic { append(byte) }
       append(level)
       bytes.withUnsafeBufferPointer { bytes in
-        for index in place..<(place + whole) { append(bytes[index] << shift | bytes[index + 1] >> (8 - shift)) }
-        last = bytes[place + whole] << shift | bytes[place + whole + 1] >> (8 - shift)
+        for index in place..<(place + whole) { append(byte(bytes[index], bytes[index + 1])) }
       }
       // The bits that are left of the blocks are followed by the end of the stream.
-      var word = rest == 0 ? 0 : UInt16(last >> (8 - rest))
+      var word = UInt16(byte(bytes[place + whole], bytes[place + whole + 1])) >> UInt16(8 - rest)
       func push(_ byte: UInt8) {
         word = word << 8 | UInt16(byte)
         append(UInt8(truncatingIfNeeded: word >> rest))
