@@ -14,9 +14,6 @@ final class BZip2PartDecoder: Sendable {
   private static let mostRanges: UInt64 = 1 << 16
   /// The most content of a range that is checked in advance.
   private static let mostContent = 1 << 30
-  /// Memory for contents that are larger than usual.
-  private static let spareMemory = 64 << 20
-  private static let spareMemoryOfLane = 16 << 20
 
   /// The result of one range.
   struct Findings: Sendable {
@@ -32,28 +29,36 @@ final class BZip2PartDecoder: Sendable {
   private struct State {
     /// The digit of the header of the stream that was received last.
     var level: UInt8
-    var spare: Int
+    /// Bytes that were taken from the budget.
+    var reserved = 0
   }
 
   private let size: UInt64
   private let fill: @Sendable (_ buffer: UnsafeMutableRawBufferPointer, _ offset: UInt64) -> Bool
+  private let budget: PartBudget
+  private let width: Int
   private let state: Mutex<State>
 
   /// - Parameters:
   ///   - level: the digit of the header of the first stream.
+  ///   - width: the number of lanes of the run.
+  ///   - budget: from which memory for contents that are larger than usual is reserved, until the decoder ends.
   ///   - fill: reads the buffer from an offset; false if it cannot be filled.
   init(
-    size: UInt64, level: UInt8, width: Int,
+    size: UInt64, level: UInt8, width: Int, budget: PartBudget,
     fill: @escaping @Sendable (_ buffer: UnsafeMutableRawBufferPointer, _ offset: UInt64) -> Bool
   ) {
     self.size = size
     self.fill = fill
-    let (memory, _) = max(1, min(width, 1 << 16)).multipliedReportingOverflow(by: Self.spareMemoryOfLane)
-    state = Mutex(State(level: level, spare: max(Self.spareMemory, memory)))
+    self.budget = budget
+    self.width = width
+    state = Mutex(State(level: level))
   }
 
+  deinit { budget.release(state.withLock(\.reserved)) }
+
   /// The ranges of a file; their contents have no known sizes.
-  static func parts(size: UInt64, rangeSize: UInt64 = rangeSize) -> CompressedParts? {
+  static func parts(size: UInt64, rangeSize: UInt64 = BZip2PartDecoder.rangeSize) -> CompressedParts? {
     // Bits are counted.
     guard size < UInt64.max >> 4 else { return nil }
     let step = max(rangeSize, size / mostRanges + 1)
@@ -107,12 +112,8 @@ final class BZip2PartDecoder: Sendable {
   /// Doubles the buffer, which stays that large for other ranges.
   private func grow(_ output: inout [UInt8]) -> Bool {
     let (old, more) = (output, output.count)
-    let isGiven = state.withLock { state in
-      guard state.spare >= more else { return false }
-      state.spare -= more
-      return true
-    }
-    guard isGiven else { return false }
+    guard budget.reserve(more, concurrency: width) else { return false }
+    state.withLock { $0.reserved += more }
     output = [UInt8](unsafeUninitializedCapacity: 2 * more) { room, count in
       _ = room.update(fromContentsOf: old)
       count = 2 * more
@@ -125,7 +126,7 @@ final class BZip2PartDecoder: Sendable {
   /// - Parameter check: called repeatedly while nothing is passed on; an error that it throws ends the call.
   /// - Returns: false if it does not follow the ranges before it or is damaged; nothing of it was passed on.
   func receive(
-    _ content: PartPipeline.Content, of part: CompressedPart, _ chain: inout BZip2Chain,
+    _ content: PartPipeline.Content, of part: CompressedPart, chain: inout BZip2Chain,
     checking check: () throws(BatchError) -> Void,
     deliver: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Bool {

@@ -142,7 +142,8 @@ extension FileDecoder {
     var start = [UInt8](repeating: 0, count: 4)
     try Self.fill(&start, from: 0, of: record, in: context)
     let level = start[3]
-    let decoder = BZip2PartDecoder(size: size, level: level, width: max(1, width ?? context.concurrency)) {
+    let lanes = max(1, width ?? context.concurrency)
+    let decoder = BZip2PartDecoder(size: size, level: level, width: lanes, budget: budget) {
       SparseReading.fill($0, from: file, at: $1, mayHaveHoles: mayHaveHoles, calls: calls) == $0.count
     }
     var (chain, index, isBroken) = (BZip2Chain(level: level), 0, false)
@@ -150,7 +151,7 @@ extension FileDecoder {
       let isWhole = try decode(found.parts, in: context) { decoder.measure($0, &$1, &$2) }
         deliver: { (content) throws(BatchError) in
           let isNext = try decoder.receive(
-            content, of: found.parts[index], &chain,
+            content, of: found.parts[index], chain: &chain,
             checking: { () throws(BatchError) in try context.checkCancellation() }, deliver: deliver)
           index += 1
           guard isNext else {

@@ -13,7 +13,7 @@ struct BZip2PartDecoderTests {
     let size = UInt64(file.count)
     let found = try #require(BZip2PartDecoder.parts(size: size, rangeSize: rangeSize))
     let level = file.count > 3 ? file[3] : 0
-    let decoder = BZip2PartDecoder(size: size, level: level, width: width) { buffer, offset in
+    let decoder = BZip2PartDecoder(size: size, level: level, width: width, budget: PartBudget()) { buffer, offset in
       guard let start = Int(exactly: offset), start + buffer.count <= file.count else { return false }
       file.withUnsafeBytes {
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<(start + buffer.count)]))
@@ -28,7 +28,7 @@ struct BZip2PartDecoderTests {
     let isWhole = try pipeline.run { (part) throws(BatchError) in
       if isNext {
         isNext = try decoder.receive(
-          part, of: found.parts[index], &chain, checking: { () throws(BatchError) in }
+          part, of: found.parts[index], chain: &chain, checking: { () throws(BatchError) in }
         ) { (piece) throws(BatchError) in content += Array(piece) }
       }
       index += 1
