@@ -53,7 +53,7 @@ final class BZip2PartDecoder: Sendable {
   }
 
   /// The ranges of a file; their contents have no known sizes.
-  static func parts(size: UInt64, rangeSize: UInt64 = rangeSize) -> CompressedParts? {
+  static func parts(size: UInt64, rangeSize: UInt64 = BZip2PartDecoder.rangeSize) -> CompressedParts? {
     // Bits are counted.
     guard size < UInt64.max >> 4 else { return nil }
     let step = max(rangeSize, size / mostRanges + 1)
@@ -125,7 +125,7 @@ final class BZip2PartDecoder: Sendable {
   /// - Parameter check: called repeatedly while nothing is passed on; an error that it throws ends the call.
   /// - Returns: false if it does not follow the ranges before it or is damaged; nothing of it was passed on.
   func receive(
-    _ content: PartPipeline.Content, of part: CompressedPart, _ chain: inout BZip2Chain,
+    _ content: PartPipeline.Content, of part: CompressedPart, chain: inout BZip2Chain,
     checking check: () throws(BatchError) -> Void,
     deliver: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Bool {

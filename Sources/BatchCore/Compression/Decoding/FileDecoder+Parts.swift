@@ -150,7 +150,7 @@ extension FileDecoder {
       let isWhole = try decode(found.parts, in: context) { decoder.measure($0, &$1, &$2) }
         deliver: { (content) throws(BatchError) in
           let isNext = try decoder.receive(
-            content, of: found.parts[index], &chain,
+            content, of: found.parts[index], chain: &chain,
             checking: { () throws(BatchError) in try context.checkCancellation() }, deliver: deliver)
           index += 1
           guard isNext else {

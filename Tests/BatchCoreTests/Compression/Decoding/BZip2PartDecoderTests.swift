@@ -28,7 +28,7 @@ struct BZip2PartDecoderTests {
     let isWhole = try pipeline.run { (part) throws(BatchError) in
       if isNext {
         isNext = try decoder.receive(
-          part, of: found.parts[index], &chain, checking: { () throws(BatchError) in }
+          part, of: found.parts[index], chain: &chain, checking: { () throws(BatchError) in }
         ) { (piece) throws(BatchError) in content += Array(piece) }
       }
       index += 1
