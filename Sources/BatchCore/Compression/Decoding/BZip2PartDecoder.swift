@@ -97,7 +97,10 @@ final class BZip2PartDecoder: Sendable {
           findings.isKept = false
           count = 0
         }
-        guard let step = output.withUnsafeMutableBytes({ stream.step(UnsafeMutableRawBufferPointer(rebasing: $0[count...])) })
+        guard
+          let step = output.withUnsafeMutableBytes({
+            stream.step(UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
+          })
         else { return PartPipeline.Measure(count: 0, bzip2: findings) }
         count += step.produced
         total += step.produced

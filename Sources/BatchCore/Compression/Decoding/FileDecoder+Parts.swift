@@ -148,17 +148,18 @@ extension FileDecoder {
     }
     var (chain, index, isBroken) = (BZip2Chain(level: level), 0, false)
     do throws(BatchError) {
-      let isWhole = try decode(found.parts, in: context) { decoder.measure($0, &$1, &$2) }
-        deliver: { (content) throws(BatchError) in
-          let isNext = try decoder.receive(
-            content, of: found.parts[index], chain: &chain,
-            checking: { () throws(BatchError) in try context.checkCancellation() }, deliver: deliver)
-          index += 1
-          guard isNext else {
-            isBroken = true
-            throw BatchError(.malformed, "not decoded in parts", path: record.path)
-          }
+      let isWhole = try decode(found.parts, in: context) {
+        decoder.measure($0, &$1, &$2)
+      } deliver: { (content) throws(BatchError) in
+        let isNext = try decoder.receive(
+          content, of: found.parts[index], chain: &chain,
+          checking: { () throws(BatchError) in try context.checkCancellation() }, deliver: deliver)
+        index += 1
+        guard isNext else {
+          isBroken = true
+          throw BatchError(.malformed, "not decoded in parts", path: record.path)
         }
+      }
       return isWhole && chain.isEnd(size)
     } catch {
       guard isBroken else { throw error }

@@ -39,7 +39,8 @@ final class PartBudget: Sendable {
   /// - Returns: false if that much is not left.
   func reserve(_ bytes: Int, concurrency: Int) -> Bool {
     let lanes = max(1, min(concurrency, 1 << 16))
-    let most = max(Self.spareMemory, lanes.multipliedReportingOverflow(by: Self.spareMemoryOfLane).partialValue)
+    let most = max(
+      Self.spareMemory, lanes.multipliedReportingOverflow(by: Self.spareMemoryOfLane).partialValue)
     guard bytes <= most else { return false }
     guard spareInUse.add(bytes, ordering: .relaxed).newValue <= most else {
       release(bytes)

@@ -13,7 +13,8 @@ struct BZip2PartDecoderTests {
     let size = UInt64(file.count)
     let found = try #require(BZip2PartDecoder.parts(size: size, rangeSize: rangeSize))
     let level = file.count > 3 ? file[3] : 0
-    let decoder = BZip2PartDecoder(size: size, level: level, width: width, budget: PartBudget()) { buffer, offset in
+    let decoder = BZip2PartDecoder(size: size, level: level, width: width, budget: PartBudget()) {
+      buffer, offset in
       guard let start = Int(exactly: offset), start + buffer.count <= file.count else { return false }
       file.withUnsafeBytes {
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[start..<(start + buffer.count)]))
@@ -37,12 +38,20 @@ struct BZip2PartDecoderTests {
   }
 
   /// What one lane passes on, and whether it finds no damage.
-  private func sequential(_ file: [UInt8]) throws -> (content: [UInt8], isWhole: Bool) {
+  ///
+  /// - Parameter pieceSize: bytes that are read at a time.
+  private func sequential(
+    _ file: [UInt8], pieceSize: Int = .max
+  ) throws -> (content: [UInt8], isWhole: Bool) {
     var content: [UInt8] = []
     let decoder = try CompressionFormat.bz2.makeDecoder()
     do {
-      try file.withUnsafeBytes { raw in
-        try decoder.decode(raw) { (piece) throws(BatchError) in content += Array(piece) }
+      var rest = file[...]
+      while !rest.isEmpty {
+        try Array(rest.prefix(pieceSize)).withUnsafeBytes { raw in
+          try decoder.decode(raw) { (piece) throws(BatchError) in content += Array(piece) }
+        }
+        rest = rest.dropFirst(pieceSize)
       }
       try decoder.finish()
       return (content, true)
@@ -90,7 +99,9 @@ struct BZip2PartDecoderTests {
   func damage(sample: SampleContent) throws {
     var chance = SeededNumbers(seed: 5)
     let format = CompressionFormat.bz2
-    let good = try format.compressed(sample.bytes(350_000), level: 1) + format.compressed(sample.bytes(70_000), level: 2)
+    let good =
+      try format.compressed(sample.bytes(350_000), level: 1)
+      + format.compressed(sample.bytes(70_000), level: 2)
     for turn in 0..<120 {
       var file = good
       let place = Int(chance.next() % UInt64(file.count))
@@ -104,6 +115,8 @@ struct BZip2PartDecoderTests {
       let result = try decoded(file, rangeSize: [300, 4000, 1 << 20][turn % 3])
       #expect(!result.isWhole || expected.isWhole, "\(turn)")
       #expect(expected.content.starts(with: result.content), "\(turn)")
+      let inPieces = try sequential(file, pieceSize: 10_000)
+      #expect(inPieces.content.equals(expected.content) && inPieces.isWhole == expected.isWhole, "\(turn)")
       if result.isWhole { #expect(expected.content.equals(result.content), "\(turn)") }
     }
   }

@@ -90,7 +90,9 @@ struct BZip2Part {
       guard count < limit, count < end + Self.longestBlock else { return nil }
       next = min(limit, count + Self.ahead)
     }
-    guard let pieces = Self.pieces(marks, in: bytes, count: count, end: 8 * end, base: base) else { return nil }
+    guard let pieces = Self.pieces(marks, in: bytes, count: count, end: 8 * end, base: base) else {
+      return nil
+    }
     self.pieces = pieces
   }
 
@@ -174,7 +176,9 @@ struct BZip2Part {
       for place in stride(from: 40, through: 0, by: -8) {
         push(UInt8(truncatingIfNeeded: BZip2MarkScanner.end >> place))
       }
-      for place in stride(from: 24, through: 0, by: -8) { push(UInt8(truncatingIfNeeded: blocks.check >> place)) }
+      for place in stride(from: 24, through: 0, by: -8) {
+        push(UInt8(truncatingIfNeeded: blocks.check >> place))
+      }
       if rest > 0 { append(UInt8(truncatingIfNeeded: word << (8 - rest))) }
     }
   }
