@@ -18,7 +18,7 @@ import Testing
 
   /// Prints the status, the digest of the content and the messages of all ways to read x.bz2, at one concurrency.
   private static let read = """
-    look() { $BP cat -j $1 x.bz2 2>e | sha256sum; echo "${PIPESTATUS[0]}"; cat e; $BP test -j $1 -q x.bz2 2>&1; echo $?
+    look() { $BP cat -q -j $1 x.bz2 2>e | sha256sum; echo "${PIPESTATUS[0]}"; cat e; $BP test -j $1 -q x.bz2 2>&1; echo $?
     rm -rf o; mkdir o; $BP decompress -q -j $1 --output-dir o x.bz2 2>&1; echo $?; cat o/* 2>/dev/null | sha256sum; }
 
     """
