@@ -218,6 +218,17 @@ JOBS = (
     read_back(".lz4", "lz4 -q", Peer("lz4 -t", "lz4 -qt")),
     read_back(".bz2", "bzip2 -1", Peer("lbzip2 -t", "lbzip2 -tn{cores}"), Peer("bzip2 -t", "bzip2 -t")),
     Job(
+        "one large .bz2, decompressed",
+        "{batchproc} cat {work}/back/one.bz2 >/dev/null",
+        (
+            Peer("lbzip2 -d", "lbzip2 -dcn{cores} {work}/back/one.bz2 >/dev/null"),
+            Peer("pbzip2 -d", "pbzip2 -dcp{cores} {work}/back/one.bz2 >/dev/null"),
+            Peer("bzip2 -d", "bzip2 -dc {work}/back/one.bz2 >/dev/null"),
+        ),
+        target=1.10,
+        setup="mkdir -p {work}/back; test -e {work}/back/one.bz2 || head -c 400000000 {big}/big.dat | bzip2 >{work}/back/one.bz2",
+    ),
+    Job(
         "tree to .zst on a disk, synced before the end",
         "{batchproc} compress -q --compress-all --force --format zst --output-dir {disk}/zst {small}",
         (

@@ -9,9 +9,9 @@ libxxhash-dev libzstd-dev nettle-dev zlib1g-dev"
 # Stock tools in the demo that may be missing on Debian.
 demo=zstd
 # Stock tools with which the tests compare our output, and tools that make faults and unusual trees.
-test="acl age attr b3sum btrfs-progs bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
+test="acl age attr b3sum btrfs-progs bzip2 chromium cpio e2fsprogs fish gcc git hashdeep jq lbzip2 libarchive-dev libarchive-tools libcap2-bin libdeflate-tools lintian lz4 lzip man-db \
 mandoc ncompress openssl p7zip-full par2 parallel procps python3 python3-jsonschema rclone restic rhash rsync shellcheck strace time tmux unzip xfsprogs xxhash xz-utils zip zsh zstd"
-bench="b3sum borgbackup bzip2 fpart hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl par2 parallel pigz python3 rclone restic rhash rsync time xxhash xz-utils zstd"
+bench="b3sum borgbackup bzip2 fpart hashdeep hyperfine isal lbzip2 libdeflate-tools lz4 openssl par2 parallel pbzip2 pigz python3 rclone restic rhash rsync time xxhash xz-utils zstd"
 # Programs that check the style of scripts, and the C library of another processor, for which the C code is compiled.
 lint="flake8 libc6-dev-arm64-cross shellcheck"
 # A scheduler with several nodes on one machine.

@@ -77,5 +77,7 @@ enum FramePadding {
 enum FrameFailure: Error {
   case checksum
   case corrupt
+  /// Corrupt, with this many bytes of content in the output before that.
+  case corruptAfter(Int)
   case failed(BatchError)
 }

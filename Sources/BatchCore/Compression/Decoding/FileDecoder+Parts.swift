@@ -3,6 +3,8 @@ import BatchEngine
 extension FileDecoder {
   /// Compressed files of at least this size are searched for parts.
   private static let partsThreshold: Int64 = 8 << 20
+  /// The same for files named .bz2, which take longer to decode.
+  private static let slowThreshold: Int64 = 1 << 20
   /// The content of parts that are decoded at a time, in addition to the first one.
   private static let windowSize: UInt64 = 64 << 20
   /// After this many times the number of parts in memory, other files get their share of the budget.
@@ -18,7 +20,10 @@ extension FileDecoder {
     _ record: FileRecord, in context: WorkerContext, restart: (Int32, FileStatus) throws(BatchError) -> Void,
     delivered: inout UInt64, sink: (UnsafeRawBufferPointer) throws(BatchError) -> Void
   ) throws(BatchError) -> Outcome? {
-    guard record.status.size >= Self.partsThreshold, options.maximumOutput == nil else { return nil }
+    let isSlow = record.path.bytes.suffix(4).elementsEqual(CompressionFormat.bz2.suffix.utf8)
+    guard record.status.size >= (isSlow ? Self.slowThreshold : Self.partsThreshold),
+      options.maximumOutput == nil
+    else { return nil }
     var count: UInt64 = 0
     defer { delivered = count }
     var isOfCaller = false
@@ -32,6 +37,16 @@ extension FileDecoder {
       return try context.withFile(record) { (file, now) throws(BatchError) -> Outcome? in
         try now.requireContent(of: record)
         try call { () throws(BatchError) in try restart(file, now) }
+        if format == .bz2 {
+          let isWhole = try decodeBZip2(found, of: file, record: record, in: context) {
+            (content) throws(BatchError) in
+            try context.checkCancellation()
+            try call { () throws(BatchError) in try sink(content) }
+            count += UInt64(content.count)
+          }
+          try context.status(of: file).requireContent(of: record)
+          return isWhole ? .decoded(format, isStable: true, checkGap: nil) : nil
+        }
         var (check, checkGap) = (UInt32(0), CheckGap?.none)
         let isWhole = try decode(found, as: format, of: file, record: record, in: context) {
           (content) throws(BatchError) in
@@ -76,8 +91,14 @@ extension FileDecoder {
         record, ranges: [range], into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<range.count]))
       return range.count
     }
+    let format = CompressionFormat.detect(start)
+    if format == .bz2 {
+      guard max(1, width ?? context.concurrency) > 1, let found = BZip2PartDecoder.parts(size: size)
+      else { return nil }
+      return (.bz2, found)
+    }
     // The sizes come from the file and are not trusted: no buffer is larger than a window.
-    guard let format = CompressionFormat.detect(start),
+    guard record.status.size >= Self.partsThreshold, let format,
       let found = try PartScanner.parts(of: format, size: size, read: read),
       found.parts.allSatisfy({ max($0.plainSize, $0.compressedSize) <= Self.windowSize })
     else { return nil }
@@ -105,10 +126,56 @@ extension FileDecoder {
           of: part, format, UnsafeRawBufferPointer(bytes), into: &output, options, by: right)
       }
     }
+    return try decode(found.parts, in: context, by: decodePart, deliver: deliver)
+  }
+
+  /// Decodes a .bz2 file, whose blocks are found by their marks.
+  ///
+  /// - Returns: false when it must be decoded sequentially.
+  private func decodeBZip2(
+    _ found: CompressedParts, of file: Int32, record: FileRecord, in context: WorkerContext,
+    deliver: (UnsafeRawBufferPointer) throws(BatchError) -> Void
+  ) throws(BatchError) -> Bool {
+    let calls = context.calls
+    let mayHaveHoles = record.status.unallocated > 0
+    let size = UInt64(clamping: record.status.size)
+    var start = [UInt8](repeating: 0, count: 4)
+    try Self.fill(&start, from: 0, of: record, in: context)
+    let level = start[3]
+    let lanes = max(1, width ?? context.concurrency)
+    let decoder = BZip2PartDecoder(size: size, level: level, width: lanes, budget: budget) {
+      SparseReading.fill($0, from: file, at: $1, mayHaveHoles: mayHaveHoles, calls: calls) == $0.count
+    }
+    var (chain, index, isBroken) = (BZip2Chain(level: level), 0, false)
+    do throws(BatchError) {
+      let isWhole = try decode(found.parts, in: context) {
+        decoder.measure($0, &$1, &$2)
+      } deliver: { (content) throws(BatchError) in
+        let isNext = try decoder.receive(
+          content, of: found.parts[index], chain: &chain,
+          checking: { () throws(BatchError) in try context.checkCancellation() }, deliver: deliver)
+        index += 1
+        guard isNext else {
+          isBroken = true
+          throw BatchError(.malformed, "not decoded in parts", path: record.path)
+        }
+      }
+      return isWhole && chain.isEnd(size)
+    } catch {
+      guard isBroken else { throw error }
+      return false
+    }
+  }
+
+  /// - Returns: whether all parts were decoded.
+  private func decode(
+    _ parts: [CompressedPart], in context: WorkerContext, by decodePart: @escaping PartPipeline.Decode,
+    deliver: (PartPipeline.Content) throws(BatchError) -> Void
+  ) throws(BatchError) -> Bool {
     budget.begin()
     defer { budget.end() }
     let rooms = PartPipeline.Rooms()
-    var rest = found.parts[...]
+    var rest = parts[...]
     while !rest.isEmpty {
       let width = max(1, self.width ?? context.concurrency)
       let share = budget.share(concurrency: width)

@@ -19,6 +19,8 @@ final class PartPipeline: Sendable {
     /// gzip: the CRC-32 of the content.
     var check: UInt32 = 0
     var checkGap: CheckGap?
+    /// bzip2: what the part contains.
+    var bzip2: BZip2PartDecoder.Findings?
   }
 
   /// Decodes one part.

@@ -214,7 +214,13 @@ package final class StreamDecoder {
     var rest = input
     let room = UnsafeMutableRawBufferPointer(rebasing: buffer.room[..<Self.pieceSize])
     while true {
-      let step = try run { () throws(FrameFailure) in try decoder.step(rest, into: room) }
+      let step: FrameStep
+      do throws(FrameFailure) {
+        step = try decoder.step(rest, into: room)
+      } catch {
+        if case .corruptAfter(let count) = error { try deliver(count, to: sink) }
+        throw decodingError(of: error)
+      }
       if step.consumed == 0, step.produced == 0, !step.isEnd, !rest.isEmpty { throw damaged(.corrupt) }
       compressedCount += UInt64(step.consumed)
       rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(step.consumed))
@@ -247,11 +253,15 @@ package final class StreamDecoder {
     do throws(FrameFailure) {
       return try body()
     } catch {
-      switch error {
-      case .checksum: throw damaged(.checksum)
-      case .corrupt: throw damaged(.corrupt)
-      case .failed(let error): throw .failed(error)
-      }
+      throw decodingError(of: error)
+    }
+  }
+
+  private func decodingError(of failure: FrameFailure) -> DecodingError {
+    switch failure {
+    case .checksum: damaged(.checksum)
+    case .corrupt, .corruptAfter: damaged(.corrupt)
+    case .failed(let error): .failed(error)
     }
   }
 

@@ -19,6 +19,18 @@ struct PartBudgetTests {
     #expect(budget.share(concurrency: concurrency) == 2 * concurrency)
   }
 
+  @Test("share memory for contents that are larger than usual")
+  func spare() {
+    let budget = PartBudget()
+    let most = 40 * (16 << 20)
+    #expect(budget.reserve(64 << 20, concurrency: 1))
+    #expect(!budget.reserve(1, concurrency: 1))
+    #expect(budget.reserve(most - (64 << 20), concurrency: 40))
+    #expect(!budget.reserve(1, concurrency: 40) && !budget.reserve(.max, concurrency: 40))
+    budget.release(most)
+    #expect(budget.reserve(64 << 20, concurrency: 2))
+  }
+
   @Test("wait for one another when there are more", arguments: [1, 2])
   func waits(concurrency: Int) async throws {
     let budget = PartBudget()

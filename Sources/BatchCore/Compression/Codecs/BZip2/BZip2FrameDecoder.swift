@@ -33,13 +33,15 @@ final class BZip2FrameDecoder: FrameDecoder {
     stream.next_out = output.baseAddress?.assumingMemoryBound(to: CChar.self)
     stream.avail_out = room
     let result = BZ2_bzDecompress(&stream)
+    let produced = Int(room - stream.avail_out)
     switch result {
     case BZ_OK, BZ_STREAM_END: break
     case BZ_MEM_ERROR: throw .failed(.noCodecMemory)
-    default: throw .corrupt
+    // Content of the blocks before a damaged one is passed on, however much input was given at once.
+    default: throw .corruptAfter(produced)
     }
     return FrameStep(
-      consumed: Int(given - stream.avail_in), produced: Int(room - stream.avail_out),
+      consumed: Int(given - stream.avail_in), produced: produced,
       isEnd: result == BZ_STREAM_END)
   }
 

@@ -1,0 +1,49 @@
+import BatchCore
+import BatchEngine
+import TestSupport
+import Testing
+
+/// Large .bz2 files, which all lanes decode, give what one lane gives.
+@Suite("Large .bz2 files", .timeLimit(.minutes(10))) struct BZip2PartsTests {
+  private let t: TreeFixture
+
+  init() throws { t = try TreeFixture() }
+
+  /// Commands that print a compressed form of `plain`.
+  private static let forms = [
+    "bzip2 -1c plain", "bzip2 -9c plain", "bzip2 -5c plain; head -c 3M plain | bzip2 -1c; : | bzip2",
+    "split -b 400000 --filter 'bzip2 -c' plain", "lbzip2 -n2 -c plain",
+    "python3 -c 'import bz2, sys; sys.stdout.buffer.write(bz2.compress(open(\"plain\", \"rb\").read(), 2))'",
+  ]
+
+  /// Prints the status, the digest of the content and the messages of all ways to read x.bz2, at one concurrency.
+  private static let read = """
+    look() { $BP cat -q -j $1 x.bz2 2>e | sha256sum; echo "${PIPESTATUS[0]}"; cat e; $BP test -j $1 -q x.bz2 2>&1; echo $?
+    rm -rf o; mkdir o; $BP decompress -q -j $1 --output-dir o x.bz2 2>&1; echo $?; cat o/* 2>/dev/null | sha256sum; }
+
+    """
+
+  @Test("are read, and damage is reported as by one lane", arguments: forms)
+  func same(form: String) throws {
+    let run = try t.shell(
+      """
+      { head -c 2M /dev/urandom; seq 500000; head -c 9M /dev/zero; } >plain; { \(form); } >good; bzip2 -dc good >stock
+      \(Self.read)cp good x.bz2; $BP decompress -q -j 2 -k x.bz2; cmp x stock; rm -f x
+      size=$(stat -c %s good)
+      for damage in none cut cut2 flip flip2 flip3 end junk; do
+        cp good x.bz2
+        case $damage in
+          cut) truncate -s $((size / 2)) x.bz2;; cut2) truncate -s $((size - 3)) x.bz2;;
+          flip) printf '\\125\\252' | dd of=x.bz2 bs=1 seek=$((size / 3)) conv=notrunc status=none;;
+          flip2) printf '\\125\\252' | dd of=x.bz2 bs=1 seek=$((size - 700000)) conv=notrunc status=none;;
+          flip3) printf '\\125' | dd of=x.bz2 bs=1 seek=2000 conv=notrunc status=none;;
+          end) printf '\\125\\252' | dd of=x.bz2 bs=1 seek=$((size - 5)) conv=notrunc status=none;;
+          junk) echo junk >>x.bz2;;
+        esac
+        look 1 >1
+        for j in 2 7 32; do look $j >$j; cmp 1 $j || { echo "$damage at $j"; diff 1 $j; }; done
+      done
+      """)
+    #expect(run.text.isEmpty && run.errorText.isEmpty, "\(form): \(run.text)\(run.errorText)")
+  }
+}
