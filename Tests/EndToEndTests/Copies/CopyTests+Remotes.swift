@@ -41,6 +41,12 @@ extension CopyTests {
       ends "copy that removes" "$BP" copy -q --copy-keep-last 1 set off:far
       files base/far | says "copies that are left"
       ends "restore of the last one" check off:far
+      mkdir bin
+      printf '#!/bin/sh\\necho "$@" >>calls\\nexec %s "$@"\\n' "$(command -v rclone)" >bin/rclone
+      chmod +x bin/rclone
+      ends "copy with a rate" env PATH="$PWD/bin:$PATH" "$BP" copy -q --rate 3000000 set off:limited
+      grep copyto calls | grep -vc -e '--bwlimit 3000000B' | says "transfers without a rate"
+      ls base/limited | grep -c manifest | says "limited copies"
       "$BP" copy -q set nowhere:far 2>&1 | counts "unknown remote" 'rclone: '
       ls /tmp | counts "temporary folders" 'batchproc-remote'
       """)
@@ -49,6 +55,7 @@ extension CopyTests {
       "drill": "0",
       "copy that removes": "0", "copies that are left": "1 manifest 1 manifest.zst 1 tar.zst",
       "restore of the last one": "0",
+      "copy with a rate": "0", "transfers without a rate": "0", "limited copies": "4",
       "unknown remote": "1", "temporary folders": "0",
     ])
   }

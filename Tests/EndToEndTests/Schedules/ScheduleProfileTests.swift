@@ -42,11 +42,8 @@ import Testing
       grep -oE '^(ExecStart|OnCalendar|OnFailure|SuccessExit|ReadWrite|PrivateNetwork)' units | says "order"
       $BP schedule --cron --at 0:05 --to bk --full src | tail -n 3 | cut -d ' ' -f 1-6 | paste -sd '|' | says cron
       $BP schedule --cron --to bk --encrypt-to age1x src | counts "drills of an encrypted set" ' drill '
-      mkdir -p places/batchproc
-      printf '[schedule]\\ncopy-keep-yearly = 9\\ncopy-to = /p\\ncopy-keep-last = 1\\n' >places/batchproc/config
-      chmod -R go-w places
-      XDG_CONFIG_HOME=$PWD/places $BP schedule --cron --to bk --copy-keep-daily 2 src | grep ' backup ' |
-        grep -o -e '--copy.*last 1' | says "places of copies"
+      $BP schedule --cron --to bk --copy-keep-yearly 9 --copy-to /p --copy-keep-last 1 --copy-to /q src |
+        sed "s#$PWD#PWD#g" | grep -o -e '--copy.*/q' | says "places of copies"
       ends "place on another machine" $BP schedule --cron --to host:/x src
       $BP schedule 2>&1 | grep Try | says "without options"
       $BP schedule --cron --to bk --files-from - 2>&1 | head -1 | says "with standard input"
@@ -70,7 +67,7 @@ import Testing
         + "OnFailure ExecStart ReadWrite PrivateNetwork OnCalendar ExecStart",
       "cron": "5 0 * * * root|35 2 * * 0 root|5 6 * * * root",
       "drills of an encrypted set": "0",
-      "places of copies": "--copy-keep-yearly 9 --copy-keep-daily 2 --copy-to /p --copy-keep-last 1",
+      "places of copies": "--copy-keep-yearly 9 --to PWD/bk --copy-to /p --copy-keep-last 1 --copy-to /q",
       "place on another machine": "64",
       "without options":
         "Try: batchproc schedule --systemd --at 02:30 --to /mnt/backups --name home /home",
