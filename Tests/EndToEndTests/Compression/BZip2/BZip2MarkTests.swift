@@ -1,3 +1,4 @@
+import BatchEngine
 import TestSupport
 import Testing
 

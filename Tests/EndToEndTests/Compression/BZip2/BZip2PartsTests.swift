@@ -11,14 +11,18 @@ import Testing
 
   /// Commands that print a compressed form of `plain`.
   private static let forms = [
-    "bzip2 -1c plain", "bzip2 -9c plain", "bzip2 -5c plain; head -c 3M plain | bzip2 -1c; : | bzip2",
+    "bzip2 -1c plain", "bzip2 -9c plain", "bzip2 -5c plain; head -c 1M plain | bzip2 -1c; : | bzip2",
     "split -b 400000 --filter 'bzip2 -c' plain", "lbzip2 -n2 -c plain",
     "python3 -c 'import bz2, sys; sys.stdout.buffer.write(bz2.compress(open(\"plain\", \"rb\").read(), 2))'",
   ]
 
-  /// Prints the status, the digest of the content and the messages of all ways to read x.bz2, at one concurrency.
+  /// The forms that are tested with each kind of damage; the others with two kinds.
+  private static let damaged = [forms[0], forms[2]]
+
+  /// Prints the status, the digest of the content and the messages of a way to read x.bz2, at one concurrency.
   private static let read = """
-    look() { $BP cat -q -j $1 x.bz2 2>e | sha256sum; echo "${PIPESTATUS[0]}"; cat e; $BP test -j $1 -q x.bz2 2>&1; echo $?
+    cat_() { $BP cat -q -j $1 x.bz2 2>e | sha256sum; echo "${PIPESTATUS[0]}"; cat e; }
+    others() { $BP test -j $1 -q x.bz2 2>&1; echo $?
     rm -rf o; mkdir o; $BP decompress -q -j $1 --output-dir o x.bz2 2>&1; echo $?; cat o/* 2>/dev/null | sha256sum; }
 
     """
@@ -27,10 +31,10 @@ import Testing
   func same(form: String) throws {
     let run = try t.shell(
       """
-      { head -c 2M /dev/urandom; seq 500000; head -c 9M /dev/zero; } >plain; { \(form); } >good; bzip2 -dc good >stock
+      { head -c 1500K /dev/urandom; seq 200000; head -c 5M /dev/zero; } >plain; { \(form); } >good; bzip2 -dc good >stock
       \(Self.read)cp good x.bz2; $BP decompress -q -j 2 -k x.bz2; cmp x stock; rm -f x
       size=$(stat -c %s good)
-      for damage in none cut cut2 flip flip2 flip3 end junk; do
+      for damage in none flip2\(Self.damaged.contains(form) ? " cut cut2 flip flip3 end junk" : ""); do
         cp good x.bz2
         case $damage in
           cut) truncate -s $((size / 2)) x.bz2;; cut2) truncate -s $((size - 3)) x.bz2;;
@@ -40,8 +44,9 @@ import Testing
           end) printf '\\125\\252' | dd of=x.bz2 bs=1 seek=$((size - 5)) conv=notrunc status=none;;
           junk) echo junk >>x.bz2;;
         esac
-        look 1 >1
-        for j in 2 7 32; do look $j >$j; cmp 1 $j || { echo "$damage at $j"; diff 1 $j; }; done
+        cat_ 1 >1
+        for j in 2 7 32; do cat_ $j >$j; cmp 1 $j || { echo "$damage at $j"; diff 1 $j; }; done
+        others 1 >1; others 7 >7; cmp 1 7 || { echo "$damage"; diff 1 7; }
       done
       """)
     #expect(run.text.isEmpty && run.errorText.isEmpty, "\(form): \(run.text)\(run.errorText)")
