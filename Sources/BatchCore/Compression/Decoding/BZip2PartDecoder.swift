@@ -10,7 +10,7 @@ import Synchronization
 final class BZip2PartDecoder: Sendable {
   /// The content for which memory is counted before a range is decoded.
   static let usualRatio: UInt64 = 4
-  private static let rangeSize: UInt64 = 256 << 10
+  private static let rangeSize: UInt64 = 1 << 20
   private static let mostRanges: UInt64 = 1 << 16
   /// The most content of a range that is checked in advance.
   private static let mostContent = 1 << 30
