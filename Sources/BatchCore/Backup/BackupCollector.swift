@@ -222,6 +222,7 @@ package final class BackupCollector: BatchCollector {
       archiveSize: try outputs.sealArchive(), index: written?.index.digest,
       isVerified: plan.archive.isRemembered && !isStopped, reached: plan.cut.reached,
       failures: UInt64(clamping: context.counters.snapshot.failed), selection: plan.selection,
+      filter: plan.filter,
       recipients: plan.recipients)
     try outputs.encryption?.manifest.seal()
     try blocks?.finish()

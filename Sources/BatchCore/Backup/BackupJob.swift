@@ -8,6 +8,8 @@ package struct BackupPlan: Sendable {
   let settling: ChangeSettling
   /// The file selection of the options, as one word.
   let selection: String
+  /// The same, for those who read the manifest.
+  let filter: SnapshotFilter?
   /// Whether the previous snapshot had another selection.
   let hasOtherSelection: Bool
   /// Whether seemingly unchanged files are read too.

@@ -171,7 +171,7 @@ package struct BackupPreparation: Sendable {
     plan = BackupPlan(
       header: header, archive: archive,
       settling: ChangeSettling(calls: run.calls, now: options.fileClock),
-      selection: options.selection,
+      selection: options.selection, filter: options.filter,
       hasOtherSelection: base.map { $0.footer.selection != options.selection } ?? false,
       readsEverything: options.readsEverything, acceptsRot: options.acceptsRot,
       recipients: options.recipients, damage: damage,

@@ -21,6 +21,10 @@ package struct BackupOptions: Sendable {
   package var isSynced = true
   /// The file selection of the options, as one word, equal for equal selections.
   package var selection = ""
+  /// The absolute paths of the files that the walk excludes by their identities: the outputs of the run. Nil if unknown.
+  package var ownFiles: [PathBytes]?
+  /// What the file selection leaves out.
+  var filter: SnapshotFilter?
   package var patience = SetLock.Patience.none
   /// Whether the set is created in its directory.
   package var initializes = false
@@ -111,10 +115,17 @@ package final class BackupRun: Sendable {
   ) throws(BatchError) {
     self.set = set
     self.run = run
+    let sources = try SourceGuard.sources(paths)
+    var options = options
+    options.filter = SnapshotFilter(
+      walk,
+      ownFiles: options.ownFiles?.filter { file in
+        sources.contains { file.bytes.starts(with: $0.path.appending([]).bytes) }
+      })
     let target = try BackupTarget(set, state: options.state, isNew: options.initializes, in: run)
     note = target.note
     // Before a folder is created, which could be the source itself.
-    try SourceGuard.refuse(set.directory, among: try SourceGuard.sources(paths))
+    try SourceGuard.refuse(set.directory, among: sources)
     try target.make(isSynced: options.isSynced, in: run)
     if let held = options.heldLock {
       lock = held

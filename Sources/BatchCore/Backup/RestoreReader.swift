@@ -16,6 +16,8 @@ package struct RestoreReader: BatchReader {
   private let set: BackupSet
   private let rows: Rows
   private let parts: [Part]
+  /// Which paths are restored.
+  let selection: MemberSelection
   /// The rows from which the files are chosen.
   private enum Rows {
     case manifest(ManifestFile)
@@ -103,6 +105,7 @@ package struct RestoreReader: BatchReader {
   ) throws(BatchError) {
     self.options = options
     self.strip = strip
+    self.selection = selection
     self.set = set
     self.rows = rows
     var matches = GlobMatches(globs)

@@ -20,6 +20,8 @@ package struct RestoreSource {
   private let globs: [PathBytes]
   private let areNames: Bool
   let strip: Int
+  /// Removes what the snapshot does not have below its sources; nil removes nothing.
+  package var removal: RestoreRemoval.Options?
   /// Called once, before anything is restored.
   package var announce: (Opened, RestoreReader) -> Void = { _, _ in }
 
@@ -54,10 +56,11 @@ package struct RestoreSource {
     }
   }
 
-  /// - Throws: the error of opening the set; `missing` if archives are missing and the rest is not wanted.
+  /// - Throws: the error of opening the set; `missing` if archives are missing and the rest is not wanted; `refused` if nothing may
+  ///   be removed.
   func reader(
     _ options: ExtractionOptions, in run: RunContext
-  ) throws(BatchError) -> (reader: RestoreReader, lock: SetLock?) {
+  ) throws(BatchError) -> (reader: RestoreReader, lock: SetLock?, cleaner: RestoreRemoval?) {
     let opened = try open(run)
     let (set, content, snapshot) = (opened.set, opened.content, opened.snapshot)
     let missing = content.faults(of: snapshot).filter { content.archives[$0] == nil }
@@ -69,8 +72,18 @@ package struct RestoreSource {
     let reader = try RestoreReader.prepare(
       snapshot, of: set, globs: globs, areNames: areNames, strip: strip, options: options,
       in: SourceContext(run))
+    let cleaner = try removal.map { (removal) throws(BatchError) in
+      guard strip == 0 else {
+        throw BatchError(
+          .refused, "nothing is removed where leading names of the paths are dropped",
+          path: set.path(snapshot.name.manifest))
+      }
+      return try RestoreRemoval(
+        removal, snapshot, of: set, content, selection: reader.selection, selectsAll: globs.isEmpty,
+        unmatched: reader.unmatched, in: run)
+    }
     announce(opened, reader)
-    return (reader, opened.lock)
+    return (reader, opened.lock, cleaner)
   }
 }
 

@@ -27,6 +27,8 @@ extension Batch {
     public internal(set) var others = 0
     /// Bytes of the contents.
     public internal(set) var bytes: UInt64 = 0
+    /// How many paths were removed that the snapshot does not have.
+    public internal(set) var removed = 0
     /// The id of the snapshot that was restored; nil for an archive.
     public internal(set) var snapshot: String?
     /// Whether a part of an archive is damaged.
@@ -55,6 +57,7 @@ extension Batch {
       withoutPrivileges = extraction.madeSafe
       unmatched = result.unmatched.map(\.glob)
       remarks = extraction.archive.remarks
+      removed = extraction.removed
     }
   }
 
@@ -96,6 +99,7 @@ extension BatchCall<Batch.ExtractedFiles> {
   func extract(_ call: ExtractCall, _ paths: [PathBytes]) throws(BatchError) {
     let outcome = try run(call, paths) { report in self.note { $0.add(report) } }
     guard let result = outcome.result else { return }
+    if let refusal = result.extraction.refusal { warn(refusal) }
     note { $0.add(result) }
     if let failure = result.extraction.failure { throw failure }
   }

@@ -32,6 +32,8 @@ public struct BatchError: Error, Sendable, Hashable {
     case ambiguous
     /// Another user could have written what controls the run.
     case untrusted
+    /// The request is not carried out, since it could remove what is still needed.
+    case refused
   }
 
   public let code: Code

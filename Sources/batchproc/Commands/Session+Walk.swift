@@ -12,6 +12,13 @@ extension Session {
     return walk
   }
 
+  /// The absolute paths of the files that ``walkOptions(forAllBut:)`` excludes.
+  var ownFiles: [PathBytes] {
+    let output = StandardStreams.outputFile == nil ? nil : try? PathBytes("/proc/self/fd/1").resolved()
+    let report = report.withLock { $0 }.map { (try? $0.path.resolved()) ?? WorkingFolder.absolute($0.path) }
+    return [output, report].compactMap { $0 }
+  }
+
   /// The walk options for trees of which everything is taken except temporary files, standard output and these files.
   func walkOptions(forAllBut own: [FileIdentity?]) throws(BatchError) -> WalkOptions {
     var walk = try walkOptions()

@@ -6,7 +6,7 @@ import BatchOutputs
 struct RunReport: Sendable {
   let recorder: RunRecorder
   private let file: OutputFile
-  private let path: PathBytes
+  let path: PathBytes
   private let replaced: FileIdentity?
   /// Whether only a page written by batchproc may be replaced.
   private let replacesPageAlone: Bool

@@ -107,6 +107,7 @@ package final class ExtractCollector: BatchCollector {
     let last = steps.takeAll()
     let finisher = finisher()
     try finisher.makeLinks(last) { (order, verdict) throws(BatchError) in try settle(order, verdict) }
+    try clean()
     try finisher.describeFolders(last, removingEmpty: extraction.archive.isCutShort) {
       (order, verdict) throws(BatchError) in try settle(order, verdict)
     }
@@ -120,6 +121,22 @@ package final class ExtractCollector: BatchCollector {
       }
     }
     return extraction
+  }
+
+  /// Removes what does not belong into the target, unless something failed.
+  private func clean() throws(BatchError) {
+    guard let cleaner = options.cleaner else { return }
+    writer.closeFolder()
+    do throws(BatchError) {
+      let counts = context.counters.snapshot
+      guard counts.failed == 0, !extraction.archive.isDamaged, !extraction.archive.isCutShort else {
+        throw BatchError(.invalid, "nothing was removed: not everything could be restored", path: folder.path)
+      }
+      extraction.removed = try cleaner.clean(folder, isDryRun: options.isDryRun, in: context, report: report)
+    } catch {
+      try context.checkCancellation()
+      extraction.refusal = error
+    }
   }
 
   package func discard() {

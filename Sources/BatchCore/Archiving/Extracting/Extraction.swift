@@ -22,6 +22,10 @@ package struct Extraction: Sendable {
   package internal(set) var misdescribed = 0
   /// How many members could not be given the owner that was requested.
   package internal(set) var withoutOwner = 0
+  /// How many paths were removed that the snapshot does not have.
+  package internal(set) var removed = 0
+  /// Why nothing was removed; nil if that was not requested.
+  package internal(set) var refusal: BatchError?
   /// Why the files could not be synced to the disk; nil if they were.
   package internal(set) var failure: BatchError?
   private var reported: EntryMetadata.Losses = []

@@ -30,6 +30,8 @@ public struct ExtractionOptions: Sendable {
   public var keepsGoing = false
   /// Whether nothing is created: everything is read, decided, counted and reported as if the members were created.
   package var isDryRun = false
+  /// Removes what does not belong into the target; nil removes nothing.
+  var cleaner: (any TargetCleaner)?
   /// Whether all files are synced before the run ends.
   public var isSynced = true
 

@@ -26,6 +26,8 @@ package struct ExtractionReport: Sendable {
     case extracted, kept, superseded
     /// The existing file is equal.
     case upToDate = "up_to_date"
+    /// Something that was in the target, and that the snapshot does not have.
+    case removed
   }
 
   /// The path in the archive.

@@ -8,11 +8,14 @@ struct BlockList: Sendable, Hashable {
   /// The size of each hash in bytes: XXH128.
   static let hashSize = 16
 
-  private static let smallBlock: UInt64 = 64 << 10
-  private static let largeBlock: UInt64 = 1 << 20
-  /// From this size on a file has large blocks; a file that grows keeps its small ones up to the second size.
-  private static let largeFile: UInt64 = 64 << 20
-  private static let mostOfSmallBlocks: UInt64 = 1 << 30
+  /// Sizes of blocks, with the size from which on a file has larger ones. Programs write to images and databases in small pieces at
+  /// many places, so small blocks store much less; a larger file gets larger blocks, so that its list stays small.
+  private static let steps: [(block: UInt64, files: Range<UInt64>)] = [
+    (64 << 10, smallestFile..<4 << 30), (256 << 10, 4 << 30..<64 << 30),
+    (1 << 20, 64 << 30..<largestFile + 1),
+  ]
+  /// A file that grows keeps its blocks until it is so many times as large as a new file with larger ones.
+  private static let mostGrowth: UInt64 = 16
   /// A larger file is always stored whole: its hashes would take more than 32 MiB of memory.
   private static let largestFile: UInt64 = 2 << 40
 
@@ -25,17 +28,18 @@ struct BlockList: Sendable, Hashable {
 
   /// - Returns: nil for a file that is too small.
   static func blockSize(of size: UInt64) -> UInt64? {
-    guard size >= smallestFile, size <= largestFile else { return nil }
-    return size < largeFile ? smallBlock : largeBlock
+    steps.first { $0.files.contains(size) }?.block
   }
 
   /// Whether a file of this size may be compared with this list.
   func isComparable(with size: UInt64) -> Bool {
-    size >= Self.smallestFile && size <= Self.largestFile
-      && (blockSize == Self.largeBlock || size < Self.mostOfSmallBlocks)
+    guard size >= Self.smallestFile, size <= Self.largestFile,
+      let step = Self.steps.first(where: { $0.block == blockSize })
+    else { return false }
+    return size / Self.mostGrowth < step.files.upperBound
   }
 
-  static func isBlockSize(_ size: UInt64) -> Bool { size == smallBlock || size == largeBlock }
+  static func isBlockSize(_ size: UInt64) -> Bool { steps.contains { $0.block == size } }
 
   static func count(of size: UInt64, _ blockSize: UInt64) -> UInt64 {
     let (whole, rest) = size.quotientAndRemainder(dividingBy: blockSize)

@@ -172,6 +172,8 @@ package struct SnapshotFooter: Sendable, Hashable {
   package var isVerified = false
   /// The file selection, as one word: when it changes, hard links are examined again.
   package var selection = ""
+  /// What the file selection leaves out; nil in manifests of earlier versions.
+  package var filter: SnapshotFilter?
   /// The recipients of the encryption, as one word; empty if not encrypted.
   package var recipients = ""
 
@@ -212,6 +214,7 @@ package struct SnapshotFooter: Sendable, Hashable {
         line.add("reached_directory", reached.isFolder)
       }
       line.add("selection", selection)
+      if !selection.isEmpty || filter?.isEmpty == false { filter?.append(to: &line) }
       line.add("footer", offset)
       line.add("manifest_sha256", sha256.hex)
     }
@@ -242,6 +245,7 @@ package struct SnapshotFooter: Sendable, Hashable {
         reached = ReachedPath(source: source, path: path, isFolder: line.isTrue("reached_directory"))
       }
       selection = line.text("selection") ?? ""
+      filter = try SnapshotFilter.read(line)
       recipients = line.text("recipients") ?? ""
       guard let digest = line.digest("manifest_sha256") else { throw SnapshotLine.malformed }
       return digest

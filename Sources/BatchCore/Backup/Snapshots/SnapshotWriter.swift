@@ -76,7 +76,7 @@ final class SnapshotWriter {
   /// Writes the lines after the rows; the file is renamed later.
   func finish(
     archiveSize: UInt64, index: Digest?, isVerified: Bool, reached: ReachedPath? = nil, failures: UInt64 = 0,
-    selection: String,
+    selection: String, filter: SnapshotFilter? = nil,
     recipients: String = ""
   ) throws(BatchError) {
     footer.archiveSize = archiveSize
@@ -84,7 +84,7 @@ final class SnapshotWriter {
     footer.isVerified = isVerified
     (footer.isCut, footer.reached) = (reached != nil, reached)
     footer.failures = failures
-    footer.selection = selection
+    (footer.selection, footer.filter) = (selection, filter)
     footer.recipients = recipients
     // The last lines are in frames of their own, since the facts of a snapshot are read from them alone.
     try flush(isAll: true)

@@ -34,7 +34,7 @@ package struct ExtractCall: Call {
         "unmatched": unmatched.count, "damaged": extraction.archive.isDamaged ? 1 : 0,
         "cut_short": extraction.archive.isCutShort ? 1 : 0, "unfinished": extraction.failure == nil ? 0 : 1,
         "made_safe": extraction.madeSafe, "misdescribed": extraction.misdescribed,
-        "without_owner": extraction.withoutOwner,
+        "without_owner": extraction.withoutOwner, "refused": extraction.refusal == nil ? 0 : 1,
       ]
     }
   }
@@ -46,7 +46,7 @@ package struct ExtractCall: Call {
     let isNothing = counts.isNothing && (counts.failed > 0 || has("unmatched"))
     return CallVerdict()
       .adding(.incomplete, if: isIncomplete || has("cut_short") && !isNothing)
-      .adding(.nothing, if: isNothing && !isIncomplete)
+      .adding(.nothing, if: isNothing && !isIncomplete || has("refused"))
       .adding(
         .someFailed,
         if: counts.failed > 0
@@ -76,7 +76,8 @@ package struct ExtractCall: Call {
     case .snapshot(let source):
       options.acceptsEqual = true
       options.keepsOtherFoldersPrivate = true
-      let (reader, lock) = try source.reader(options, in: run)
+      let (reader, lock, cleaner) = try source.reader(options, in: run)
+      options.cleaner = cleaner
       let folders = FolderMaker(calls: run.calls)
       let isNew = options.isDryRun ? false : try folders.make(folder)
       if options.isDryRun { try folders.checkLast(folder) }

@@ -21,6 +21,11 @@ extension Batch {
     /// How they become files. Other than for an archive, privileges are restored, devices are made if the process belongs to the
     /// superuser, and the rest is restored if a part is damaged or missing.
     public var extraction = ExtractionOptions()
+    /// Removes what the snapshot does not have, below its sources and ``patterns`` alone, when everything is restored. What the backup
+    /// left out by its options stays, as do caches, other file systems and files of sets. Not with ``strippedNames``.
+    public var removesOthers = false
+    /// The most files that ``removesOthers`` may remove, 0 or more; nil allows half of the files below each source.
+    public var mostRemoved: Int?
     /// How long to wait while another run removes archives; 0 refuses at once.
     public var longestWait = Duration.zero
 
@@ -43,11 +48,12 @@ extension Batch {
   ///   - options: which files are restored and how, and the resources that the call may use.
   ///   - progress: receives states without totals until the call returns.
   /// - Returns: the counts of the created files. Damaged and missing files are among the failures; damaged manifests of other
-  ///   snapshots are among the warnings.
+  ///   snapshots, and the reason why nothing was removed, are among the warnings.
   /// - Throws: `missing` if there is no such set or snapshot, or none of its archives is there; `ambiguous` if several
   ///   snapshots could be meant; `invalid` for a snapshot that is neither an id nor a time, if there are several sets, or if the
   ///   folder is on another machine; `malformed` if the manifest is damaged, `unsupported` if it is encrypted, `locked` if archives
-  ///   are being removed, `exhausted` if the machine does not allow a run, `unwritable` if the target cannot be written to.
+  ///   are being removed, `refused` if ``RestoreOptions/removesOthers`` is not possible for the snapshot or with the options, and then
+  ///   nothing is restored; `exhausted` if the machine does not allow a run, `unwritable` if the target cannot be written to.
   public static func restore(
     _ folder: some PathName, into target: some PathName, _ options: RestoreOptions = RestoreOptions(),
     progress: Progress? = nil
@@ -68,6 +74,7 @@ extension Batch {
         globs: options.patterns, strip: max(0, options.strippedNames), in: folder, named: options.setName,
         at: place, of: SeriesChoice(host: options.host, source: options.source.map(BackupTarget.place)),
         patience: SetLock.Patience(limit: options.longestWait / .seconds(1)))
+      if options.removesOthers { source.removal = RestoreRemoval.Options(mostFiles: options.mostRemoved) }
       source.announce = { (opened, reader) in
         for error in opened.content.damaged { library.warn(error) }
         if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { library.warn(remark) }

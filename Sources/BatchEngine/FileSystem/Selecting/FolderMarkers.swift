@@ -7,23 +7,28 @@ struct FolderMarkers: Sendable {
 
   /// The ignore files that apply in a folder: its own and those above it.
   func scope(of directory: DirectoryPath, at folder: borrowing Descriptor) -> IgnoreScope {
-    let content = read(".gitignore", at: folder, atMost: Self.largestIgnoreFile)
-    let outer = directory.scope ?? IgnoreScope()
-    guard let content else { return outer }
-    return outer.entering(Array(directory.relativePrefix.dropLast()), gitignore: content)
+    scope(in: directory.scope ?? IgnoreScope(), directory.relativePrefix.dropLast(), at: folder.raw)
+  }
+
+  /// - Parameters:
+  ///   - outer: the ignore files above the folder.
+  ///   - path: from the operand to the folder, without a slash at either end.
+  func scope(in outer: IgnoreScope, _ path: ArraySlice<UInt8>, at folder: Int32) -> IgnoreScope {
+    guard let content = read(".gitignore", at: folder, atMost: Self.largestIgnoreFile) else { return outer }
+    return outer.entering(Array(path), gitignore: content)
   }
 
   /// Whether the folder is tagged as a cache (bford.info/cachedir).
-  func hasCacheTag(at folder: borrowing Descriptor) -> Bool {
+  func hasCacheTag(at folder: Int32) -> Bool {
     let start = read(PathFilter.cacheTagName, at: folder, atMost: .max, length: PathFilter.cacheTagLength)
     return start.map { PathFilter.isCacheTag($0) } ?? false
   }
 
   /// The first bytes of a regular file; nil if it does not exist or is too large.
   private func read(
-    _ name: PathBytes, at folder: borrowing Descriptor, atMost limit: Int64, length: Int = .max
+    _ name: PathBytes, at folder: Int32, atMost limit: Int64, length: Int = .max
   ) -> [UInt8]? {
-    guard let file = try? calls.openFile(name, in: folder.raw, followingLast: false) else { return nil }
+    guard let file = try? calls.openFile(name, in: folder, followingLast: false) else { return nil }
     guard let status = try? calls.status(of: file), status.kind == .regular, status.size <= limit else {
       return nil
     }

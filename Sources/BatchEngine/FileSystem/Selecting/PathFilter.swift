@@ -47,11 +47,11 @@ public struct PathFilter: Sendable {
     let use: FilterUse
     /// The patterns of rules with slashes, by index in `rules`.
     let paths: [Int: OperandPattern]
+    let workingFolder: PathBytes
     let last = Mutex<(operand: [UInt8], rules: [CompiledRule])?>(nil)
 
-    init(_ given: [GivenRule], _ paths: [Int: OperandPattern]) {
-      self.given = given
-      self.paths = paths
+    init(_ given: [GivenRule], _ paths: [Int: OperandPattern], in workingFolder: PathBytes) {
+      (self.given, self.paths, self.workingFolder) = (given, paths, workingFolder)
       use = FilterUse(count: given.count)
     }
   }
@@ -71,6 +71,11 @@ public struct PathFilter: Sendable {
   ///
   /// - Throws: `.invalid` for a pattern that can never match, and the error of reading a pattern file.
   public init(rules: [Rule]) throws(BatchError) {
+    try self.init(rules: rules, workingFolder: "")
+  }
+
+  /// - Parameter workingFolder: where relative rules with slashes begin; empty for the working folder of this process.
+  package init(rules: [Rule], workingFolder: PathBytes) throws(BatchError) {
     var compiled: [CompiledRule] = []
     var given: [GivenRule] = []
     var paths: [Int: OperandPattern] = [:]
@@ -106,7 +111,7 @@ public struct PathFilter: Sendable {
     }
     self.rules = compiled
     skipsUnmatchedFiles = hasInclude && areAllIncludes
-    shared = Shared(given, paths)
+    shared = Shared(given, paths, in: workingFolder)
   }
 
   /// The rules in the order in which they were given; the lines of a file are rules of their own.
@@ -125,16 +130,18 @@ public struct PathFilter: Sendable {
     var filter = self
     filter.rules = shared.last.withLock { last in
       if let last, operand.elementsEqual(last.operand) { return last.rules }
-      let expanded = expanded(shared.paths, below: PathBytes(operand))
+      let expanded = expanded(shared.paths, below: PathBytes(operand), in: shared.workingFolder)
       last = (Array(operand), expanded)
       return expanded
     }
     return filter
   }
 
-  private func expanded(_ paths: [Int: OperandPattern], below operand: PathBytes) -> [CompiledRule] {
+  private func expanded(
+    _ paths: [Int: OperandPattern], below operand: PathBytes, in workingFolder: PathBytes
+  ) -> [CompiledRule] {
     let names = OperandPattern.names(of: operand)
-    let working = OperandPattern.names(of: "")
+    let working = OperandPattern.names(of: workingFolder)
     var expanded: [CompiledRule] = []
     for (index, rule) in rules.enumerated() {
       expanded.append(rule)

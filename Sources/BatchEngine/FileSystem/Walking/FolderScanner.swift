@@ -120,7 +120,7 @@ struct FolderScanner: Sendable {
   ) -> ScannedFolder {
     let markers = FolderMarkers(calls: calls)
     let directory = options.readsIgnoreFiles ? opened.scoped(markers.scope(of: opened, at: folder)) : opened
-    let isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
+    let isCache = options.skipsCaches && markers.hasCacheTag(at: folder.raw)
     let listing = calls.entries(of: folder)
     let names = NameArena(listing.names)
     var chooser = EntryChooser(directory: directory, names: names, filter: options.filter, isCache: isCache)

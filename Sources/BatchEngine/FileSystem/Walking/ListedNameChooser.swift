@@ -85,7 +85,7 @@ package struct ListedNameChooser {
       // A folder that cannot be opened has no markers; its files will be reported.
       if let folder = try? FolderOpener(calls: calls).open(directory, followingLast: true) {
         if options.readsIgnoreFiles { scope = markers.scope(of: directory, at: folder) }
-        isCache = options.skipsCaches && markers.hasCacheTag(at: folder)
+        isCache = options.skipsCaches && markers.hasCacheTag(at: folder.raw)
       }
     }
     return Level(

@@ -290,6 +290,17 @@ extension CommandSpec {
         .sameOwner, "same-owner", kind: .invertible(initially: true), default: "--same-owner as root",
         help: "Restore the owners of files."),
       .numericOwner,
+      OptionSpec(
+        .delete, "delete",
+        help: """
+          When everything is restored, remove what the snapshot does not have, below its sources and the chosen paths alone. \
+          Stays: what the backup left out by its options, caches, other file systems, files of sets. Refused (64) for an \
+          incomplete or damaged snapshot; after any failure, and if more than half of the files below a source would go, \
+          nothing is removed (1). See it first with --dry-run.
+          """),
+      OptionSpec(
+        .mostDeleted, "max-delete", kind: .single(.number(0...1_000_000_000_000)), value: "n",
+        help: "With --delete: allow to remove up to n files, whatever share they are, and refuse (1) more."),
       OptionSpec(.strict, "strict", help: "Stop at the first damage; no file after it is restored."),
       OptionSpec(
         .keepGoing, "keep-going",
@@ -303,6 +314,9 @@ extension CommandSpec {
       Example(
         command: "batchproc restore /mnt/backups --at 2026-11-20 -C /tmp/old home/anna/letters",
         meaning: "Restore one directory as it was that day."),
+      Example(
+        command: "batchproc restore --delete --overwrite always --dry-run /mnt/backups -C /",
+        meaning: "Show what makes the directories equal to the snapshot."),
     ])
 
   static let prune = CommandSpec(

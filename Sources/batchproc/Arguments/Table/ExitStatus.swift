@@ -49,7 +49,7 @@ enum ExitStatus: Int32, Sendable, CaseIterable {
       switch error.code {
       case .unwritable: .outputIncomplete
       case .locked: .locked
-      case .ambiguous, .untrusted: .usage
+      case .ambiguous, .untrusted, .refused: .usage
       default: .fatal
       }
   }

@@ -109,6 +109,7 @@ extension ExtractionReport {
       case .kept: ": kept, as new as the member"
       case .upToDate: ": up to date"
       case .superseded: ": superseded, a later member has this name"
+      case .removed: ": removed"
       }
     return TerminalText.string(path.bytes) + note
   }

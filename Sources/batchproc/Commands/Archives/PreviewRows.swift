@@ -35,7 +35,7 @@ final class PreviewRows: Sendable {
       switch report.outcome {
       case .extracted where report.existed: report.kind == .directory ? "kept" : "replaced"
       case .extracted: "made"
-      case .upToDate: report.outcome.rawValue
+      case .upToDate, .removed: report.outcome.rawValue
       default: "kept"
       }
     session.advanced(1)

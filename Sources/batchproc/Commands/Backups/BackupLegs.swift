@@ -51,6 +51,8 @@ struct BackupLegs {
   ) throws(BatchError) -> CallOutcome<BackupCall.Result> {
     let command = command
     let (session, stop) = (session, stop)
+    var options = options
+    options.ownFiles = session.ownFiles
     var call = BackupCall(to: try command.set(), options)
     call.announce = { backup in
       command.notify(status: "archiving into \(backup.header.name.archive)")

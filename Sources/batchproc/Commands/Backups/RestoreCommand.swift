@@ -6,6 +6,7 @@ struct RestoreCommand: Command {
   private let names: ChosenNames
   private let target: PathBytes
   private let strip: Int
+  private let removal: RestoreRemoval.Options?
   private let extraction: ExtractionOptions
   let session: Session
   private let tally: TransformTally
@@ -24,6 +25,14 @@ struct RestoreCommand: Command {
     }
     self.target = target
     strip = parsed.count(.stripComponents) ?? 0
+    removal =
+      parsed.flag(.delete) ? RestoreRemoval.Options(mostFiles: parsed.count(.mostDeleted)) : nil
+    if removal == nil, parsed.count(.mostDeleted) != nil {
+      throw UsageError("--max-delete needs --delete.", in: parsed.command)
+    }
+    if removal != nil, strip > 0 {
+      throw UsageError("--delete cannot be used with --strip-components.", in: parsed.command)
+    }
     var options = ExtractionOptions(parsed, common: common, isRoot: StandardStreams.isRoot)
     options.restoreEverything()
     options.isDryRun = common.dryRun
@@ -45,6 +54,7 @@ struct RestoreCommand: Command {
     var members = RestoreSource(globs: names.texts, areNames: names.areNames, strip: strip) { _ in
       RestoreSource.Opened(snapshot, of: set, content: content)
     }
+    members.removal = removal
     members.announce = { [session] (opened, reader) in
       if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { session.warn(remark) }
       if let remark = BatchError(cut: opened.snapshot) { session.fail(remark, severity: .warning) }
@@ -91,13 +101,15 @@ struct RestoreCommand: Command {
     return session.ending(outcome, writesOutput: common.dryRun) { result in
       if let failure = result.extraction.failure { session.reporter.fatal(failure) }
       if let refusal { session.reporter.fatal(refusal) }
+      if let refusal = result.extraction.refusal { session.reporter.fatal(refusal) }
       for remark in result.extraction.archive.remarks { session.warn(BatchError(.malformed, remark)) }
       for glob in result.unmatched {
         tally.met(glob.problem("nothing in the snapshot matches"), severity: .failure)
       }
       return SummaryText(
         verb: "\(common.dryRun ? "would restore" : "restored") \(snapshot.name.stamp):", files: made.files,
-        bytes: made.bytes, kinds: made.kinds, others: outcome.summary.counts.unprocessed)
+        bytes: made.bytes, kinds: made.kinds,
+        others: [(result.extraction.removed, "removed")] + outcome.summary.counts.unprocessed)
     }
   }
 }

@@ -51,12 +51,14 @@ import Testing
     #expect(list(Array(bytes[..<100_000])).changes(since: list(bytes)) == [false, true])
   }
 
-  @Test("are small below 64 MiB, and a file that grows keeps them for a while") func sizes() {
+  @Test("are small in small files, and a file that grows keeps them for a while") func sizes() {
     #expect(BlockList.blockSize(of: (4 << 20) - 1) == nil)
     #expect(BlockList.blockSize(of: 4 << 20) == 64 << 10)
-    #expect(BlockList.blockSize(of: 64 << 20) == 1 << 20)
+    #expect(BlockList.blockSize(of: (4 << 30) - 1) == 64 << 10)
+    #expect(BlockList.blockSize(of: 4 << 30) == 256 << 10)
+    #expect(BlockList.blockSize(of: 64 << 30) == 1 << 20)
     let small = BlockList(size: 5 << 20, blockSize: 64 << 10, hashes: [])
-    #expect(small.isComparable(with: 100 << 20) && !small.isComparable(with: 1 << 30))
+    #expect(small.isComparable(with: 63 << 30) && !small.isComparable(with: 64 << 30))
     #expect(!small.isComparable(with: 1 << 20))
   }
 

@@ -14,7 +14,7 @@ final class ContainedFolder: Sendable {
   /// The permissions of new folders that no member describes; nil if they cannot be created with them.
   private let permissions: UInt32?
   /// In a dry run: whether the target folder is missing. Then its parent is open instead.
-  private let isMissing: Bool
+  let isMissing: Bool
   /// Folders that were created here; complete only when all lanes have ended.
   private let made = Mutex(MadeFolders())
   /// One folder for each file system, opened before the first output there, because `syncfs(2)` reports errors only from then
