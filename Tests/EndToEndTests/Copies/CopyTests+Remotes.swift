@@ -45,7 +45,7 @@ extension CopyTests {
       printf '#!/bin/sh\\necho "$@" >>calls\\nexec %s "$@"\\n' "$(command -v rclone)" >bin/rclone
       chmod +x bin/rclone
       ends "copy with a rate" env PATH="$PWD/bin:$PATH" "$BP" copy -q --rate 3000000 set off:limited
-      grep copyto calls | grep -vc -e '--bwlimit 3000000B' | says "transfers without a rate"
+      grep copy calls | grep -vc -e '--bwlimit 3000000B' | says "transfers without a rate"
       ls base/limited | grep -c manifest | says "limited copies"
       "$BP" copy -q set nowhere:far 2>&1 | counts "unknown remote" 'rclone: '
       ls /tmp | counts "temporary folders" 'batchproc-remote'
@@ -65,9 +65,12 @@ extension CopyTests {
     mkdir -p bin evil; cat >bin/rclone <<'EOF'
     #!/bin/sh
     while [ $# -gt 0 ]; do case $1 in
-      lsf|copyto|cat|hashsum|deletefile) call=$1 ;; --offset) offset=$2 ;; --count) count=$2 ;; --) shift; break ;; esac; shift; done
+      lsf|copy|copyto|cat|hashsum|deletefile) call=$1 ;; --offset) offset=$2 ;; --count) count=$2 ;; --) shift; break ;; esac; shift; done
     case $call in
       lsf) cd "$EVIL"; for f in *; do [ -f "$f" ] && echo "$(stat -c %s "$f");$f"; done; printf '%s\n' "$LISTED" ;;
+      copy) case $1 in
+        off:*) while read -r f; do [ ! -f "$EVIL/$f" ] || cp "$EVIL/$f" "$2"; done ;;
+        *) while read -r f; do cp "$1/$f" "$EVIL"; done ;; esac ;;
       copyto) case $1 in
         off:*) if [ -f "$EVIL/${1##*/}" ]; then cp "$EVIL/${1##*/}" "$2"; else echo evil >"$2"; fi ;;
         *) cp "$1" "$EVIL/${2##*/}" ;; esac ;;
@@ -254,5 +257,87 @@ extension CopyTests {
       "copy that removes": "3", "refusals that are named": "1", "copy --append-only": "0",
       "refusals that are named with --append-only": "1", "copies": "3", "copy beside damage": "3",
     ])
+  }
+}
+
+/// Transfers that run at the same time.
+extension CopyTests {
+  /// A program in place of rclone that notes when each transfer ends, and refuses a file whose name has the text in `REFUSED`.
+  private static let watched = #"""
+    mkdir -p bin far; cat >bin/rclone <<'EOF'
+    #!/bin/sh
+    case "$*" in *copyto*) case "$*" in *${REFUSED:-none}*) echo "refused: no quota" >&2; exit 1 ;; esac ;; esac
+    case "$*" in *" copy "*) list=$(cat); case "$list" in *${REFUSED:-none}*) echo "refused: no quota" >&2; exit 1 ;; esac
+      for last; do :; done
+      for f in $list; do printf '%s\n' "$f" | PATH=${PATH#*:} rclone "$@" || exit 1; echo "$f" >>"$NOTES"; done; exit 0 ;; esac
+    PATH=${PATH#*:} rclone "$@" || exit
+    case "$*" in *copyto*) for last; do :; done; echo "${last##*/}" >>"$NOTES" ;; esac
+    EOF
+    chmod +x bin/rclone; export NOTES="$PWD/notes" PATH="$PWD/bin:$PATH"; remote far "$PWD/far"
+    """#
+
+  @Test(
+    "a manifest is transferred after the archives that its snapshot needs, and after the manifest before it",
+    .enabled(if: Self.hasRclone, "rclone is not installed"))
+  func order() throws {
+    let run = try run(
+      """
+      \(Self.watched)
+      for n in 1 2 3 4 5 6; do echo $n >src/new$n; back_up; done
+      ends copy "$BP" copy -q set far:n
+      grep -c 'tar.zst$' notes | says archives
+      grep 'manifest.zst$' notes | sort -c; echo "manifests in order: $?"
+      while read -r f; do case $f in
+        *.tar.zst) seen="$seen ${f%.tar.zst}" ;;
+        *.manifest.zst)
+          for need in $(zstdcat set/$f | sed -n 's/.*"type":"needs","archive":"\\([^"]*\\)".*/\\1/p'); do
+            case "$seen" in *$need*) ;; *) echo "$f before $need" ;; esac
+          done ;;
+      esac; done <notes
+      ends "restore" check far:n
+      """)
+    run.expectSteps(["copy": "0", "archives": "6", "manifests in order": "0", "restore": "0"])
+  }
+
+  @Test(
+    "when a transfer fails, nothing that depends on it is transferred, and the next copy continues",
+    .enabled(if: Self.hasRclone, "rclone is not installed"))
+  func failed() throws {
+    let run = try run(
+      """
+      \(Self.watched)
+      for n in 1 2 3 4 5 6; do echo $n >src/new$n; back_up; done
+      third=$(ls set/*.tar.zst | sed -n 3p); third=${third##*/}
+      REFUSED=$third ends copy "$BP" copy -q set far:n 2>errors
+      counts message 'rclone: refused: no quota' <errors
+      ls far/n/*.manifest.zst | wc -l | says manifests
+      ends "restore of the second" "$BP" restore -q --from far:n -C second
+      REFUSED=$(basename $third .tar.zst).manifest ends "a manifest is refused" "$BP" copy -q set far:n 2>errors
+      ls far/n/*.manifest.zst | wc -l | says manifests
+      ends "next copy" "$BP" copy -q set far:n
+      ls far/n/*.manifest.zst | wc -l | says manifests
+      ends restore check far:n
+      """)
+    run.expectSteps([
+      "copy": "1", "message": "1", "manifests": "2", "restore of the second": "0",
+      "a manifest is refused": "1", "manifests": "2", "next copy": "0", "manifests": "6", "restore": "0",
+    ])
+  }
+
+  @Test(
+    "a file that is gone from a remote after it was listed is an error that names it",
+    .enabled(if: Self.hasRclone, "rclone is not installed"))
+  func gone() throws {
+    let run = try run(
+      """
+      \(Self.falseRclone)
+      back_up; echo 2 >src/b; back_up
+      ends copy "$BP" copy -q set off:far
+      export LISTED="100;x-20200101T000000Z.manifest"
+      sed -i 's/else echo evil >"$2"/else echo "NOTICE: not found" >\\&2; exit 4/' bin/rclone
+      ends snapshots "$BP" snapshots off:far 2>errors >rows
+      counts named 'rclone: .*not found' <errors
+      """)
+    run.expectSteps(["copy": "0", "snapshots": "1", "named": "1"])
   }
 }

@@ -12,6 +12,11 @@ struct RcloneRemote: Remote {
   /// No time limit: rclone has its own for stalled connections.
   private static let longest = 1e8
   private static let largestAnswer = 64 << 20
+  /// Files that are fetched by one start of rclone, and how many of them at once.
+  private static let filesOfFetch = 256
+  private static let streamsOfFetch: PathBytes = "8"
+  /// The number that rclone itself uses.
+  let mostTransfers = 4
 
   /// - Parameter temporary: the directory for rclone's output.
   init(_ place: PathBytes, temporary: PathBytes, in run: RunContext) {
@@ -23,7 +28,7 @@ struct RcloneRemote: Remote {
   func files() throws(BatchError) -> [PathBytes: UInt64] {
     let answer: [UInt8]
     do throws(BatchError) {
-      answer = try rclone(["lsf", "--files-only", "--format", "sp", "--separator", ";", "--", place])
+      answer = try rclone(["lsf", "--files-only", "--format", "sp", "--separator", ";", "--", folder])
     } catch {
       guard error.code == .missing else { throw error }
       return [:]
@@ -47,10 +52,43 @@ struct RcloneRemote: Remote {
     _ = try rclone(["copyto", "--ignore-times", "--", local(file), path(name)])
   }
 
-  func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {
-    for name in names {
-      _ = try rclone(["copyto", "--", path(name), local(folder.appending(name.bytes))])
+  func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError) {
+    guard names.count > 1, let list = Self.list(names) else {
+      for name in names { try put(folder.appending(name.bytes), as: name) }
+      return
     }
+    _ = try rclone(
+      [
+        "copy", "--ignore-times", "--no-check-dest", "--no-traverse", "--transfers", "1", "--checkers", "1",
+        "--order-by", "name", "--files-from-raw", "-", "--", local(folder), self.folder,
+      ], input: list)
+  }
+
+  func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {
+    var rest = names[...]
+    while !rest.isEmpty {
+      let batch = Array(rest.prefix(Self.filesOfFetch))
+      rest = rest.dropFirst(batch.count)
+      if batch.count > 1, let list = Self.list(batch) {
+        _ = try rclone(
+          [
+            "copy", "--no-check-dest", "--no-traverse", "--transfers", Self.streamsOfFetch, "--checkers",
+            Self.streamsOfFetch,
+            "--files-from-raw", "-", "--", self.folder, local(folder),
+          ], input: list)
+      }
+      // A file that is not there is left out without an error.
+      for name in batch where (try? folder.appending(name.bytes).status()) == nil {
+        _ = try rclone(["copyto", "--", path(name), local(folder.appending(name.bytes))])
+      }
+    }
+  }
+
+  /// The names as lines; nil if one of them has a newline.
+  private static func list(_ names: [PathBytes]) -> [UInt8]? {
+    let newline = UInt8(ascii: "\n")
+    guard !names.contains(where: { $0.bytes.contains(newline) }) else { return nil }
+    return names.reduce(into: []) { $0 += $1.bytes + [newline] }
   }
 
   func part(_ range: Range<UInt64>, of name: PathBytes) throws(BatchError) -> [UInt8] {
@@ -75,9 +113,12 @@ struct RcloneRemote: Remote {
 
   private static func word(_ number: UInt64) -> PathBytes { PathBytes(Array("\(number)".utf8)) }
 
-  private func path(_ name: PathBytes) -> PathBytes {
+  private func path(_ name: PathBytes) -> PathBytes { PathBytes(folder.bytes + name.bytes) }
+
+  /// The place with a slash at its end, without which some backends ask first whether it is a file.
+  private var folder: PathBytes {
     let needsSlash = ![UInt8(ascii: "/"), UInt8(ascii: ":")].contains(place.bytes.last)
-    return PathBytes(place.bytes + (needsSlash ? [UInt8(ascii: "/")] : []) + name.bytes)
+    return PathBytes(place.bytes + (needsSlash ? [UInt8(ascii: "/")] : []))
   }
 
   /// A local path as an absolute one, so that rclone does not read a colon in it as a remote.
@@ -85,9 +126,10 @@ struct RcloneRemote: Remote {
 
   /// Runs rclone.
   ///
+  /// - Parameter input: its standard input.
   /// - Returns: its output.
   /// - Throws: `unreadable` with rclone's message; the exit status is the error number.
-  private func rclone(_ arguments: [PathBytes]) throws(BatchError) -> [UInt8] {
+  private func rclone(_ arguments: [PathBytes], input: [UInt8] = []) throws(BatchError) -> [UInt8] {
     try run.cancellation.check()
     let folder = try TemporaryFolder(in: temporary, for: "rclone", calls: run.calls)
     defer { withExtendedLifetime(folder) {} }
@@ -97,7 +139,7 @@ struct RcloneRemote: Remote {
     for argument in arguments { command += [UInt8(ascii: " ")] + Self.quoted(argument) }
     command += Array(" >".utf8) + Self.quoted(output) + Array(" 2>".utf8) + Self.quoted(errors)
     let operation = Hook(PathBytes(command), limit: Self.longest).operation(
-      environment: Self.environment, input: [])
+      environment: Self.environment, input: input)
     let stop = run.cancellation.onCancel { operation.cancel() }
     defer { run.cancellation.forget(stop) }
     let queue = OperationQueue()

@@ -10,10 +10,19 @@ package protocol Remote: Sendable {
   /// remote is not trusted, and names become those of local files.
   func files() throws(BatchError) -> [PathBytes: UInt64]
 
-  /// Copies a local file; an existing one is replaced.
+  /// How many files can be copied at once to advantage.
+  var mostTransfers: Int { get }
+
+  /// Copies a local file; an existing one is replaced. Called on several threads at once.
   func put(_ file: PathBytes, as name: PathBytes) throws(BatchError)
 
+  /// Copies files of a local folder one after the other in this order; existing ones are replaced. After an error some of them may be
+  /// there.
+  func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError)
+
   /// Copies files into a local directory.
+  ///
+  /// - Throws: `missing` for a file that is not there.
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError)
 
   /// A part of a file; shorter only at its end.
@@ -59,6 +68,8 @@ struct FolderRemote: Remote {
   let place: PathBytes
   private let isSynced: Bool
   private let run: RunContext
+  /// Each is synced before the next one.
+  let mostTransfers = 1
 
   init(_ place: PathBytes, isSynced: Bool, in run: RunContext) {
     self.place = place
@@ -85,6 +96,10 @@ struct FolderRemote: Remote {
   func put(_ file: PathBytes, as name: PathBytes) throws(BatchError) {
     try FolderMaker(calls: run.calls, isSynced: isSynced).make(place)
     try Remotes.copy(file, to: place.appending(name.bytes), isSynced: isSynced, in: run)
+  }
+
+  func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError) {
+    for name in names { try put(folder.appending(name.bytes), as: name) }
   }
 
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {

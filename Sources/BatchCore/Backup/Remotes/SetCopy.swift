@@ -74,6 +74,27 @@ package struct SetCopy {
     let forms = CopiedForm(
       set: set, remote: remote, there: there, snapshots: content.snapshots,
       comparesContents: comparesContents, temporary: temporary, run: run)
+    let graph = TransferGraph(of: set, to: remote, in: run)
+    do throws(BatchError) {
+      try plan(content, suspects, snapshots, forms, graph)
+    } catch {
+      graph.cancel()
+      throw error
+    }
+    try graph.finish { (file) throws(BatchError) in
+      try report(file)
+      outcome.files += 1
+      outcome.bytes.addWithinRange(copied[file] ?? 0)
+    }
+    try checkSizes()
+    return outcome
+  }
+
+  /// Decides which files are transferred, and begins their transfers.
+  private mutating func plan(
+    _ content: BackupSet.Content, _ suspects: Set<String>, _ snapshots: [SnapshotName: Snapshot],
+    _ forms: CopiedForm, _ graph: TransferGraph
+  ) throws(BatchError) {
     var settled: Set<PathBytes> = []
     let parity = try SetParity(set, in: run)
     parityThere = try RemoteParity(at: remote, there, in: run)
@@ -137,20 +158,19 @@ package struct SetCopy {
           note(error)
         case .doubtful(let error): note(error)
         case .different:
-          try report(file)
           // A repair there would bring the former file back.
-          if there[file] != nil { try removeParity(of: file) }
-          try remote.put(set.path(file), as: file)
+          let outdated = there[file] == nil ? [] : try takeParity(of: file)
+          if file == snapshot.name.manifest {
+            graph.add(manifest: file, after: files.dropLast(), removing: outdated)
+          } else {
+            graph.add(file, removing: outdated)
+          }
           copied[file] = size
-          outcome.files += 1
-          outcome.bytes.addWithinRange(size)
           isNew = true
         }
       }
       if isNew { outcome.snapshots += 1 }
     }
-    try checkSizes()
-    return outcome
   }
 
   /// An unencrypted snapshot in a set with encrypted ones may be there by mistake.
@@ -193,11 +213,9 @@ package struct SetCopy {
     }
   }
 
-  private mutating func removeParity(of file: PathBytes) throws(BatchError) {
-    for name in try parityThere?.names(of: file) ?? [] where there[name] != nil {
-      try remote.remove(name)
-      there[name] = nil
-    }
+  /// The recovery data at the remote of a file that is replaced; from now on they count as missing.
+  private mutating func takeParity(of file: PathBytes) throws(BatchError) -> [PathBytes] {
+    try (parityThere?.names(of: file) ?? []).filter { there.removeValue(forKey: $0) != nil }
   }
 
   /// Whether recovery data here are to be copied.

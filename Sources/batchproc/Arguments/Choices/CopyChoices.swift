@@ -78,7 +78,8 @@ struct CopyChoices: Sendable {
     return (common, others)
   }
 
-  private static func isAboutPlace(_ option: ParsedCommand.GivenOption) -> Bool {
+  /// Whether an option belongs to the place before it.
+  static func isAboutPlace(_ option: ParsedCommand.GivenOption) -> Bool {
     option.id == .appendOnly || rules.contains { $0.0 == option.id }
   }
 }

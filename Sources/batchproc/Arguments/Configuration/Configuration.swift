@@ -41,13 +41,17 @@ struct Configuration: Sendable {
   /// command, then variables, then the profile.
   ///
   /// - Parameters:
-  ///   - isGiven: whether the command line has the option: then its other settings are ignored.
+  ///   - isGiven: whether the command line has the option: then its other settings are ignored, and with a place of copies the rules that
+  ///     belong to it.
   ///   - environment: the value of a variable; nil when it is not set. An empty variable counts as not set.
   func settings(
     for command: CommandSpec, profile: ConfigurationFile.Profile? = nil,
     environment: Environment, except isGiven: (OptionID) -> Bool = { _ in false }
   ) throws(UsageError) -> [Setting] {
     var settings = Layers()
+    let isGivenElsewhere = isGiven
+    // Which rules belong to a place is known from the place alone.
+    let isGiven: (OptionID) -> Bool = { $0 != .copyTo && isGivenElsewhere($0) }
     for file in files {
       for rows in [file.general, file.commands[command.name] ?? []] {
         settings.put(try self.settings(rows, command, isGiven) { .file($0.place) })
@@ -57,6 +61,7 @@ struct Configuration: Sendable {
     if let profile {
       settings.put(try self.settings(profile.rows, command, isGiven) { .profile(profile.name, $0.place) })
     }
+    if isGivenElsewhere(.copyTo) { settings.hide([.copyTo]) }
     return settings.all
   }
 
@@ -65,9 +70,20 @@ struct Configuration: Sendable {
     private(set) var all: [Setting] = []
 
     mutating func put(_ layer: [Setting]) {
-      let hidden = Set(layer.map(\.option.id))
-      all.removeAll { hidden.contains($0.option.id) }
+      hide(Set(layer.map(\.option.id)))
       all += layer
+    }
+
+    mutating func hide(_ hidden: Set<OptionID>) {
+      if hidden.contains(.copyTo) {
+        // A rule for the copies in one place could remove those in a place for which it was not meant.
+        var place: Setting.Source?
+        all.removeAll { setting in
+          if setting.option.id == .copyTo { place = setting.source }
+          return place?.name == setting.source.name && CopyChoices.isAboutPlace(setting.option)
+        }
+      }
+      all.removeAll { hidden.contains($0.option.id) }
     }
   }
 

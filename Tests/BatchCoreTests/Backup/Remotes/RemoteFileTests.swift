@@ -16,6 +16,8 @@ import Testing
     init(_ content: [UInt8]) { self.content = content }
 
     func files() -> [PathBytes: UInt64] { [:] }
+    let mostTransfers = 1
+    func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError) {}
     func put(_ file: PathBytes, as name: PathBytes) {}
     func fetch(_ names: [PathBytes], into folder: PathBytes) {}
     func digest(of name: PathBytes) -> Digest? { nil }

@@ -43,7 +43,11 @@ import Testing
     #expect(try copies("", places) == ["a 1---9 false", "b -2--9 false"])
     #expect(try copies("--copy-keep-weekly 5", places) == ["a 1-5-9 false", "b -25-9 false"])
     #expect(try copies("--copy-keep-last 5", places) == ["a 5---9 false", "b 52--9 false"])
-    #expect(try copies("--copy-to c", places) == ["c 12--9 false"])
+    // Rules of a place go with it, and rules for all places stay.
+    #expect(try copies("--copy-to c", places) == ["c ----9 false"])
+    #expect(try copies("--copy-to c --copy-keep-last 4", places) == ["c 4---9 false"])
+    #expect(try copies("--copy-to c", "copy-keep-last = 3\n" + places) == ["c 3---9 false"])
+    #expect(try copies("--copy-to c", "copy-keep-last = 3") == ["c 3---9 false"])
   }
 
   @Test("are given once each")
