@@ -1,6 +1,4 @@
 import BatchEngine
-import Dispatch
-import class Foundation.Operation
 import func CLinux.clinux_pidfd_open
 import func CLinux.clinux_spawn_shell
 import func Glibc.kill
@@ -36,19 +34,23 @@ package struct Hook: Sendable {
     self.limit = limit
   }
 
-  /// Runs the command on its own queue.
+  /// Runs the command, and waits for its end on the calling thread.
   ///
   /// - Parameters:
   ///   - environment: `NAME=value`, in addition to the variables of this process.
   ///   - input: its standard input. Its standard output is sent to standard error.
-  package func operation(environment: [PathBytes], input: [UInt8]) -> ResultOperation<Ending> {
-    let hook = self
-    return ResultOperation(on: DispatchQueue(label: "batchproc.hook")) { operation in
-      try hook.run(environment, input) { operation.isCancelled }
-    }
+  ///   - isCancelled: asked about every 50 ms; the command and its process group are killed when it is true.
+  /// - Throws: `cancelled` when it was killed for that reason; the error of starting a shell.
+  package func run(
+    environment: [PathBytes] = [], input: [UInt8] = [], isCancelled: () -> Bool = { false }
+  ) throws(BatchError) -> Ending {
+    guard !isCancelled() else { throw BatchError(.cancelled, "cancelled before it began") }
+    let ending = try start(environment, input, isCancelled)
+    guard !isCancelled() else { throw BatchError(.cancelled, "cancelled while it ran") }
+    return ending
   }
 
-  private func run(
+  private func start(
     _ environment: [PathBytes], _ input: [UInt8], _ isCancelled: () -> Bool
   ) throws(BatchError) -> Ending {
     let input = try Descriptor.pipe(holding: input)

@@ -25,7 +25,7 @@ final class SnapshotOutputs: Sendable {
     let concurrency = run.concurrency
     encryption = try lock.map { (lock) throws(BatchError) in
       (
-        try EncryptedOutput(archive, for: lock, digested: true) { concurrency.current },
+        try EncryptedOutput(archive, for: lock, digested: true, concurrency: concurrency),
         try EncryptedOutput(manifest, for: lock, digested: true)
       )
     }

@@ -27,7 +27,7 @@ package final class EncryptedOutput: ResultStream {
   }
 
   private let stream: any ResultStream
-  private let width: @Sendable () -> Int
+  private let concurrency: ConcurrencyLimit?
   private let state: Mutex<State>
   /// The header and the nonce.
   private let start: [UInt8]
@@ -36,15 +36,15 @@ package final class EncryptedOutput: ResultStream {
   /// - Parameters:
   ///   - lock: the recipients or the passphrase.
   ///   - digested: whether the SHA-256 of the encrypted bytes is computed.
-  ///   - width: how many threads may encrypt chunks.
+  ///   - concurrency: how many threads may work, those of lanes included; nil for the calling thread alone.
   package convenience init(
     _ stream: any ResultStream, for lock: AgeLock, digested: Bool = false,
-    width: @escaping @Sendable () -> Int = { 1 }
+    concurrency: ConcurrencyLimit? = nil
   ) throws(BatchError) {
     let fileKey = try Primitives.randomSecret(Primitives.fileKeySize)
     try self.init(
       stream, AgeHeader(lock.stanzas(for: fileKey), fileKey: fileKey), fileKey, digested: digested,
-      width: width)
+      concurrency: concurrency)
   }
 
   /// Encrypts for the recipients of another file, with its header and key, so that only a key that opens the file is needed. Another
@@ -54,21 +54,21 @@ package final class EncryptedOutput: ResultStream {
   /// - Throws: `malformed` for a damaged header; `unsupported` when no key opens it.
   convenience init(
     _ stream: any ResultStream, as reading: AgeFile.Reading, keys: AgeKeys, digested: Bool = false,
-    width: @escaping @Sendable () -> Int = { 1 }
+    concurrency: ConcurrencyLimit? = nil
   ) throws(BatchError) {
     let header = try AgeHeader.read(by: reading)
-    try self.init(stream, header, keys.fileKey(of: header), digested: digested, width: width)
+    try self.init(stream, header, keys.fileKey(of: header), digested: digested, concurrency: concurrency)
   }
 
   private init(
     _ stream: any ResultStream, _ header: AgeHeader, _ fileKey: SecretBytes, digested: Bool,
-    width: @escaping @Sendable () -> Int
+    concurrency: ConcurrencyLimit?
   ) throws(BatchError) {
     let nonce = try Primitives.random(PayloadLayout.nonceSize)
     start = header.bytes + nonce
     key = try PayloadKey(fileKey, nonce: nonce)
     self.stream = stream
-    self.width = width
+    self.concurrency = concurrency
     state = Mutex(State(start: start, digested ? try DigestStream(.sha256) : nil))
   }
 
@@ -76,7 +76,7 @@ package final class EncryptedOutput: ResultStream {
     try state.withLock { (state) throws(BatchError) in
       // At least one byte is kept, because the last chunk is only known at the end.
       let count = (state.waiting.count + bytes.count - 1) / PayloadLayout.chunkSize
-      guard count >= max(1, width()) * Self.run else {
+      guard count >= (concurrency?.current ?? 1) * Self.run else {
         state.waiting += bytes
         return
       }
@@ -144,8 +144,7 @@ package final class EncryptedOutput: ResultStream {
       following.withUnsafeBytes { following in
         sealed.withUnsafeMutableBytes { room in
           nonisolated(unsafe) let (waiting, following, room) = (waiting, following, room)
-          let lanes = min(max(1, width()), (count + Self.run - 1) / Self.run)
-          @Sendable func seal(lane: Int) {
+          @Sendable func seal(lane: Int, of lanes: Int) {
             do throws(BatchError) {
               let cipher = try ChunkCipher(key.secret)
               for index in (count * lane / lanes)..<(count * (lane + 1) / lanes) {
@@ -165,10 +164,12 @@ package final class EncryptedOutput: ResultStream {
               failure.withLock { $0 = error }
             }
           }
-          if lanes == 1 {
-            seal(lane: 0)
-          } else {
-            DispatchQueue.concurrentPerform(iterations: lanes) { seal(lane: $0) }
+          // The bytes come from the collector, which works beside the lanes.
+          let most = (count + Self.run - 1) / Self.run
+          guard most > 1, let concurrency else { return seal(lane: 0, of: 1) }
+          concurrency.withThreads(upTo: most, besidesLanes: true) { lanes in
+            guard lanes > 1 else { return seal(lane: 0, of: 1) }
+            DispatchQueue.concurrentPerform(iterations: lanes) { seal(lane: $0, of: lanes) }
           }
         }
       }

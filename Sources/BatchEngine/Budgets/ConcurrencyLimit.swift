@@ -77,19 +77,22 @@ public final class ConcurrencyLimit: Sendable {
   /// Runs `body` with the number of threads that may work on the item of one operation: the calling thread, and others that no
   /// operation and no other item uses.
   ///
-  /// - Parameter most: the most threads that the item can use, 1 or more.
+  /// - Parameters:
+  ///   - most: the most threads that the item can use, 1 or more.
+  ///   - isBesideLanes: whether the calling thread is not that of a lane.
   package func withThreads<Result, Failure: Error>(
-    upTo most: Int, _ body: (_ count: Int) throws(Failure) -> Result
+    upTo most: Int, besidesLanes isBesideLanes: Bool = false, _ body: (_ count: Int) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let count = takeHelpers(upTo: most - 1)
+    let count = takeHelpers(upTo: most - 1, isBesideLanes)
     defer { helpers.subtract(count, ordering: .relaxed) }
     return try body(1 + count)
   }
 
-  private func takeHelpers(upTo most: Int) -> Int {
+  private func takeHelpers(upTo most: Int, _ isBesideLanes: Bool) -> Int {
     var taken = helpers.load(ordering: .relaxed)
     while true {
-      let count = max(0, min(most, current - max(1, runningCount) - taken))
+      let others = isBesideLanes ? runningCount + 1 : max(1, runningCount)
+      let count = max(0, min(most, current - others - taken))
       let (isTaken, now) = helpers.weakCompareExchange(
         expected: taken, desired: taken + count, ordering: .relaxed)
       if isTaken { return count }

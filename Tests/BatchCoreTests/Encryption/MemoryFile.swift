@@ -18,7 +18,7 @@ final class MemoryFile: ResultStream {
     _ plain: [UInt8], for lock: AgeLock, width: Int = 1, piece: Int = 100_000
   ) throws -> [UInt8] {
     let file = MemoryFile()
-    let output = try EncryptedOutput(file, for: lock) { width }
+    let output = try EncryptedOutput(file, for: lock, concurrency: ConcurrencyLimit(width))
     for start in stride(from: 0, to: plain.count, by: piece) {
       try output.write(Array(plain[start..<min(plain.count, start + piece)]))
     }

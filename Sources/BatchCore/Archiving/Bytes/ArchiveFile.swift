@@ -156,10 +156,10 @@ package final class ArchiveFile: Sendable {
   ///
   /// - Throws: `unsupported` when no key opens the header of this file.
   func encryption(
-    of stream: any ResultStream, width: @escaping @Sendable () -> Int
+    of stream: any ResultStream, _ concurrency: ConcurrencyLimit
   ) throws(BatchError) -> EncryptedOutput? {
     guard isEncrypted, let keys else { return nil }
-    return try EncryptedOutput(stream, as: reading, keys: keys, digested: true, width: width)
+    return try EncryptedOutput(stream, as: reading, keys: keys, digested: true, concurrency: concurrency)
   }
 
   /// The descriptor, for a process that inherits it.

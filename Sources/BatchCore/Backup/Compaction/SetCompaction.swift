@@ -235,8 +235,7 @@ struct SetCompaction {
     }
     let output = try OutputFile(path, isReplacing: true, isSynced: isSynced, isPrivate: true, in: run)
     do throws(BatchError) {
-      let concurrency = run.concurrency
-      let encryption = try compactor.archive.file.encryption(of: output) { concurrency.current }
+      let encryption = try compactor.archive.file.encryption(of: output, run.concurrency)
       try compactor.write(to: encryption ?? output, of: companion?.origin ?? former, run)
       try encryption?.seal()
       let written = UInt64(clamping: try output.size() ?? 0)

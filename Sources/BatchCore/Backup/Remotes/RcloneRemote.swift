@@ -1,5 +1,4 @@
 import BatchEngine
-import class Foundation.OperationQueue
 
 /// A remote of rclone: `NAME:path`, with the configuration of the user.
 struct RcloneRemote: Remote {
@@ -138,14 +137,14 @@ struct RcloneRemote: Remote {
     if let rate = run.pace?.bytesPerSecond { command += Array(" --bwlimit \(rate)B".utf8) }
     for argument in arguments { command += [UInt8(ascii: " ")] + Self.quoted(argument) }
     command += Array(" >".utf8) + Self.quoted(output) + Array(" 2>".utf8) + Self.quoted(errors)
-    let operation = Hook(PathBytes(command), limit: Self.longest).operation(
-      environment: Self.environment, input: input)
-    let stop = run.cancellation.onCancel { operation.cancel() }
-    defer { run.cancellation.forget(stop) }
-    let queue = OperationQueue()
-    queue.addOperations([operation], waitUntilFinished: true)
-    let ending = try operation.value()
-    try run.cancellation.check()
+    let ending: Hook.Ending
+    do throws(BatchError) {
+      ending = try Hook(PathBytes(command), limit: Self.longest).run(
+        environment: Self.environment, input: input, isCancelled: { run.cancellation.isCancelled })
+    } catch {
+      try run.cancellation.check()
+      throw error
+    }
     guard ending == .exit(0) else { throw Self.failure(ending, errors, place) }
     return try SmallFile.readRegular(output, limit: Self.largestAnswer)
   }

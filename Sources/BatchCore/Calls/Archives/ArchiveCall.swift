@@ -76,7 +76,7 @@ package struct ArchiveCall: Call {
       let plain = opened.stream ?? NoStream()
       let concurrency = run.concurrency
       let encrypted = try lock.map { (lock) throws(BatchError) in
-        try EncryptedOutput(plain, for: lock) { concurrency.current }
+        try EncryptedOutput(plain, for: lock, concurrency: concurrency)
       }
       let (source, total) = try members(of: input, in: run, excluding: opened.ownFiles)
       let job = ArchiveJob(options, output: encrypted ?? plain, parts: input.parts, report: report)

@@ -180,13 +180,18 @@ extension FileDecoder {
       let width = max(1, self.width ?? context.concurrency)
       let share = budget.share(concurrency: width)
       let (window, _) = share.multipliedReportingOverflow(by: Self.rounds)
-      let pipeline = PartPipeline(
-        Array(rest.prefix(window)), width: min(width, share), ahead: share, largest: Self.windowSize,
-        rooms: rooms,
-        decode: decodePart)
+      let next = Array(rest.prefix(window))
       rest = rest.dropFirst(window)
+      func run(on threads: Int) throws(BatchError) -> Bool {
+        try PartPipeline(
+          next, width: threads, ahead: share, largest: Self.windowSize, rooms: rooms, decode: decodePart
+        ).run(deliver)
+      }
       let isWhole = try budget.with(min(share, rest.count + window), concurrency: width) {
-        () throws(BatchError) in try pipeline.run(deliver)
+        () throws(BatchError) in
+        // A given number is for a run whose only operation this is.
+        guard self.width == nil else { return try run(on: min(width, share)) }
+        return try context.concurrencyLimit.withThreads(upTo: min(width, share), run)
       }
       guard isWhole else { return false }
     }

@@ -4,8 +4,9 @@ import Synchronization
 
 /// Decodes parts of a file on several threads and delivers their contents in order.
 ///
-/// The receiving thread decodes too, so that exactly the requested number of threads works. No thread waits for memory: a
-/// helper ends, and another one is started when there is memory again.
+/// The receiving thread decodes too, so that exactly the requested number of threads works. Helpers run on serial queues of the
+/// pipeline, which get their threads at once: in a global queue they would take the threads that completion blocks need. No thread
+/// waits for memory: a helper ends, and another one is started when there is memory again.
 final class PartPipeline: Sendable {
   struct Content: Sendable {
     /// A reused buffer; only the first `count` bytes are valid.
@@ -50,7 +51,8 @@ final class PartPipeline: Sendable {
     var delivered = 0
     /// Bytes of content of the parts between both indices.
     var plainSize: UInt64 = 0
-    var helpers = 0
+    /// The queues on which no helper runs.
+    var idle: [Int]
     var slots: [Slot]
     var isStopped = false
   }
@@ -62,7 +64,6 @@ final class PartPipeline: Sendable {
   }
 
   private let parts: [CompressedPart]
-  private let width: Int
   private let ahead: Int
   private let largest: UInt64
   private let rooms: Rooms
@@ -70,6 +71,8 @@ final class PartPipeline: Sendable {
   private let state: Mutex<State>
   private let ready = DispatchSemaphore(value: 0)
   private let helpers = DispatchGroup()
+  /// One for each helper.
+  private let queues: [DispatchQueue]
 
   /// - Parameters:
   ///   - width: threads; 1 or more.
@@ -80,12 +83,12 @@ final class PartPipeline: Sendable {
     decode: @escaping Decode
   ) {
     self.parts = parts
-    self.width = width
     self.ahead = ahead
     self.largest = largest
     self.rooms = rooms
     self.decode = decode
-    state = Mutex(State(slots: parts.map { _ in .pending }))
+    queues = (1..<max(1, width)).map { DispatchQueue(label: "batchproc.decoder-\($0)") }
+    state = Mutex(State(idle: Array(queues.indices), slots: parts.map { _ in .pending }))
   }
 
   /// Decodes all parts.
@@ -114,13 +117,9 @@ final class PartPipeline: Sendable {
 
   private func startHelpers() {
     while true {
-      let isStarted = state.withLock { state in
-        guard state.helpers < width - 1, hasRoom(state) else { return false }
-        state.helpers += 1
-        return true
-      }
-      guard isStarted else { return }
-      DispatchQueue.global().async(group: helpers) { self.help() }
+      let queue = state.withLock { state in hasRoom(state) ? state.idle.popLast() : nil }
+      guard let queue else { return }
+      queues[queue].async(group: helpers) { self.help(on: queue) }
     }
   }
 
@@ -132,10 +131,12 @@ final class PartPipeline: Sendable {
   }
 
   /// The next part to decode; nil when no part is left, or no memory is free.
-  private func claim(endingHelper: Bool) -> Claim? {
+  ///
+  /// - Parameter queue: that of the calling helper, which ends without a part; nil for the receiving thread.
+  private func claim(by queue: Int?) -> Claim? {
     state.withLock { state in
       guard hasRoom(state) else {
-        if endingHelper { state.helpers -= 1 }
+        if let queue { state.idle.append(queue) }
         return nil
       }
       defer { state.next += 1 }
@@ -153,8 +154,8 @@ final class PartPipeline: Sendable {
     state.withLock { [index = claim.index] state in state.slots[index] = .decoded(content) }
   }
 
-  private func help() {
-    while var claim = claim(endingHelper: true) {
+  private func help(on queue: Int) {
+    while var claim = claim(by: queue) {
       decode(&claim)
       ready.signal()
     }
@@ -169,7 +170,7 @@ final class PartPipeline: Sendable {
         return slot
       }
       if case .decoded(let content) = slot { return content }
-      if var claim = claim(endingHelper: false) {
+      if var claim = claim(by: nil) {
         decode(&claim)
       } else {
         ready.wait()

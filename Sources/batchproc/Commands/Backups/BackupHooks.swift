@@ -1,6 +1,5 @@
 import BatchCore
 import BatchEngine
-import class Foundation.OperationQueue
 
 /// The hooks of a backup, and the file with its metrics.
 struct BackupHooks: Sendable {
@@ -113,15 +112,14 @@ struct BackupHooks: Sendable {
     line.add("archived", report.counts.done)
     line.add("failed", report.counts.failed)
     line.add("seconds", report.stopwatch.seconds)
-    return execute(hook.operation(environment: environment, input: line.finished()), session)
+    return execute(hook, environment, input: line.finished(), session)
   }
 
   /// If the message cannot be delivered, that is a warning.
   private func notify(_ event: BackupNotification.Event, _ session: Session) {
     guard let notification else { return }
-    let operation = notification.hook.operation(
-      environment: [], input: notification.configuration(of: event))
-    guard let failure = execute(operation, session) else { return }
+    guard let failure = execute(notification.hook, input: notification.configuration(of: event), session)
+    else { return }
     session.diagnostics.report(
       BatchError(
         .invalid, "the message '\(event.rawValue)' of --notify was not delivered: curl \(failure)",
@@ -129,15 +127,17 @@ struct BackupHooks: Sendable {
   }
 
   /// - Returns: how the command failed; nil when it did not.
-  private func execute(_ operation: ResultOperation<Hook.Ending>, _ session: Session) -> String? {
-    let stop = session.cancellation.isCancelled ? nil : session.cancellation.onCancel { operation.cancel() }
-    let queue = OperationQueue()
-    session.cancellation.activity.whileWaiting {
-      queue.addOperations([operation], waitUntilFinished: true)
-    }
-    if let stop { session.cancellation.forget(stop) }
+  private func execute(
+    _ hook: Hook, _ environment: [PathBytes] = [], input: [UInt8], _ session: Session
+  ) -> String? {
+    let cancellation = session.cancellation
+    // A command after a run that was stopped runs all the same.
+    let wasCancelled = cancellation.isCancelled
     do throws(BatchError) {
-      switch try operation.value() {
+      let ending = try cancellation.activity.whileWaiting { () throws(BatchError) in
+        try hook.run(environment: environment, input: input) { !wasCancelled && cancellation.isCancelled }
+      }
+      switch ending {
       case .exit(0): return nil
       case .exit(let code): return "ended with \(code)"
       case .signal(let number): return "was ended by signal \(number)"

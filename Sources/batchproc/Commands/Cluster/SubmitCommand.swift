@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-import class Foundation.Operation
 
 struct SubmitCommand {
   private let script: ShellText
@@ -70,11 +69,7 @@ struct SubmitCommand {
         .missing, "sbatch is not installed, so that nothing can be submitted to Slurm",
         remedy: "install the package slurm-client, or print the script without --run")
     }
-    let hook = Hook(PathBytes(script.bytes), limit: 1e9)
-    let operation = hook.operation(environment: [], input: [])
-    try operation.startByHand()
-    operation.waitUntilFinished()
-    switch try operation.value() {
+    switch try Hook(PathBytes(script.bytes), limit: 1e9).run() {
     case .exit(let status): return .exit(ExitStatus(rawValue: status) ?? .fatal)
     case .signal(let number): return .signal(number)
     case .timeout: return .exit(.fatal)

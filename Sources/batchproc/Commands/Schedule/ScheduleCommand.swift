@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 import BatchOutputs
-import class Foundation.OperationQueue
 
 struct ScheduleCommand: Command {
   private static let unitFolder: PathBytes = "/etc/systemd/system"
@@ -90,10 +89,7 @@ struct ScheduleCommand: Command {
     let timers = schedule.timers.map { ShellWord.quoted(PathBytes($0)) }.joined(separator: " ")
     let hook = Hook(
       PathBytes("\(link) && exec systemctl enable --now \(timers)"), limit: Self.patience)
-    let operation = hook.operation(environment: [], input: [])
-    let queue = OperationQueue()
-    queue.addOperations([operation], waitUntilFinished: true)
-    guard try operation.value() == .exit(0) else {
+    guard try hook.run() == .exit(0) else {
       throw BatchError(
         .unwritable, "the files are written, but systemctl could not enable the timers", path: folder)
     }

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import TestSupport
 import Testing
@@ -46,6 +47,31 @@ import Testing
     expectError(.cancelled) {
       try other.run { (_) throws(BatchError) in throw BatchError(.cancelled, "stop") }
     }
+  }
+
+  @Test("are decoded by as many threads as requested, which leave the global queues to others", arguments: [1, 2, 40])
+  func threads(width: Int) throws {
+    let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let pipeline = PartPipeline(parts, width: width, ahead: 40, largest: 1000) { _, _, _ in
+      begun.signal()
+      gate.wait()
+      return .init(count: 0)
+    }
+    let ended = DispatchGroup()
+    let isWhole = Mutex(false)
+    DispatchQueue(label: "receiver").async(group: ended) {
+      let found = (try? pipeline.run { _ in }) ?? false
+      isWhole.withLock { $0 = found }
+    }
+    for _ in 0..<width { begun.wait() }
+    let other = DispatchSemaphore(value: 0)
+    // A completion block of an operation runs there.
+    DispatchQueue.global().async { other.signal() }
+    other.wait()
+    if width < 40 { #expect(begun.wait(timeout: .now() + .milliseconds(20)) == .timedOut) }
+    for _ in parts { gate.signal() }
+    ended.wait()
+    #expect(isWhole.withLock { $0 })
   }
 
   @Test func aLargePartWaitsUntilTheOthersAreReleased() throws {

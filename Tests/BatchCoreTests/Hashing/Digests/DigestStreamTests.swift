@@ -87,6 +87,8 @@ import Testing
     }
     #expect(found == [5, 3, 1], "with the two that run that is 8")
     #expect(limit.withThreads(upTo: 16) { $0 } == 7)
+    // A collector works beside the lanes.
+    #expect(limit.withThreads(upTo: 16, besidesLanes: true) { $0 } == 6)
     limit.set(1)
     #expect(limit.withThreads(upTo: 16) { $0 } == 1)
   }
