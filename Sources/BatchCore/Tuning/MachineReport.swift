@@ -44,51 +44,43 @@ package struct MachineReport: Sendable {
     }
   ) -> MachineReport {
     let report = Mutex(MachineReport())
-    let savedDevices = BlockGroupOperation([
-      {
-        let saved = SavedDevices(readingAt: devices)
-        report.withLock { $0.saved = saved }
+    /// Begins a part on a queue of its own, which gets its thread at once, also beside one that waits for a file system.
+    @Sendable func begin(in group: DispatchGroup, _ part: @escaping @Sendable () -> Void) {
+      DispatchQueue(label: "batchproc.probe").async(group: group, execute: part)
+    }
+    let (savedDevices, device, rest) = (DispatchGroup(), DispatchGroup(), DispatchGroup())
+    begin(in: savedDevices) {
+      let saved = SavedDevices(readingAt: devices)
+      report.withLock { $0.saved = saved }
+    }
+    begin(in: device) {
+      do throws(BatchError) {
+        let device = try probe(folder)
+        report.withLock { $0.device = device }
+      } catch {
+        report.withLock { $0.deviceError = error }
       }
-    ]).started()
-    let device = BlockGroupOperation([
-      {
-        do throws(BatchError) {
-          let device = try probe(folder)
-          report.withLock { $0.device = device }
-        } catch {
-          report.withLock { $0.deviceError = error }
-        }
+    }
+    begin(in: rest) {
+      let capacity = Capacity.current(proc: proc, controlGroups: controlGroups)
+      report.withLock { $0.capacity = capacity }
+    }
+    begin(in: rest) {
+      let budget = (try? DescriptorLimit.raise().free.budget()) ?? 0
+      report.withLock {
+        $0.descriptors = descriptors
+        $0.descriptorBudget = budget
       }
-    ]).started()
-    BlockGroupOperation([
-      {
-        let capacity = Capacity.current(proc: proc, controlGroups: controlGroups)
-        report.withLock { $0.capacity = capacity }
-      },
-      {
-        let budget = (try? DescriptorLimit.raise().free.budget()) ?? 0
-        report.withLock {
-          $0.descriptors = descriptors
-          $0.descriptorBudget = budget
-        }
-      },
-      {
-        let load = LoadAverage.lastMinute(proc: proc)
-        report.withLock { $0.load = load }
-      },
-      {
-        let features = ProcessorFeatures.present(proc: proc)
-        report.withLock { $0.features = features }
-      },
-      {
-        let libraries = LibraryVersions.all
-        report.withLock { $0.libraries = libraries }
-      },
-      {
-        let libraries = OpenedLibrary.all
-        report.withLock { $0.openedLibraries = libraries }
-      },
-    ]).started().wait()
+    }
+    begin(in: rest) {
+      let (load, features) = (LoadAverage.lastMinute(proc: proc), ProcessorFeatures.present(proc: proc))
+      report.withLock { ($0.load, $0.features) = (load, features) }
+    }
+    begin(in: rest) {
+      let (versions, opened) = (LibraryVersions.all, OpenedLibrary.all)
+      report.withLock { ($0.libraries, $0.openedLibraries) = (versions, opened) }
+    }
+    rest.wait()
     let limit = DispatchTime.now() + patience
     // A folder that does not respond is reported first; the saved number is less important.
     for (probed, path) in [(device, folder), (savedDevices, devices ?? folder)]
