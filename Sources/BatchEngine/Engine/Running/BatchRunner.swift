@@ -76,6 +76,27 @@ public struct BatchRunner: Sendable {
     start(notify: queue, handler) { self.run(job, over: source) }
   }
 
+  /// Runs a job over a source on a queue of its own. The task that awaits it blocks no thread; when the task is cancelled, the
+  /// run stops with the code `cancelled`, and the counts up to that moment are returned.
+  ///
+  /// - Parameters:
+  ///   - job: makes the workers and the collector.
+  ///   - source: transferred to the run; the caller must not use it any more.
+  /// - Returns: the same as the call that blocks.
+  public func run<Job: BatchJob, Source: BatchSource & SendableMetatype>(
+    _ job: Job, over source: sending Source
+  ) async -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item, Job.SourceRow == Source.Row {
+    // As above.
+    nonisolated(unsafe) let source = source
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        start(job, over: source, notify: .global()) { continuation.resume(returning: $0) }
+      }
+    } onCancel: {
+      context.cancellation.cancel(BatchError(.cancelled, "the task was cancelled"))
+    }
+  }
+
   /// Calls `body` on a queue of its own, and `handler` with what it returned.
   private func start<Outcome: Sendable>(
     notify queue: DispatchQueue, _ handler: @escaping @Sendable (Outcome) -> Void,
