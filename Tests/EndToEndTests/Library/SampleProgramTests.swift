@@ -5,26 +5,28 @@ import TestSupport
 import Testing
 
 /// The programs under `samples/`, each built as a separate package that uses only the public interface.
-@Suite(.enabled(if: ProcessInfo.processInfo.environment["BATCHPROC_CAMPAIGN"] != nil))
+@Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["BATCHPROC_CAMPAIGN"] != nil))
 struct SamplePackageTests {
   private static let root = Repository.root
 
   /// Builds a package and runs its program. Without HOME, swift guesses a home folder and makes its folders there.
-  private func run(_ t: TreeFixture, _ package: String, _ program: String, _ arguments: String) throws
-    -> Outcome
-  {
+  private func run(
+    _ t: TreeFixture, _ package: String, _ program: String, _ arguments: String
+  ) throws -> Outcome {
     try t.shell(
-      "HOME=$PWD swift build -q --package-path '\(package)' --scratch-path b && b/debug/\(program) \(arguments) && rm -r b",
+      "HOME=$PWD swift build -q --package-path '\(package)' --scratch-path b && b/debug/\(program) \(arguments)",
       seconds: 1200)
   }
 
-  @Test("each sample is a package that can be built", arguments: SampleProgramTests.names)
-  func samples(name: String) throws {
+  @Test("each sample is a package that can be built")
+  func samples() throws {
     let t = try TreeFixture()
     try t.shell("mkdir d; echo a >d/x")
-    let package = Self.root.appendingPathComponent("samples/\(name)").path
-    let run = try run(t, package, name, name == "CompressServer" ? "</dev/null" : "d")
-    #expect(run.status == 0, "\(run.errorText)")
+    for name in SampleProgramTests.names {
+      let package = Self.root.appendingPathComponent("samples/\(name)").path
+      let run = try run(t, package, name, name == "CompressServer" ? "</dev/null" : "d")
+      #expect(run.status == 0, "\(run.errorText)")
+    }
   }
 
   @Test("the package and the program of the README, in an empty folder beside the checkout")
