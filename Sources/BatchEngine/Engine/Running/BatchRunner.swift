@@ -66,7 +66,7 @@ public struct BatchRunner: Sendable {
   ///   - job: makes the workers and the collector.
   ///   - source: transferred to the run; the caller must not use it any more.
   ///   - queue: where `handler` is called, once, when the run has ended.
-  ///   - handler: gets what ``run(_:over:)`` returns.
+  ///   - handler: gets what `run(_:over:)` returns.
   public func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
     _ job: Job, over source: sending Source, notify queue: DispatchQueue,
     _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
