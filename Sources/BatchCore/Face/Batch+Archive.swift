@@ -39,9 +39,11 @@ extension Batch {
 
     init() {}
 
-    mutating func add(_ kind: ArchiveEntry.Kind, _ size: UInt64) {
-      if kind == .file { files += 1 } else { others += 1 }
-      bytes = bytes.addingReportingOverflow(size).partialValue
+    /// Counts a member, unless it is incomplete.
+    mutating func add(_ member: ArchivedMember) {
+      guard !member.flags.contains(.incomplete) else { return }
+      if member.kind == .file { files += 1 } else { others += 1 }
+      bytes = bytes.addingReportingOverflow(member.size).partialValue
     }
   }
 
@@ -54,11 +56,14 @@ extension Batch {
   ///   - archive: the path of the archive, which appears when it is complete. A missing folder is created.
   ///   - options: how the archive is written, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the members in the order of the archive, without the facts of headers, one call at a time, on a thread
+  ///     of the run. It may be slow, because the run waits for it when too many results are pending; it must not wait for the
+  ///     end of the call.
   /// - Throws: `invalid` if the format is unknown or does not have the level, or if the archive exists already; `exhausted` if
   ///   the machine does not allow a run; `unwritable` if the archive cannot be written.
   public static func archive(
     _ paths: [some PathName], to archive: some PathName, _ options: ArchiveOptions = ArchiveOptions(),
-    progress: Progress? = nil
+    progress: Progress? = nil, each: (@Sendable (Member) -> Void)? = nil
   ) async throws(BatchError) -> Report<ArchivedFiles> {
     let paths = try paths.pathBytes()
     let archive = try archive.pathBytes()
@@ -79,10 +84,9 @@ extension Batch {
         .init(archive, isReplacing: options.replacesArchive, isSynced: options.isSynced))
       call.parity = options.parity?.options
       let outcome = try library.run(call, paths, options.walk.readingAheadIfFaster) { members in
-        library.note { details in
-          for member in members where !member.flags.contains(.incomplete) {
-            details.add(member.kind, member.size)
-          }
+        for member in members {
+          library.note { $0.add(member) }
+          each?(Member(member))
         }
       }
       if let size = outcome.result?.size { library.note { $0.size = size } }

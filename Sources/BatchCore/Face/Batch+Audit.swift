@@ -43,6 +43,20 @@ extension Batch {
       public let origin: PathBytes?
     }
 
+    /// A path of the record, or one that only the other side has.
+    public struct Finding: Sendable, Hashable {
+      public let path: PathBytes
+      /// Nil if the path is as recorded.
+      public let difference: Difference?
+
+      init(_ finding: AuditJob.Finding) {
+        path = finding.path
+        difference = finding.difference.flatMap { Difference.Kind(rawValue: $0.kind.rawValue) }.map {
+          Difference(path: finding.path, kind: $0, origin: finding.origin)
+        }
+      }
+    }
+
     /// Paths with differences, in the order of the record; missing, moved, copied and new paths come last. At most
     /// ``Settings/mostListed``.
     public internal(set) var differences: [Difference] = []
@@ -64,17 +78,10 @@ extension Batch {
     /// Whether all paths of both sides could be read, and there is no difference.
     public var isVerified: Bool { isComplete && differenceCounts.isEmpty }
 
-    mutating func add(_ findings: [AuditJob.Finding], most: Int) {
-      for finding in findings {
-        guard let kind = finding.difference.flatMap({ Difference.Kind(rawValue: $0.kind.rawValue) }) else {
-          same += 1
-          continue
-        }
-        differenceCounts[kind, default: 0] += 1
-        if differences.count < most {
-          differences.append(Difference(path: finding.path, kind: kind, origin: finding.origin))
-        }
-      }
+    mutating func add(_ finding: Finding, most: Int) {
+      guard let difference = finding.difference else { return same += 1 }
+      differenceCounts[difference.kind, default: 0] += 1
+      if differences.count < most { differences.append(difference) }
     }
 
     mutating func add(_ result: AuditCall.Result, failed: Int) {
@@ -95,13 +102,16 @@ extension Batch {
   ///   - other: the path of the other side.
   ///   - options: what is compared, and the resources that the call may use.
   ///   - progress: receives states without totals until the call returns.
+  ///   - each: receives all paths; missing, moved, copied and new ones come last, one call at a time, on a thread of the run.
+  ///     It may be slow, because the run waits for it when too many results are pending; it must not wait for the end of the
+  ///     call.
   /// - Returns: the counts and the first differences. Files that cannot be read are among the failures.
   /// - Throws: the errors of opening both sides; `malformed` for one that is damaged, `unsupported` for one that is encrypted,
   ///   `invalid` if they have digests of different algorithms, or if one is a folder of snapshots and the other is not;
   ///   `exhausted` if the machine does not allow a run.
   public static func audit(
     _ record: some PathName, against other: some PathName, _ options: AuditOptions = AuditOptions(),
-    progress: Progress? = nil
+    progress: Progress? = nil, each: (@Sendable (AuditedPaths.Finding) -> Void)? = nil
   ) async throws(BatchError) -> Report<AuditedPaths> {
     let record = try record.pathBytes()
     let other = try other.pathBytes()
@@ -110,7 +120,10 @@ extension Batch {
       let sides = [record, other].asFiles
       let call = AuditCall(.paths(sides[0], sides[1], walk: options.walk.readingAheadIfFaster))
       let outcome = try library.run(call, sides) { findings in
-        library.note { $0.add(findings, most: library.settings.mostListed) }
+        for finding in findings.lazy.map({ AuditedPaths.Finding($0) }) {
+          library.note { $0.add(finding, most: library.settings.mostListed) }
+          each?(finding)
+        }
       }
       if let result = outcome.result {
         library.note { $0.add(result, failed: outcome.summary.counts.failed) }

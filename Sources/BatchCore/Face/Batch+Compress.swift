@@ -61,11 +61,14 @@ extension Batch {
   ///   - paths: the files and folders.
   ///   - options: how the outputs are made, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the sources that did not fail in the order of the tree, one call at a time, on a thread of the run. It
+  ///     may be slow, because the run waits for it when too many results are pending; it must not wait for the end of the call.
   /// - Returns: the counts and the complete outputs.
   /// - Throws: `invalid` for a level or suffix that is not possible, `exhausted` if the machine does not allow a run,
   ///   `unwritable` if the folder of the outputs cannot be created.
   public static func compress(
-    _ paths: [some PathName], _ options: CompressOptions = CompressOptions(), progress: Progress? = nil
+    _ paths: [some PathName], _ options: CompressOptions = CompressOptions(), progress: Progress? = nil,
+    each: (@Sendable (TransformedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
     let paths = try paths.pathBytes()
     return try await BatchCall.perform(options.settings, progress: progress, details: WrittenFiles()) {
@@ -83,7 +86,8 @@ extension Batch {
       outputs.isSynced = options.isSynced
       outputs.compressesAll = options.compressesAll
       outputs.copiesOthers = options.copiesOthers
-      try library.write(CompressCall(options.format, level: options.level, outputs), paths, options.walk)
+      try library.write(
+        CompressCall(options.format, level: options.level, outputs), paths, options.walk, each)
     }
   }
 
@@ -95,10 +99,13 @@ extension Batch {
   ///   - paths: the files and folders.
   ///   - options: how the outputs are made, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the sources that did not fail in the order of the tree, one call at a time, on a thread of the run. It
+  ///     may be slow, because the run waits for it when too many results are pending; it must not wait for the end of the call.
   /// - Returns: the counts and the complete outputs. Damaged files are among the failures.
   /// - Throws: `exhausted` if the machine does not allow a run, `unwritable` if the folder of the outputs cannot be created.
   public static func decompress(
-    _ paths: [some PathName], _ options: DecompressOptions = DecompressOptions(), progress: Progress? = nil
+    _ paths: [some PathName], _ options: DecompressOptions = DecompressOptions(), progress: Progress? = nil,
+    each: (@Sendable (TransformedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<WrittenFiles> {
     let paths = try paths.pathBytes()
     return try await BatchCall.perform(
@@ -109,7 +116,7 @@ extension Batch {
       outputs.replacing = options.replacing
       outputs.removesSource = options.removesSources
       outputs.isSynced = options.isSynced
-      try library.write(DecompressCall(outputs, mostOutput: options.mostOutput), paths, options.walk)
+      try library.write(DecompressCall(outputs, mostOutput: options.mostOutput), paths, options.walk, each)
     }
   }
 }
@@ -117,10 +124,12 @@ extension Batch {
 extension BatchCall<Batch.WrittenFiles> {
   /// Runs a call that writes one output for each source.
   func write<C: Call<TransformReport, TransformCounts>>(
-    _ call: C, _ paths: [PathBytes], _ walk: WalkOptions
+    _ call: C, _ paths: [PathBytes], _ walk: WalkOptions,
+    _ each: (@Sendable (Batch.TransformedFile) -> Void)?
   ) throws(BatchError) {
     try run(call, paths, walk.readingAheadIfFaster) { report in
-      self.note { $0.add(report, most: self.settings.mostListed) }
+      let row = self.note { $0.add(report, most: self.settings.mostListed) }
+      if let row { each?(row) }
     }
   }
 }

@@ -78,8 +78,8 @@ extension Batch {
   ///   - paths: the files and folders.
   ///   - options: which files are compared, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
-  ///   - each: receives all groups of files with all their paths when the search is complete, in the order of ``FoundDuplicates/groups``,
-  ///     one call at a time, on a thread of the run; it must not wait for the end of the call.
+  ///   - each: receives all groups of files with all their paths when the search is complete, in the order of
+  ///     ``FoundDuplicates/groups``, one call at a time, on a thread of the run; it must not wait for the end of the call.
   /// - Returns: the counts and the first groups; none if the task was cancelled. Files that cannot be read, or that change
   ///   meanwhile, are in no group.
   /// - Throws: `exhausted` if the machine does not allow a run.

@@ -19,6 +19,42 @@ extension Batch {
     public init() {}
   }
 
+  /// A member of an archive, or a path of a snapshot, that was selected.
+  public struct ExtractedFile: Sendable, Hashable {
+    /// What became of it.
+    public enum Result: Sendable, Hashable {
+      case extracted
+      /// An existing file has its name, and was kept.
+      case kept
+      /// A later member has its name.
+      case superseded
+      /// The existing file is equal.
+      case upToDate
+      /// It was in the target, and the snapshot does not have it (``RestoreOptions/removesOthers``).
+      case removed
+    }
+
+    /// Its name in the archive.
+    public let path: PathBytes
+    /// A superseded member counts as a file without content.
+    public let kind: Member.Kind
+    /// Bytes of content.
+    public let size: UInt64
+    public let result: Result
+
+    init(_ report: ExtractionReport) {
+      (path, kind, size) = (report.path, Member.Kind(report.kind), report.size)
+      result =
+        switch report.outcome {
+        case .extracted: .extracted
+        case .kept: .kept
+        case .superseded: .superseded
+        case .upToDate: .upToDate
+        case .removed: .removed
+        }
+    }
+  }
+
   /// The members of an archive, or the files of a snapshot, that were created.
   public struct ExtractedFiles: Sendable {
     /// Regular files.
@@ -71,12 +107,15 @@ extension Batch {
   ///   - options: how the archive is extracted, and the resources that the call may use.
   ///   - progress: receives states until the call returns. They have totals only if the archive has an index and all members
   ///     are extracted.
+  ///   - each: receives the selected files in the order of the archive, then links, and folders last; none that failed. One
+  ///     call at a time, on a thread of the run. It may be slow, because the run waits for it when too many results are
+  ///     pending; it must not wait for the end of the call.
   /// - Returns: the counts of the extracted members. Damaged members are among the failures.
   /// - Throws: `malformed` if the file is not an archive, `unsupported` if it is encrypted, `exhausted` if the machine does not
   ///   allow a run, `unwritable` if the folder cannot be written to.
   public static func extract(
     _ archive: some PathName, into folder: some PathName, _ options: ExtractOptions = ExtractOptions(),
-    progress: Progress? = nil
+    progress: Progress? = nil, each: (@Sendable (ExtractedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<ExtractedFiles> {
     let archive = try archive.pathBytes()
     let folder = try folder.pathBytes()
@@ -87,7 +126,7 @@ extension Batch {
       let call = ExtractCall(
         .archive(ReadArchive(archive == "-" ? "./-" : archive), selection, globs: options.patterns),
         into: folder, options.extraction)
-      try library.extract(call, [archive])
+      try library.extract(call, [archive], each)
     }
   }
 }
@@ -96,8 +135,13 @@ extension BatchCall<Batch.ExtractedFiles> {
   /// Runs a call that creates files.
   ///
   /// - Throws: also the error of the syncs at its end.
-  func extract(_ call: ExtractCall, _ paths: [PathBytes]) throws(BatchError) {
-    let outcome = try run(call, paths) { report in self.note { $0.add(report) } }
+  func extract(
+    _ call: ExtractCall, _ paths: [PathBytes], _ each: (@Sendable (Batch.ExtractedFile) -> Void)?
+  ) throws(BatchError) {
+    let outcome = try run(call, paths) { report in
+      self.note { $0.add(report) }
+      each?(Batch.ExtractedFile(report))
+    }
     guard let result = outcome.result else { return }
     if let refusal = result.extraction.refusal { warn(refusal) }
     note { $0.add(result) }

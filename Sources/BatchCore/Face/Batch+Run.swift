@@ -118,8 +118,8 @@ extension Batch {
   ///   - command: the program, looked for in the folders of the variable `PATH`, and its arguments.
   ///   - options: what becomes of the output, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
-  ///   - each: receives the children in the order of the tree, one call at a time, on a thread of the run. It must not wait for the
-  ///     end of the call.
+  ///   - each: receives the children in the order of the tree, one call at a time, on a thread of the run. It must not wait for
+  ///     the end of the call.
   /// - Returns: the counts, with the files whose child failed among the failures.
   /// - Throws: `invalid` for words that do not fit to the options, `missing` or `unreadable` if the program cannot be executed,
   ///   `exhausted` if the machine does not allow a run.

@@ -23,6 +23,22 @@ extension Batch {
       public let reason: String
     }
 
+    /// A compressed file that was tested.
+    public struct File: Sendable, Hashable {
+      public let path: PathBytes
+      /// The size of the file in bytes.
+      public let size: Int64
+      /// Nil for an undamaged file.
+      public let damage: DamagedFile?
+
+      fileprivate init(_ finding: TestJob.Finding) {
+        (path, size) = (finding.path, finding.size)
+        damage = finding.damage.map {
+          DamagedFile(path: finding.path, offset: $0.offset, reason: $0.message)
+        }
+      }
+    }
+
     private var counts = TestCounts()
     /// The damaged files, in the order of the tree, at most ``Settings/mostListed``. They are not among the failures.
     public internal(set) var damagedFiles: [DamagedFile] = []
@@ -42,13 +58,12 @@ extension Batch {
     /// Whether all paths could be read to their ends, and no file is damaged.
     public var isVerified: Bool { isComplete && counts.damaged == 0 }
 
-    mutating func add(_ findings: [TestJob.Finding], most: Int) {
-      for finding in findings {
-        counts.add(finding)
-        guard let damage = finding.damage, damagedFiles.count < most else { continue }
-        damagedFiles.append(
-          DamagedFile(path: finding.path, offset: damage.offset, reason: damage.message))
-      }
+    /// - Returns: the row of the file.
+    mutating func add(_ finding: TestJob.Finding, most: Int) -> File {
+      counts.add(finding)
+      let file = File(finding)
+      if let damage = file.damage, damagedFiles.count < most { damagedFiles.append(damage) }
+      return file
     }
 
     mutating func noteEnd(failed: Int) { isComplete = failed == 0 }
@@ -62,16 +77,22 @@ extension Batch {
   ///   - paths: the files and folders.
   ///   - options: which files are tested, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the tested files in the order of the tree, one call at a time, on a thread of the run. It may be slow,
+  ///     because the run waits for it when too many results are pending; it must not wait for the end of the call.
   /// - Returns: the counts and the damaged files. Files that cannot be read are among the failures.
   /// - Throws: `exhausted` if the machine does not allow a run.
   public static func test(
-    _ paths: [some PathName], _ options: TestOptions = TestOptions(), progress: Progress? = nil
+    _ paths: [some PathName], _ options: TestOptions = TestOptions(), progress: Progress? = nil,
+    each: (@Sendable (TestedFiles.File) -> Void)? = nil
   ) async throws(BatchError) -> Report<TestedFiles> {
     let paths = try paths.pathBytes()
     return try await BatchCall.perform(options.settings, progress: progress, details: TestedFiles()) {
       (library) throws(BatchError) in
       let outcome = try library.run(TestCall(), paths, options.walk.readingAheadIfFaster) { findings in
-        library.note { $0.add(findings, most: library.settings.mostListed) }
+        for finding in findings {
+          let file = library.note { $0.add(finding, most: library.settings.mostListed) }
+          each?(file)
+        }
       }
       if outcome.result != nil { library.note { $0.noteEnd(failed: outcome.summary.counts.failed) } }
     }

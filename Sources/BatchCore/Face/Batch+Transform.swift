@@ -27,7 +27,7 @@ extension Batch {
   }
 
   /// Calls a closure with the content of each file, and writes the bytes that it returns to one output for each file. Outputs
-  /// are written in the same way, and as fast, as by ``compress(_:_:progress:)``.
+  /// are written in the same way, and as fast, as by ``compress(_:_:progress:each:)``.
   ///
   /// An output has the owner, mode, time and attributes of its source, and appears when it is complete. Files that are outputs
   /// of an earlier call are not read.
@@ -38,6 +38,8 @@ extension Batch {
   ///   - paths: the files and folders.
   ///   - options: how the outputs are written, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the sources that did not fail in the order of the tree, one call at a time, on a thread of the run. It
+  ///     may be slow, because the run waits for it when too many results are pending; it must not wait for the end of the call.
   ///   - body: receives the content of a file and returns the content of its output; called on several threads at once. If it
   ///     throws, the file fails with this error.
   /// - Returns: the counts and the complete outputs.
@@ -45,6 +47,7 @@ extension Batch {
   ///   folder of the outputs cannot be created.
   public static func transform(
     _ paths: [some PathName], _ options: TransformOptions, progress: Progress? = nil,
+    each: (@Sendable (TransformedFile) -> Void)? = nil,
     _ body: @escaping @Sendable ([UInt8]) throws(BatchError) -> [UInt8]
   ) async throws(BatchError) -> Report<WrittenFiles> {
     let paths = try paths.pathBytes()
@@ -62,7 +65,7 @@ extension Batch {
       var call = CompressCall(.gz, level: nil, outputs)
       call.transform = body
       call.wholeBelow = max(1, options.sizeLimit)
-      try library.write(call, paths, options.walk)
+      try library.write(call, paths, options.walk, each)
     }
   }
 

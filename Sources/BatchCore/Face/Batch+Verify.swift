@@ -37,6 +37,20 @@ extension Batch {
       public let kind: Kind
     }
 
+    /// A member of the archive, or a path of the folder.
+    public struct Finding: Sendable {
+      public let path: PathBytes
+      /// Why it cannot be extracted with its original content and metadata; nil if it can.
+      public let damage: BatchError?
+      /// How the folder differs; nil if it does not, and without a folder.
+      public let difference: Difference.Kind?
+
+      fileprivate init(_ finding: VerifyJob.Finding) {
+        (path, damage) = (finding.path, finding.damage)
+        difference = finding.difference.flatMap { Difference.Kind(rawValue: $0.kind.rawValue) }
+      }
+    }
+
     /// Members that cannot be extracted with their original content and metadata.
     public internal(set) var damagedMembers = 0
     /// Members that changed while they were archived, as the index says.
@@ -62,16 +76,16 @@ extension Batch {
       isComplete && damagedMembers == 0 && damage.isEmpty && differenceCount == 0
     }
 
-    mutating func add(_ findings: [VerifyJob.Finding], most: Int) {
-      for finding in findings {
-        if finding.damage != nil { damagedMembers += 1 }
-        if !finding.flags.isEmpty { changedMembers += 1 }
-        guard let difference = finding.difference else { continue }
-        differenceCount += 1
-        if differences.count < most, let kind = Difference.Kind(rawValue: difference.kind.rawValue) {
-          differences.append(Difference(path: finding.path, kind: kind))
-        }
+    /// - Returns: the row of the finding.
+    mutating func add(_ finding: VerifyJob.Finding, most: Int) -> Finding {
+      let row = Finding(finding)
+      if row.damage != nil { damagedMembers += 1 }
+      if !finding.flags.isEmpty { changedMembers += 1 }
+      if finding.difference != nil { differenceCount += 1 }
+      if differences.count < most, let kind = row.difference {
+        differences.append(Difference(path: row.path, kind: kind))
       }
+      return row
     }
 
     mutating func add(_ verification: Verification, failed: Int) {
@@ -91,11 +105,15 @@ extension Batch {
   ///   - archive: the path of the archive.
   ///   - options: what is compared, and the resources that the call may use.
   ///   - progress: receives states until the call returns. They have totals only if the archive has an index.
+  ///   - each: receives the members in the order of the archive, then what only the folder has, one call at a time, on a thread
+  ///     of the run. It may be slow, because the run waits for it when too many results are pending; it must not wait for the
+  ///     end of the call.
   /// - Returns: the results. A file that is not an archive counts as damaged.
   /// - Throws: the error of opening the archive or the folder; `unsupported` for an encrypted archive; `exhausted` if the
   ///   machine does not allow a run; `invalid` if the names of the members begin above the folder.
   public static func verify(
-    _ archive: some PathName, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil
+    _ archive: some PathName, _ options: VerifyOptions = VerifyOptions(), progress: Progress? = nil,
+    each: (@Sendable (VerifiedArchive.Finding) -> Void)? = nil
   ) async throws(BatchError) -> Report<VerifiedArchive> {
     let archive = try archive.pathBytes()
     return try await BatchCall.perform(options.settings, progress: progress, details: VerifiedArchive()) {
@@ -104,7 +122,10 @@ extension Batch {
       call.folder = options.directory.map { ($0, options.walk.readingAheadIfFaster) }
       do throws(BatchError) {
         let outcome = try library.run(call, [archive]) { findings in
-          library.note { $0.add(findings, most: library.settings.mostListed) }
+          for finding in findings {
+            let row = library.note { $0.add(finding, most: library.settings.mostListed) }
+            each?(row)
+          }
         }
         guard let verification = outcome.result else { return }
         library.note { $0.add(verification, failed: outcome.summary.counts.failed) }

@@ -106,6 +106,17 @@ extension Batch.Member {
   }
 }
 
+extension Batch.Member {
+  /// A member that was written.
+  init(_ member: ArchivedMember) {
+    self.init(
+      path: member.path, kind: Kind(member.kind), size: member.size, modified: member.modified,
+      digest: member.digest.flatMap { $0.algorithm == .sha256 ? $0 : nil },
+      hasChanged: member.flags.contains(.changed), isIncomplete: member.flags.contains(.incomplete),
+      mode: nil, owner: nil, group: nil, linkTarget: nil)
+  }
+}
+
 extension Batch.Member.Kind {
   init(_ kind: ArchiveEntry.Kind) {
     switch kind {

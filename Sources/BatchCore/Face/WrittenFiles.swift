@@ -2,6 +2,27 @@ import BatchEngine
 import BatchOutputs
 
 extension Batch {
+  /// A source of a call that writes one output for each source.
+  public struct TransformedFile: Sendable, Hashable {
+    /// What became of the source. Sizes are in bytes.
+    public enum Result: Sendable, Hashable {
+      case written(PathBytes, sourceSize: Int64, size: Int64)
+      /// Its output is as new as the source.
+      case upToDate
+      /// The source is compressed already.
+      case compressedAlready
+      /// There is no output because it would not be smaller.
+      case notSmaller
+      /// The output is a link, because the source is a further name of a file.
+      case linked(PathBytes)
+      /// The source was copied as it is.
+      case copied(PathBytes, size: Int64)
+    }
+
+    public let source: PathBytes
+    public let result: Result
+  }
+
   /// The outputs of a call that writes one for each source.
   public struct WrittenFiles: Sendable {
     /// One output.
@@ -42,15 +63,32 @@ extension Batch {
     /// Bytes of the outputs that were written.
     public var bytesWritten: Int64 { isDecompressed ? counts.plainBytes : counts.compressedBytes }
 
-    mutating func add(_ report: TransformReport, most: Int) {
+    /// - Returns: the row of the source.
+    mutating func add(_ report: TransformReport, most: Int) -> TransformedFile? {
       counts.add(report)
-      guard outputs.count < most,
-        case .written(let path, let plain, let compressed) = report.outcome
-      else { return }
-      outputs.append(
-        Output(
-          source: report.source, path: path, sourceSize: isDecompressed ? compressed : plain,
-          size: isDecompressed ? plain : compressed))
+      let row = TransformedFile(report, isDecompressed: isDecompressed)
+      if outputs.count < most, case .written(let path, let sourceSize, let size) = row?.result {
+        outputs.append(Output(source: report.source, path: path, sourceSize: sourceSize, size: size))
+      }
+      return row
+    }
+  }
+}
+
+extension Batch.TransformedFile {
+  /// Nil for a source that would be processed.
+  init?(_ report: TransformReport, isDecompressed: Bool) {
+    source = report.source
+    switch report.outcome {
+    case .written(let path, let plain, let compressed):
+      result = .written(
+        path, sourceSize: isDecompressed ? compressed : plain, size: isDecompressed ? plain : compressed)
+    case .upToDate: result = .upToDate
+    case .compressedAlready: result = .compressedAlready
+    case .notSmaller: result = .notSmaller
+    case .linked(let path): result = .linked(path)
+    case .copied(let path, let size): result = .copied(path, size: size)
+    case .planned: return nil
     }
   }
 }

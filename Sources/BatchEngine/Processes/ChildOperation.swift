@@ -5,7 +5,7 @@ import Foundation
 ///
 /// The thread of its runner starts it by hand, since the kernel kills the child when that thread ends. Only that thread uses its
 /// variables.
-final class ChildOperation: AsynchronousOperation, @unchecked Sendable {
+package final class ChildOperation: AsynchronousOperation, @unchecked Sendable {
   let command: ChildCommand
   private let tag: Int
   private let ended: @Sendable (Result<ChildEnding, BatchError>) -> Void

@@ -59,6 +59,7 @@ import Testing
       "samples/CompressServer/Sources/CompressServer/main.swift"
     ),
     ("Sources/BatchCore/BatchCore.docc/TransformFiles.md", "samples/Rot13/Sources/Rot13/main.swift"),
+    ("Sources/BatchCore/BatchCore.docc/ReadResults.md", "samples/Digests/Sources/Digests/main.swift"),
   ])
   func listingsAreTheSamples(article: String, sample: String) throws {
     let listing = try Self.text(article).split(separator: "```swift\n").last?.split(separator: "```").first

@@ -22,7 +22,7 @@ import Testing
     let lines = Recorder<String>()
     let run = RunContext(options: options, fileTimes: observer, calls: LinuxCalls())
     let source = run.tree([t.root, t.path("none")])
-    _ = BatchRunner(run).run(ReadingJob(told: lines), over: source)
+    _ = await BatchRunner(run).run(ReadingJob(told: lines), over: source)
     // A path that cannot be found has no time.
     #expect(observer.paths.values.map(\.description) == lines.values.map { String($0.prefix { $0 != " " }) })
     #expect(observer.paths.values.count == 300)

@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import Testing
 
 extension TreeFixture {
   /// Checks Swift files with the compiler against the modules of the running tests.
@@ -26,15 +27,32 @@ extension TreeFixture {
     )
   }
 
+  /// Builds a program of `samples/` from the libraries of this test run, which is faster than building its package; it is then
+  /// in the fixture under its name.
+  func buildSample(_ name: String) throws {
+    let sources = "'\(DocumentationTests.folder)/samples/\(name)/Sources/\(name)/main.swift'"
+    let objects = ["BatchCore", "BatchOutputs", "BatchEngine", "CLinux", "CMD5", "CSHA256"].map {
+      "'\(Self.build)/\($0).build'/*.o"
+    }
+    let run = try withModules(
+      "swiftc -swift-version 6 -warnings-as-errors -package-name other -module-name \(name) -o \(name) "
+        + "$(pkg-config --libs-only-L blake3)",
+      ([sources] + objects).joined(separator: " "))
+    try #require(run.status == 0, "\(run.errorText)")
+  }
+
+  /// The folder of the products of this test run.
+  private static var build: String {
+    URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
+  }
+
   /// Runs a compiler tool that reads modules.
   private func withModules(_ tool: String, _ files: String = "") throws -> Outcome {
-    let build = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-      .path
-    return try shell(
+    try shell(
       """
       export HOME=$PWD; for f in '\(DocumentationTests.folder)'/Sources/C*/; do set -- "$@" -I "$f"; done
-      for f in '\(build)'/C*.build/module.modulemap; do set -- "$@" -Xcc -fmodule-map-file="$f"; done
-      \(tool) -I '\(build)/Modules' "$@" \(files)
+      for f in '\(Self.build)'/C*.build/module.modulemap; do set -- "$@" -Xcc -fmodule-map-file="$f"; done
+      \(tool) -I '\(Self.build)/Modules' "$@" \(files)
       """)
   }
 }

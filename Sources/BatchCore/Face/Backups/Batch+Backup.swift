@@ -76,12 +76,6 @@ extension Batch {
     /// Whether there is a snapshot, everything that was to be in it could be read, and no file is rotten.
     public var isComplete: Bool { id != nil && !hasFailures && rotten == 0 }
 
-    mutating func add(_ members: [ArchivedMember]) {
-      for member in members where !member.flags.contains(.incomplete) {
-        archived.add(member.kind, member.size)
-      }
-    }
-
     mutating func add(_ result: BackupCall.Result) {
       var size = archived.size ?? 0
       size.addClamped(Int64(clamping: result.content.footer.archiveSize))
@@ -109,6 +103,9 @@ extension Batch {
   ///   - folder: the local folder of the set, which may be below a source. The folder is created if the one above it exists.
   ///   - options: how the snapshot is made, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the members of the archive in their order: what the snapshot before does not have, one call at a time,
+  ///     on a thread of the run. It may be slow, because the run waits for it when too many results are pending; it must not
+  ///     wait for the end of the call.
   /// - Returns: the facts of the snapshot. Files that cannot be read are among the failures, and the snapshot is made without
   ///   them; remarks about the set are among the warnings.
   /// - Throws: `locked` if another run writes to the set; `missing` or `invalid` for a source or folder that is missing or
@@ -117,7 +114,7 @@ extension Batch {
   ///   if what was read back differs. Then no snapshot was made.
   public static func backup(
     _ paths: [some PathName], to folder: some PathName, _ options: BackupOptions = BackupOptions(),
-    progress: Progress? = nil
+    progress: Progress? = nil, each: (@Sendable (Member) -> Void)? = nil
   ) async throws(BatchError) -> Report<BackedUpFiles> {
     let paths = try paths.pathBytes()
     let folder = try folder.pathBytes()
@@ -133,7 +130,12 @@ extension Batch {
       }
       let outcome = try library.run(
         call, paths, options.walk.readingAheadIfFaster,
-        report: { members in library.note { $0.add(members) } },
+        report: { members in
+          for member in members {
+            library.note { $0.archived.add(member) }
+            each?(Member(member))
+          }
+        },
         following: { result in
           library.note { $0.add(result) }
           guard legs.continues(result) else { return nil }

@@ -57,11 +57,14 @@ extension Batch {
   ///   - folder: the local folder of the set.
   ///   - remote: `NAME:path` is a remote of rclone; everything else is a directory.
   ///   - options: what is copied, and the resources that the call may use.
+  ///   - each: receives the name of each file that was copied, one call at a time, on a thread of the run. It may be slow,
+  ///     because the run waits for it when too many results are pending; it must not wait for the end of the call.
   /// - Throws: `missing` if there is no set, `invalid` if there are several, or if the remote may have the snapshots of another
   ///   one; `locked` if archives of the set are being removed; `exhausted` if the machine does not allow a run; the error of the
   ///   remote, and then the next call continues from there.
   public static func copy(
-    _ folder: some PathName, to remote: some PathName, _ options: CopyOptions = CopyOptions()
+    _ folder: some PathName, to remote: some PathName, _ options: CopyOptions = CopyOptions(),
+    each: (@Sendable (PathBytes) -> Void)? = nil
   ) async throws(BatchError) -> Report<CopiedSnapshots> {
     let folder = try folder.pathBytes()
     let remote = try remote.pathBytes()
@@ -75,7 +78,7 @@ extension Batch {
       (call.isAppendOnly, call.isSynced) = (options.isAppendOnly, options.isSynced)
       call.leastUsed = options.keeping.leastUsed
       call.patience = SetLock.Patience(limit: options.longestWait / .seconds(1))
-      let outcome = try library.run(call, [folder]) { _ in }
+      let outcome = try library.run(call, [folder]) { each?($0) }
       if let result = outcome.result { library.note { $0.add(result) } }
     }
   }

@@ -43,9 +43,8 @@ extension Batch {
     /// Whether all files of this drill were restored as they were backed up.
     public var isVerified: Bool { isFinished && damagedCount == 0 && undrilled == 0 && rotten == 0 }
 
-    mutating func add(_ findings: [AuditJob.Finding], most: Int) {
-      let different = findings.filter { $0.difference != nil }.map(\.path)
-      damaged += different.prefix(max(0, most - damaged.count))
+    mutating func add(_ finding: AuditedPaths.Finding, most: Int) {
+      if finding.difference != nil, damaged.count < most { damaged.append(finding.path) }
     }
 
     mutating func add(_ result: DrillCall.Result) {
@@ -62,11 +61,15 @@ extension Batch {
   /// - Parameters:
   ///   - folder: the local folder of the set, in which the progress of the drills is recorded.
   ///   - options: how much is restored, and the resources that the call may use.
+  ///   - each: receives the files that were restored, and those that were backed up and have rotted since, one call at a time,
+  ///     on a thread of the run. It may be slow, because the run waits for it when too many results are pending; it must not
+  ///     wait for the end of the call.
   /// - Throws: `missing` if there is no such set or snapshot, `invalid` for a snapshot that is neither an id nor a time or if there
   ///   are several sets, `malformed` if the manifest is damaged, `locked` if archives are being removed, `unwritable` if the
   ///   temporary folder cannot be created, `exhausted` if the machine does not allow a run.
   public static func drill(
-    _ folder: some PathName, _ options: DrillOptions = DrillOptions()
+    _ folder: some PathName, _ options: DrillOptions = DrillOptions(),
+    each: (@Sendable (AuditedPaths.Finding) -> Void)? = nil
   ) async throws(BatchError) -> Report<DrilledFiles> {
     let folder = try folder.pathBytes()
     return try await BatchCall.perform(options.settings, progress: nil, details: DrilledFiles()) {
@@ -88,8 +91,14 @@ extension Batch {
       )
       call.patience = SetLock.Patience(limit: options.longestWait / .seconds(1))
       let outcome = try library.run(call, [folder]) { report in
-        guard case .restored(let findings) = report else { return }
-        library.note { $0.add(findings, most: library.settings.mostListed) }
+        switch report {
+        case .restored(let findings):
+          for finding in findings.lazy.map({ AuditedPaths.Finding($0) }) {
+            library.note { $0.add(finding, most: library.settings.mostListed) }
+            each?(finding)
+          }
+        case .rotten(let findings): for finding in findings { each?(AuditedPaths.Finding(finding)) }
+        }
       }
       if let result = outcome.result { library.note { $0.add(result) } }
     }

@@ -68,6 +68,40 @@ extension Batch {
     }
   }
 
+  /// A path that a mirror processed.
+  public struct MirroredPath: Sendable, Hashable {
+    /// What became of it.
+    public enum Result: String, Sendable, Hashable {
+      /// It is new in the target.
+      case copied
+      /// It replaced another version.
+      case updated
+      /// It became a further name of a file.
+      case linked
+      /// Only owner, mode, time or attributes were set.
+      case described
+      case upToDate = "up_to_date"
+      /// The version in the target was kept, as requested.
+      case kept
+      /// It was removed from the target.
+      case removed
+    }
+
+    /// The path of the source; of a removed path that in the target.
+    public let path: PathBytes
+    public let result: Result
+    /// Bytes of content; 0 for everything but files.
+    public let size: Int64
+    /// The SHA-256 of a file; nil without ``MirrorOptions/manifest``.
+    public let digest: Digest?
+
+    fileprivate init?(_ report: MirrorReport) {
+      guard let result = Result(rawValue: report.outcome.rawValue) else { return nil }
+      self.result = result
+      (path, size, digest) = (report.path, report.size, report.digest)
+    }
+  }
+
   /// What a mirror did.
   public struct MirroredFiles: Sendable {
     /// Files that were copied, and their bytes.
@@ -108,11 +142,14 @@ extension Batch {
   ///   - target: the folder into which they are copied, created if it is missing.
   ///   - options: what is copied, and the resources that the call may use.
   ///   - progress: receives states until the call returns; with nil, the tree is not walked a second time to count the files.
+  ///   - each: receives the paths in the order of the tree, and then those that were removed, one call at a time, on a thread
+  ///     of the run. It may be slow, because the run waits for it when too many results are pending; it must not wait for the
+  ///     end of the call.
   /// - Throws: `invalid` if a source is the target, or the manifest exists already; `exhausted` if the machine does not allow a
   ///   run; `unwritable` if the target or the manifest cannot be written.
   public static func mirror(
     _ sources: [some PathName], into target: some PathName, _ options: MirrorOptions = MirrorOptions(),
-    progress: Progress? = nil
+    progress: Progress? = nil, each: (@Sendable (MirroredPath) -> Void)? = nil
   ) async throws(BatchError) -> Report<MirroredFiles> {
     let sources = try sources.pathBytes()
     let target = try target.pathBytes()
@@ -123,7 +160,9 @@ extension Batch {
         call.output = .file(
           .init(path, isReplacing: options.replacesManifest, isSynced: options.isSynced))
       }
-      let outcome = try library.run(call, sources, options.walk.readingAheadIfFaster) { _ in }
+      let outcome = try library.run(call, sources, options.walk.readingAheadIfFaster) { report in
+        if let each, let path = MirroredPath(report) { each(path) }
+      }
       guard let result = outcome.result else { return }
       library.note { $0.add(result) }
       if let failure = result.failure { throw failure }

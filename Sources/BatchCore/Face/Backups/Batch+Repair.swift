@@ -26,10 +26,13 @@ extension Batch {
   /// - Parameters:
   ///   - folder: the local folder of the set.
   ///   - options: what happens to damaged files, and the resources that the call may use.
+  ///   - each: receives the protected files as they were found, one call at a time, on a thread of the run. It may be slow,
+  ///     because the run waits for it when too many results are pending; it must not wait for the end of the call.
   /// - Throws: `missing` if there is no set; `invalid` if there are several; `locked` if another run writes to the set; `exhausted` if
   ///   the machine does not allow a run; `unwritable` if a file cannot be written.
   public static func repairSet(
-    _ folder: some PathName, _ options: SetRepairOptions = SetRepairOptions()
+    _ folder: some PathName, _ options: SetRepairOptions = SetRepairOptions(),
+    each: (@Sendable (ProtectedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<ParityFindings> {
     let folder = try folder.pathBytes()
     return try await BatchCall.perform(options.settings, progress: nil, details: ParityFindings()) {
@@ -41,7 +44,10 @@ extension Batch {
       call.patience = SetLock.Patience(limit: options.longestWait / .seconds(1))
       let outcome = try library.run(call, [folder]) { (report) throws(BatchError) in
         switch report {
-        case .file(let row): library.note { $0.add(row, most: library.settings.mostListed) }
+        case .file(let file):
+          guard let row = ProtectedFile(file) else { return }
+          library.note { $0.add(row, most: library.settings.mostListed) }
+          each?(row)
         case .failed(let error): library.fail(error)
         case .remade: break
         }

@@ -47,6 +47,9 @@ extension Batch {
   ///     without a leading slash.
   ///   - options: which files are restored and how, and the resources that the call may use.
   ///   - progress: receives states without totals until the call returns.
+  ///   - each: receives the selected files in the order of the archives, then links, and folders last; none that failed. One
+  ///     call at a time, on a thread of the run. It may be slow, because the run waits for it when too many results are
+  ///     pending; it must not wait for the end of the call.
   /// - Returns: the counts of the created files. Damaged and missing files are among the failures; damaged manifests of other
   ///   snapshots, and the reason why nothing was removed, are among the warnings.
   /// - Throws: `missing` if there is no such set or snapshot, or none of its archives is there; `ambiguous` if several
@@ -56,7 +59,7 @@ extension Batch {
   ///   nothing is restored; `exhausted` if the machine does not allow a run, `unwritable` if the target cannot be written to.
   public static func restore(
     _ folder: some PathName, into target: some PathName, _ options: RestoreOptions = RestoreOptions(),
-    progress: Progress? = nil
+    progress: Progress? = nil, each: (@Sendable (ExtractedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<ExtractedFiles> {
     let folder = try folder.pathBytes()
     let target = try target.pathBytes()
@@ -80,7 +83,7 @@ extension Batch {
         if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { library.warn(remark) }
         library.note { $0.snapshot = opened.snapshot.name.stamp }
       }
-      try library.extract(ExtractCall(.snapshot(source), into: target, options.extraction), [folder])
+      try library.extract(ExtractCall(.snapshot(source), into: target, options.extraction), [folder], each)
     }
   }
 }

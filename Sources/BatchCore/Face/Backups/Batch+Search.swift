@@ -73,10 +73,13 @@ extension Batch {
   ///   - text: a name, a path or a pattern in the syntax of gitignore(5).
   ///   - folder: the local folder of the set.
   ///   - options: the set, and the resources that the call may use.
+  ///   - each: receives all paths, in the order of ``FoundFiles/paths``, one call at a time, on a thread of the run. It may be
+  ///     slow, because the run waits for it when too many results are pending; it must not wait for the end of the call.
   /// - Returns: the paths. Snapshots whose manifests are damaged are among the failures.
   /// - Throws: `missing` if there is no set, `invalid` if there are several, `exhausted` if the machine does not allow a run.
   public static func search(
-    for text: some PathName, in folder: some PathName, _ options: SearchOptions = SearchOptions()
+    for text: some PathName, in folder: some PathName, _ options: SearchOptions = SearchOptions(),
+    each: (@Sendable (FoundFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<FoundFiles> {
     let text = try text.pathBytes()
     let folder = try folder.pathBytes()
@@ -93,6 +96,7 @@ extension Batch {
       }
       try library.run(call, [folder]) { found in
         library.note { $0.add(found, most: library.settings.mostListed) }
+        if let each { for path in found { each(FoundFile(path)) } }
       }
     }
   }

@@ -57,6 +57,25 @@ extension Batch {
     public init() {}
   }
 
+  /// A file with recovery data.
+  public struct ProtectedFile: Sendable, Hashable {
+    /// The state in which it was found.
+    public enum State: String, Sendable, Hashable {
+      case whole, damaged, missing
+    }
+
+    public let path: PathBytes
+    public let state: State
+
+    /// Nil for a report that describes no such file.
+    init?(_ report: ParityVerifyCall.Report) {
+      guard case .file(let file) = report, let state = State(rawValue: file.state.rawValue) else {
+        return nil
+      }
+      (path, self.state) = (file.path, state)
+    }
+  }
+
   /// What was found of files with recovery data.
   public struct ParityFindings: Sendable {
     /// The files of the recovery data, or those of a backup set that have some.
@@ -82,9 +101,8 @@ extension Batch {
     /// Whether all files are whole now.
     public var isWhole: Bool { damaged == repaired }
 
-    mutating func add(_ report: ParityVerifyCall.Report, most: Int) {
-      guard case .file(let file) = report, file.state != .whole, damagedPaths.count < most else { return }
-      damagedPaths.append(file.path)
+    mutating func add(_ file: ProtectedFile, most: Int) {
+      if file.state != .whole, damagedPaths.count < most { damagedPaths.append(file.path) }
     }
 
     mutating func add(_ result: ParityVerifyCall.Result) {
@@ -137,12 +155,15 @@ extension Batch {
   ///   - file: a protected file, or a file with recovery data.
   ///   - options: where blocks are searched, and the resources that the call may use.
   ///   - progress: receives states until the call returns.
+  ///   - each: receives the protected files as they were found, one call at a time, on a thread of the run. It may be slow,
+  ///     because the run waits for it when too many results are pending; it must not wait for the end of the call.
   /// - Throws: `missing` if there are no recovery data; `malformed` if they say nothing that can be used; `exhausted` if the machine
   ///   does not allow a run.
   public static func compareWithParity(
-    _ file: some PathName, _ options: ParityComparison = ParityComparison(), progress: Progress? = nil
+    _ file: some PathName, _ options: ParityComparison = ParityComparison(), progress: Progress? = nil,
+    each: (@Sendable (ProtectedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<ParityFindings> {
-    try await compare(file.pathBytes(), options, isRepairing: false, progress)
+    try await compare(file.pathBytes(), options, isRepairing: false, progress, each)
   }
 
   /// Repairs damaged files, and rebuilds missing ones, by recovery data in the format of PAR2. If the recovery blocks do not suffice,
@@ -157,15 +178,19 @@ extension Batch {
   ///   - file: a protected file, or a file with recovery data.
   ///   - options: what happens to damaged files, and the resources that the call may use.
   ///   - progress: receives states until the call returns.
-  /// - Throws: as ``compareWithParity(_:_:progress:)``; `unwritable` if a file cannot be written.
+  ///   - each: receives the protected files as they were found, one call at a time, on a thread of the run. It may be slow,
+  ///     because the run waits for it when too many results are pending; it must not wait for the end of the call.
+  /// - Throws: as ``compareWithParity(_:_:progress:each:)``; `unwritable` if a file cannot be written.
   public static func repair(
-    _ file: some PathName, _ options: ParityComparison = ParityComparison(), progress: Progress? = nil
+    _ file: some PathName, _ options: ParityComparison = ParityComparison(), progress: Progress? = nil,
+    each: (@Sendable (ProtectedFile) -> Void)? = nil
   ) async throws(BatchError) -> Report<ParityFindings> {
-    try await compare(file.pathBytes(), options, isRepairing: true, progress)
+    try await compare(file.pathBytes(), options, isRepairing: true, progress, each)
   }
 
   private static func compare(
-    _ file: PathBytes, _ options: ParityComparison, isRepairing: Bool, _ progress: Progress?
+    _ file: PathBytes, _ options: ParityComparison, isRepairing: Bool, _ progress: Progress?,
+    _ each: (@Sendable (ProtectedFile) -> Void)?
   ) async throws(BatchError) -> Report<ParityFindings> {
     try await BatchCall.perform(options.settings, progress: progress, details: ParityFindings()) {
       (library) throws(BatchError) in
@@ -173,7 +198,9 @@ extension Batch {
       (call.extra, call.isRepairing) = (options.searched, isRepairing)
       (call.keepsDamaged, call.isSynced) = (options.keepsDamaged, options.isSynced)
       let outcome = try library.run(call, [file]) { (report) throws(BatchError) in
-        library.note { $0.add(report, most: library.settings.mostListed) }
+        guard let row = ProtectedFile(report) else { return }
+        library.note { $0.add(row, most: library.settings.mostListed) }
+        each?(row)
       }
       if let result = outcome.result { library.note { $0.add(result) } }
     }

@@ -6,7 +6,7 @@ import Synchronization
 /// Its lines are `concurrency N`, `concurrency auto`, `rate SIZE`, `rate off`, `pause` and `resume`; if lines contradict each other,
 /// the last one counts. A rate is in bytes a second. Empty lines and lines that begin with `#` are skipped. If the file is missing, nothing changes.
 package final class RunControl: Sendable {
-  /// The requests in a file; nil for one that it does not contain.
+  /// Requests, such as those in a file; nil for one that is not made.
   package struct Wishes: Sendable, Hashable {
     package enum Number: Sendable, Hashable {
       case fixed(Int)
@@ -23,6 +23,8 @@ package final class RunControl: Sendable {
     package var rate: Rate?
     /// The first line that is not valid, from 1.
     package var unknownLine: Int?
+
+    package init() {}
 
     package init(_ content: [UInt8]) {
       for (index, line) in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -94,25 +96,9 @@ package final class RunControl: Sendable {
       defer { old = new }
       return old != new
     }
-    if isNew { apply(Wishes(new)) }
-  }
-
-  private func apply(_ wishes: Wishes) {
-    let concurrency = run.concurrency
-    let old = concurrency.isSuspended ? 0 : concurrency.current
-    switch wishes.number {
-    case .fixed(let count): concurrency.fix(run.affordable(count))
-    case .auto: concurrency.fix(nil)
-    case nil: break
-    }
-    if let isPaused = wishes.isPaused { concurrency.setSuspended(isPaused) }
-    switch wishes.rate {
-    case .bytes(let count): run.pace?.setRate(count)
-    case .off: run.pace?.setRate(nil)
-    case nil: break
-    }
-    let new = concurrency.isSuspended ? 0 : concurrency.current
-    if new != old { run.report(ConcurrencyChange(from: old, to: new, .control)) }
+    guard isNew else { return }
+    let wishes = Wishes(new)
+    run.apply(wishes)
     if let line = wishes.unknownLine {
       warn(
         BatchError(
@@ -129,5 +115,25 @@ package final class RunControl: Sendable {
     var bytes = [UInt8](repeating: 0, count: Self.largest)
     let count = bytes.withUnsafeMutableBytes { run.calls.read(file.raw, into: $0) }
     return count < 0 ? nil : Array(bytes[..<count])
+  }
+}
+
+extension RunContext {
+  /// Fulfils requests, from any thread. A rate needs ``RunLimits/isSteered``.
+  package func apply(_ wishes: RunControl.Wishes) {
+    let old = concurrency.isSuspended ? 0 : concurrency.current
+    switch wishes.number {
+    case .fixed(let count): concurrency.fix(affordable(count))
+    case .auto: concurrency.fix(nil)
+    case nil: break
+    }
+    if let isPaused = wishes.isPaused { concurrency.setSuspended(isPaused) }
+    switch wishes.rate {
+    case .bytes(let count): pace?.setRate(count)
+    case .off: pace?.setRate(nil)
+    case nil: break
+    }
+    let new = concurrency.isSuspended ? 0 : concurrency.current
+    if new != old { report(ConcurrencyChange(from: old, to: new, .control)) }
   }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The operation that processes one chunk on a lane.
-final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
+package final class ChunkOperation: AsynchronousOperation, @unchecked Sendable {
   /// How many items the chunk has; the queue limits the sum of these.
   let itemCount: Int
   /// Whether it begins before the others, because it has one large file that only one core can process.

@@ -5,26 +5,26 @@ import Synchronization
 ///
 /// It follows the rules on which the queue relies: it finishes even if it was cancelled before it began, and it notifies the
 /// queue after its state has changed, outside the lock.
-public class AsynchronousOperation: Operation, @unchecked Sendable {
+package class AsynchronousOperation: Operation, @unchecked Sendable {
   private enum Phase {
     case ready, executing, finished
   }
 
   private let phase = Mutex(Phase.ready)
 
-  override public final var isAsynchronous: Bool { true }
-  override public final var isExecuting: Bool { phase.withLock { $0 == .executing } }
-  override public final var isFinished: Bool { phase.withLock { $0 == .finished } }
+  override package final var isAsynchronous: Bool { true }
+  override package final var isExecuting: Bool { phase.withLock { $0 == .executing } }
+  override package final var isFinished: Bool { phase.withLock { $0 == .finished } }
 
   /// Begins the work; called by the queue. A second call does nothing.
-  override public final func start() {
+  override package final func start() {
     if begin() { run(execute) }
   }
 
   /// Begins the work by hand, outside any queue.
   ///
   /// - Throws: `invalid` when a dependency is not finished, a queue has the operation, or it has been started before.
-  public final func startByHand() throws(BatchError) {
+  package final func startByHand() throws(BatchError) {
     guard !isInQueue else {
       throw BatchError(.invalid, "an operation cannot be started by hand while a queue has it")
     }
@@ -45,15 +45,15 @@ public class AsynchronousOperation: Operation, @unchecked Sendable {
   }
 
   /// The work. An override calls `finish()` once, at any later time, on any thread.
-  public func execute() {
+  func execute() {
     finish()
   }
 
   /// Called instead of ``execute()`` when the operation was cancelled before it began.
-  public func cancelledBeforeStart() {}
+  func cancelledBeforeStart() {}
 
   /// Marks the operation as finished, which lets the queue go on. Calls after the first do nothing.
-  public final func finish() {
+  package final func finish() {
     let ends = phase.withLock { phase in
       guard phase == .executing else { return false }
       phase = .finished
@@ -67,7 +67,7 @@ public class AsynchronousOperation: Operation, @unchecked Sendable {
 
   /// Called once on the thread that finished the operation, after the queue was notified. A completion block would need another
   /// thread.
-  public func didFinish() {}
+  func didFinish() {}
 
   /// Whether the operation is in a queue; the queue's counts would be wrong if it were started by hand. Foundation keeps the
   /// queue in a private property.

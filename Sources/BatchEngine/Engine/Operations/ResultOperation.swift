@@ -29,12 +29,12 @@ package final class ResultOperation<Value: Sendable>: AsynchronousOperation, @un
     return try outcome.get()
   }
 
-  override package func execute() {
+  override func execute() {
     guard let queue else { return run() }
     queue.async { self.run() }
   }
 
-  override package func cancelledBeforeStart() {
+  override func cancelledBeforeStart() {
     settle(.failure(BatchError(.cancelled, "cancelled before it began")))
   }
 

@@ -66,7 +66,7 @@ public struct BatchRunner: Sendable {
   ///   - job: makes the workers and the collector.
   ///   - source: transferred to the run; the caller must not use it any more.
   ///   - queue: where `handler` is called, once, when the run has ended.
-  ///   - handler: gets what ``run(_:over:)`` returns.
+  ///   - handler: gets what `run(_:over:)` returns.
   public func start<Job: BatchJob, Source: BatchSource & SendableMetatype>(
     _ job: Job, over source: sending Source, notify queue: DispatchQueue,
     _ handler: @escaping @Sendable (RunOutcome<Job.Collector.Summary>) -> Void
@@ -74,6 +74,27 @@ public struct BatchRunner: Sendable {
     // Transferred by the caller, and used only by the block below.
     nonisolated(unsafe) let source = source
     start(notify: queue, handler) { self.run(job, over: source) }
+  }
+
+  /// Runs a job over a source on a queue of its own. The task that awaits it blocks no thread; when the task is cancelled, the
+  /// run stops with the code `cancelled`, and the counts up to that moment are returned.
+  ///
+  /// - Parameters:
+  ///   - job: makes the workers and the collector.
+  ///   - source: transferred to the run; the caller must not use it any more.
+  /// - Returns: the same as the call that blocks.
+  public func run<Job: BatchJob, Source: BatchSource & SendableMetatype>(
+    _ job: Job, over source: sending Source
+  ) async -> RunOutcome<Job.Collector.Summary> where Job.Item == Source.Item, Job.SourceRow == Source.Row {
+    // As above.
+    nonisolated(unsafe) let source = source
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        start(job, over: source, notify: .global()) { continuation.resume(returning: $0) }
+      }
+    } onCancel: {
+      context.cancellation.cancel(BatchError(.cancelled, "the task was cancelled"))
+    }
   }
 
   /// Calls `body` on a queue of its own, and `handler` with what it returned.

@@ -192,6 +192,29 @@ extension BatchRunnerTests {
     #expect(counts.seen == 100 && collected.count == 100)
   }
 
+  @Test func resumesTheTaskThatAwaitsARun() async throws {
+    let job = ClosureJob<Int, Int>(onProcess: { chunk, _ in chunk.index })
+    let runner = BatchRunner(options: Self.options(3))
+    let outcome = await runner.run(job, over: ListSource(0..<100))
+    #expect(outcome.summary.counts.seen == 100 && outcome.summary.stopped == nil)
+  }
+
+  @Test(arguments: [1, 3]) func stopsARunWhoseTaskIsCancelled(concurrency: Int) async throws {
+    let (begun, cancelled) = (Gate(), Gate())
+    // No chunk ends before the run is cancelled.
+    let job = ClosureJob<Int, Int>(onProcess: { chunk, _ in
+      begun.open()
+      cancelled.pass()
+      return chunk.index
+    })
+    let runner = BatchRunner(options: Self.options(concurrency))
+    let task = Task { await runner.run(job, over: ListSource(0..<100)).summary.stopped }
+    try await onThread { begun.pass() }
+    task.cancel()
+    cancelled.open()
+    #expect(await task.value?.code == .cancelled)
+  }
+
   @Test func reportsProblemsBetweenTheResultsThatTheyAroseBetween() async throws {
     let fixture = try Self.tree()
     let observer = ProblemRecorder()

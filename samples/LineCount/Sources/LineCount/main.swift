@@ -1,5 +1,8 @@
 // Counts the lines of each file below the operands, in parallel, and prints the counts in tree order.
+// Ends with 0; with 3 if files failed, 1 if an error has stopped the run, and 130 if INT has.
 import BatchEngine
+import Dispatch
+import Foundation
 
 struct LineCount: BatchJob {
   func makeWorker(in context: WorkerContext, sharing: Void) -> Worker { Worker() }
@@ -40,6 +43,19 @@ struct LineCount: BatchJob {
 var options = BatchOptions()
 options.concurrency = Capacity.current().concurrency
 let run = RunContext(options: options)
-let tree = run.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
-let outcome = BatchRunner(run).run(LineCount(), over: tree)
-print("\(outcome.result ?? 0) files, \(outcome.summary.counts.failed) failed")
+let counting = Task {
+  let tree = run.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
+  return await BatchRunner(run).run(LineCount(), over: tree)
+}
+let interrupts = DispatchSource.makeSignalSource(signal: SIGINT)
+interrupts.setEventHandler { @Sendable in counting.cancel() }
+interrupts.resume()
+
+let outcome = await counting.value
+let failed = outcome.summary.counts.failed
+if let reason = outcome.summary.stopped {
+  print("stopped: \(reason.message)")
+  exit(reason.code == .cancelled ? 130 : 1)
+}
+print("\(outcome.result ?? 0) files, \(failed) failed")
+exit(failed > 0 ? 3 : 0)

@@ -1,7 +1,10 @@
 // Writes FILE.unix next to each file below the operands, with Unix line ends, on all processors. An output
-// gets its name when it is complete.
+// gets its name when it is complete. Ends with 0; with 3 if files failed, 1 if an error has stopped the run, and 130
+// if INT has.
 import BatchEngine
 import BatchOutputs
+import Dispatch
+import Foundation
 
 struct LineEnds: BatchJob {
   let options: FileOutputs.Options
@@ -53,6 +56,20 @@ options.concurrency = Capacity.current().concurrency
 var outputs = try FileOutputs.Options(suffix: ".unix")
 try outputs.setApart(from: &options)
 let run = RunContext(options: options)
-let tree = run.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
-let outcome = BatchRunner(run).run(LineEnds(options: outputs), over: tree)
-print("\(outcome.result ?? 0) files written, \(outcome.summary.counts.failed) failed")
+let job = LineEnds(options: outputs)
+let writing = Task {
+  let tree = run.tree(CommandLine.arguments.dropFirst().map { PathBytes($0) })
+  return await BatchRunner(run).run(job, over: tree)
+}
+let interrupts = DispatchSource.makeSignalSource(signal: SIGINT)
+interrupts.setEventHandler { @Sendable in writing.cancel() }
+interrupts.resume()
+
+let outcome = await writing.value
+let failed = outcome.summary.counts.failed
+if let reason = outcome.summary.stopped {
+  print("stopped: \(reason.message)")
+  exit(reason.code == .cancelled ? 130 : 1)
+}
+print("\(outcome.result ?? 0) files written, \(failed) failed")
+exit(failed > 0 ? 3 : 0)

@@ -77,7 +77,7 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
   }
 
   /// Changes the details of the report.
-  func note(_ change: (inout Details) -> Void) { details.withLock { change(&$0) } }
+  func note<Value: Sendable>(_ change: (inout Details) -> Value) -> Value { details.withLock { change(&$0) } }
 
   /// Adds a remark about the input to the warnings of the report.
   func warn(_ error: BatchError) { problems.met(Problem(.unreadable, error), severity: .warning) }
@@ -126,6 +126,10 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
     try options.setApart(for: &call)
     let run = RunContext(options: options, cancellation: cancellation, observer: problems)
     state.withLock { $0.run = run }
+    if let control = settings.control {
+      if settings.concurrency != nil { run.concurrency.fix(run.concurrency.current) }
+      control.add(run)
+    }
     return run
   }
 
@@ -155,6 +159,7 @@ final class BatchCall<Details: Sendable>: CallWatch, Sendable {
     total?.waitUntilFinished()
     progress?.end(with: run.map { Batch.Progress.Snapshot($0.counters, of: all) })
     share?.giveBack()
+    if let run { settings.control?.remove(run) }
     if let reason, reason.code != .cancelled { return resume(.failure(reason)) }
     resume(
       .success(

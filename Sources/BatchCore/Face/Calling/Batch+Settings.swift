@@ -16,6 +16,8 @@ extension Batch {
     public var memory: Int?
     /// The largest number of bytes to read per second, 1 or more; nil for no limit.
     public var bytesPerSecond: Int64?
+    /// Pauses, resumes and limits the call while it runs; nil if nothing does.
+    public var control: Control?
     /// A file with more bytes of holes is not read, and fails.
     public var mostHoles: UInt64 = 1 << 40
     /// The policy for paths that vanish, change, cannot be read, or are special files.
@@ -46,6 +48,7 @@ extension Batch.Settings {
     limits.memory = memory.map { Int64(max(Self.leastMemory, $0)) }
     limits.mostHoles = Int64(clamping: mostHoles)
     limits.bytesPerSecond = bytesPerSecond.map { max(1, $0) }
+    limits.isSteered = control != nil
     limits.policy = policy
     limits.firstOperand = first
     return limits
