@@ -5,7 +5,8 @@ import Testing
 @testable import BatchCore
 
 /// The rows that each call gives to its reader.
-@Suite(.timeLimit(.minutes(3))) struct BatchRowsTests {
+/// One at a time, since the calls of a process share its descriptors.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct BatchRowsTests {
   private let t: TreeFixture
   private var d: PathBytes { t.path("d") }
 

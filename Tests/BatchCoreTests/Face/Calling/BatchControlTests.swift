@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 
 /// Requests to calls that run.
-@Suite(.timeLimit(.minutes(3))) struct BatchControlTests {
+/// One at a time, since the calls of a process share its descriptors.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct BatchControlTests {
   private let t: TreeFixture
   private let control = Batch.Control()
 

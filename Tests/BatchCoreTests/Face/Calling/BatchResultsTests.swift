@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 
 /// The rows of calls as asynchronous sequences.
-@Suite(.timeLimit(.minutes(3))) struct BatchResultsTests {
+/// One at a time, since the calls of a process share its descriptors.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct BatchResultsTests {
   private let t: TreeFixture
   private static let count = 400
   private var d: PathBytes { t.path("d") }
