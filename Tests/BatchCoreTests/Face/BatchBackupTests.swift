@@ -92,6 +92,32 @@ import Testing
     #expect(try await Batch.restore(set, into: t.path("out"), restoring()).files == 8)
   }
 
+  @Test("removes what the snapshot does not have, but not what the backup left out")
+  func removesOthers() async throws {
+    try t.file("d/left.o", "left out")
+    var making = options
+    making.walk.filter = try PathFilter(rules: [.exclude(Array("*.o".utf8))])
+    _ = try await Batch.backup([t.path("d")], to: set, making)
+    _ = try await Batch.restore(set, into: t.path("out"), restoring())
+    for name in ["new", "new.o"] { try t.file(restored("out", name), "new") }
+    let (set, target, restore) = (set, t.path("out"), restoring { $0.removesOthers = true })
+    let results = Batch.Results { try await Batch.restore(set, into: target, restore, each: $0) }
+    var removed: [PathBytes] = []
+    for try await file in results where file.result == .removed { removed.append(file.path) }
+    #expect(removed.map { PathBytes($0.lastComponent) } == ["new"])
+    #expect(try await results.report().removed == 1)
+    #expect(!t.exists(restored("out", "new")) && t.exists(restored("out", "new.o")))
+    let refused = await #expect(throws: BatchError.self) {
+      try await Batch.restore(
+        set, into: target,
+        restoring {
+          $0.removesOthers = true
+          $0.patterns = ["nothing"]
+        })
+    }
+    #expect(refused?.code == .refused)
+  }
+
   @Test("restores chosen files, and replaces none that exists")
   func restoresChosenFiles() async throws {
     _ = try await Batch.backup([d], to: set, options)
