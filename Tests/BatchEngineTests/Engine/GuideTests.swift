@@ -54,18 +54,68 @@ import Testing
     var checked = 0
     for line in guide.split(separator: "\n") where line.hasPrefix("|") {
       let cells = line.dropFirst().split(separator: "|", omittingEmptySubsequences: false)
-      guard cells.count >= 5, !cells[0].hasPrefix("---"), !line.hasPrefix("| the guide") else { continue }
-      for name in cells[2].matches(of: /`(\w+)`/) {
+      guard cells.count >= 6, !cells[0].hasPrefix("---"), !line.hasPrefix("| the guide") else { continue }
+      for name in Self.code(in: cells[3]) {
         checked += 1
-        #expect(declared.contains(String(name.output.1)), "no type \(name.output.1)")
+        #expect(declared.contains(name), "no type \(name)")
       }
-      for name in cells[4].matches(of: /`(\w+)`/) {
+      for name in Self.code(in: cells[5]) {
         checked += 1
-        #expect(suites.contains(String(name.output.1)), "no suite \(name.output.1)")
+        #expect(suites.contains(name), "no suite \(name)")
       }
-      #expect(!cells[3].allSatisfy { $0 == " " }, "who uses it: \(line)")
+      #expect(!cells[4].allSatisfy { $0 == " " }, "who uses it: \(line)")
     }
     #expect(checked > 60)
+  }
+
+  @Test func everyCallOfTheGuideIsMadeByTheTypesOfItsRow() throws {
+    let sources = try Self.sources("Sources").filter { !$0.path.hasSuffix(".md") }
+    let guide = try String(
+      contentsOf: Self.root.appendingPathComponent("docs/concurrency.md"), encoding: .utf8)
+    var (used, unused) = (0, 0)
+    for line in guide.split(separator: "\n") where line.hasPrefix("|") && !line.hasPrefix("| the guide") {
+      let cells = line.dropFirst().split(separator: "|", omittingEmptySubsequences: false)
+      if cells.count >= 6 {
+        let types = Self.code(in: cells[3])
+        let files = sources.filter { source in types.contains { Self.belongs(source.text, to: $0) } }
+        for call in Self.code(in: cells[2]) {
+          used += 1
+          #expect(files.contains { Self.makes($0.text, call) }, "\(types) do not call \(call)")
+        }
+      } else if cells.count == 4, !cells[1].contains("---"),
+        guide.range(of: "## Not available").map({ line.startIndex < $0.lowerBound }) ?? true
+      {
+        for call in Self.code(in: cells[1]) {
+          unused += 1
+          #expect(sources.filter { Self.makes($0.text, call) }.map(\.path) == [], "\(call)")
+        }
+      }
+    }
+    #expect(used > 30 && unused > 8)
+  }
+
+  /// The words in a cell that are set as code.
+  private static func code(in cell: Substring) -> [String] {
+    cell.matches(of: /`([\w.]+)`/).map { String($0.output.1) }
+  }
+
+  /// Whether a text declares or extends a type.
+  private static func belongs(_ text: String, to type: String) -> Bool {
+    (keywords + ["extension "]).contains { makes(text, $0 + type) }
+  }
+
+  private static func makes(_ text: String, _ call: String) -> Bool {
+    var rest = text[...]
+    func isPartOfName(_ character: Character?) -> Bool {
+      character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
+    }
+    while let found = rest.firstRange(of: call) {
+      let before = found.lowerBound > text.startIndex ? text[text.index(before: found.lowerBound)] : nil
+      let behind = found.upperBound < text.endIndex ? text[found.upperBound] : nil
+      if !isPartOfName(before), !isPartOfName(behind) { return true }
+      rest = rest[found.upperBound...]
+    }
+    return false
   }
 
   @Test(arguments: [2, 3]) func noTwoFoldersUseEachOther(depth: Int) throws {
