@@ -19,6 +19,8 @@ import subprocess
 import sys
 import time
 
+import clock
+
 MB = 1_000_000
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("batchproc")
@@ -115,22 +117,6 @@ NIGHTS = [
 ]
 
 
-# The program sees a clock that is SHIFT seconds ahead.
-CLOCK = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <time.h>
-int clock_gettime(clockid_t id, struct timespec *t) {
-  static int (*real)(clockid_t, struct timespec *);
-  if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
-  int result = real(id, t);
-  if (id == CLOCK_REALTIME && getenv("SHIFT")) t->tv_sec += atol(getenv("SHIFT"));
-  return result;
-}
-"""
-
-
 def move():
     """A folder gets another name, and back."""
     for old, new in (("tree/big", "tree/large"), ("tree/large", "tree/big")):
@@ -149,7 +135,7 @@ def replace():
 def keep_for(days):
     """Backups of many days, with rules that keep few of them."""
     changes = [edit, replace, move, edit, rotate, edit, append, run("chmod", "-R", "o-w", "tree"), edit, run("find", "tree", "-exec", "touch", "-h", "{}", "+")]
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", "clock.so", "-ldl"], input=CLOCK.encode(), check=True)
+    clock.make_library(root + "/clock.so")
     made = subprocess.run([program, "keygen", "-o", "key"], check=True, capture_output=True)
     recipient = re.search(rb"age1\w+", made.stdout + made.stderr)[0].decode()
     rules = ["--keep-daily", "7", "--keep-weekly", "4"]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares `-j auto` with fixed numbers on slow devices, which a preload library simulates.
 
-usage: Benchmarks/slow_devices.py [--binary PATH] [--work FOLDER] [--runs N]
+usage: Benchmarks/slow_devices.py [--binary PATH] [--work FOLDER] [--runs N] [--only TEXT]
 
-Prints one row for each device: the best fixed number, its seconds, those of auto, and the ratio of both
-over the whole run and in its second half. Then it prints how soon auto follows a change of the device, and
-how soon `pause`, `resume` and a number in the control file take effect.
+Prints one row for each device and for `hash` and `archive`: the best fixed number, its seconds, those of
+auto, and the ratio of both over the whole run and in its second half. Then it prints how soon auto follows
+a change of the device, and how soon `pause`, `resume` and a number in the control file take effect.
 """
 
 import argparse
@@ -18,12 +18,24 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SWEEP = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-# Microseconds of a request, width, penalty (see Tests/SlowDevice/slow-device.c), and the fixed numbers to
-# measure; with other numbers a run takes minutes and is far from the best.
+# A device that answers fast, then not for a second, again and again.
+STALLS = "1500:9999:2;2=500000:9999:0;3=1500:9999:2;7=500000:9999:0;8=1500:9999:2;12=500000:9999:0;13=1500:9999:2"
+# Others load the device every other two seconds.
+LOADED = ";".join(f"{second}={'3000:8:0.1' if second % 4 == 0 else '9000:8:0.5'}" for second in range(0, 32, 2))[2:]
+# Microseconds of a request, width, penalty (see Tests/SlowDevice/slow-device.c), the tree, and the fixed
+# numbers to measure; with other numbers a run takes minutes and is far from the best. The numbers of readers
+# that are best on real devices are those that users of backup programs have published.
 DEVICES = {
-    "disk, slower with parallelism": ("1000:9999:2.5", (1, 3)),
-    "SSD, 16 ways": ("8000:16:0", (6, 64)),
-    "network mount, 64 ways": ("25000:64:0", (16, 64)),
+    "disk, slower with parallelism": ("1000:9999:2.5", "small", (1, 3)),
+    "SATA SSD, best 3 to 4": ("700:4:0.45", "small", (1, 8)),
+    "NVMe, small files, best 4 to 6": ("400:6:0.2", "small", (2, 12)),
+    "NVMe, few large files, best 1": ("1500:9999:1.25", "large", (1, 4)),
+    "RAID of 8 disks, best 8 to 10": ("2000:10:0.43", "small", (4, 16)),
+    "SSD, 16 ways": ("8000:16:0", "small", (6, 64)),
+    "network, 25 ms": ("25000:64:0", "small", (16, 64)),
+    "network, 60 ms": ("60000:64:0", "small", (24, 64)),
+    "shingled disk with stalls": (STALLS, "small", (1, 3)),
+    "loaded by others half of the time": (LOADED, "small", (4, 24)),
 }
 CHANGE = "20000:64:0;3=3000:9999:2.5;8=20000:64:0"
 
@@ -32,28 +44,37 @@ class Bench:
     def __init__(self, binary: str, work: pathlib.Path):
         self.binary, self.work = binary, work
         work.mkdir(parents=True, exist_ok=True)
-        self.tree, self.library, self.log = work / "tree", work / "slow-device.so", work / "log"
+        self.trees = {"small": work / "tree", "large": work / "large"}
+        self.library, self.log = work / "slow-device.so", work / "log"
         source = ROOT / "Tests/SlowDevice/slow-device.c"
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", source, "-o", self.library, "-ldl", "-lpthread"], check=True)
         numbers = random.Random(1)
         for folder in range(50):
-            (self.tree / f"d{folder:02}").mkdir(parents=True, exist_ok=True)
+            place = self.trees["small"] / f"d{folder:02}"
+            place.mkdir(parents=True, exist_ok=True)
             for file in range(100):
-                (self.tree / f"d{folder:02}/f{file:03}").write_bytes(numbers.randbytes(numbers.randint(100, 8000)))
+                (place / f"f{file:03}").write_bytes(numbers.randbytes(numbers.randint(100, 8000)))
+        self.trees["large"].mkdir()
+        for file in range(24):
+            (self.trees["large"] / f"f{file:02}").write_bytes(numbers.randbytes(48_000_000))
 
-    def start(self, model: str, *options: str) -> subprocess.Popen:
+    def start(self, model: str, *options: str, job: str = "hash", tree: str = "small") -> subprocess.Popen:
+        place = self.trees[tree]
         environment = {
-            "LD_PRELOAD": str(self.library), "SLOW_DEVICE": model, "SLOW_DEVICE_ROOT": str(self.tree),
+            "LD_PRELOAD": str(self.library), "SLOW_DEVICE": model, "SLOW_DEVICE_ROOT": str(place),
             "SLOW_DEVICE_LOG": str(self.log), "SLOW_DEVICE_TIMES": str(self.work / "times"), "PATH": "/usr/bin:/bin",
         }
+        words = [job, *options] + (["--force", "-o", str(self.trees["large"].parent / "out.tar")] if job == "archive" else [])
         return subprocess.Popen(
-            [self.binary, "hash", *options, str(self.tree)], env=environment, stdout=subprocess.DEVNULL,
+            [self.binary, *words, str(place)], env=environment, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True)
 
-    def seconds(self, model: str, number: str) -> tuple[float, float]:
+    def seconds(self, model: str, number: str, job: str = "hash", tree: str = "small") -> tuple[float, float]:
         """Seconds of all files, and of the second half of them."""
-        run = self.start(model, "-q", "-j", number)
-        run.communicate()
+        run = self.start(model, "-q", "-j", number, job=job, tree=tree)
+        _, errors = run.communicate()
+        if run.returncode:
+            raise SystemExit(errors)
         _, whole, half, _ = self.log.read_text().split()
         return float(whole), float(half)
 
@@ -61,19 +82,21 @@ class Bench:
         return [float(line) for line in (self.work / "times").read_text().split()]
 
 
-def sweep(bench: Bench, runs: int) -> None:
-    print("| device | best -j | best s | auto s | best/auto | second half |")
-    print("|---|---|---|---|---|---|")
-    for name, (model, (least, most)) in DEVICES.items():
-        fixed = {number: bench.seconds(model, str(number)) for number in SWEEP if least <= number <= most}
-        best = min(fixed, key=lambda number: fixed[number][0])
-        half = min(seconds[1] for seconds in fixed.values())
-        autos = [bench.seconds(model, "auto") for _ in range(runs)]
-        whole = statistics.median(auto[0] for auto in autos)
-        second = statistics.median(auto[1] for auto in autos)
-        print(
-            f"| {name} | {best} | {fixed[best][0]:.2f} | {whole:.2f} | {fixed[best][0] / whole:.3f} "
-            f"| {half / second:.3f} |", flush=True)
+def sweep(bench: Bench, runs: int, only: str) -> None:
+    print("| device | job | best -j | best s | auto s | best/auto | second half |")
+    print("|---|---|---|---|---|---|---|")
+    for name, (model, tree, (least, most)) in DEVICES.items():
+        for job in ("hash", "archive") if only in name else ():
+            fixed = {
+                number: bench.seconds(model, str(number), job, tree) for number in SWEEP if least <= number <= most}
+            best = min(fixed, key=lambda number: fixed[number][0])
+            half = min(seconds[1] for seconds in fixed.values())
+            autos = [bench.seconds(model, "auto", job, tree) for _ in range(runs)]
+            whole = statistics.median(auto[0] for auto in autos)
+            second = statistics.median(auto[1] for auto in autos)
+            print(
+                f"| {name} | {job} | {best} | {fixed[best][0]:.2f} | {whole:.2f} | {fixed[best][0] / whole:.3f} "
+                f"| {half / second:.3f} |", flush=True)
 
 
 def follow(bench: Bench) -> None:
@@ -120,12 +143,14 @@ def main() -> None:
     parser.add_argument("--binary", default=str(ROOT / ".build/release/batchproc"))
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/dev/shm/batchproc-slow"))
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", default="", help="measure the devices whose names have this text")
     options = parser.parse_args()
     bench = Bench(options.binary, options.work)
     try:
-        sweep(bench, options.runs)
-        follow(bench)
-        obey(bench)
+        sweep(bench, options.runs, options.only)
+        if not options.only:
+            follow(bench)
+            obey(bench)
     finally:
         shutil.rmtree(options.work)
 

@@ -128,6 +128,7 @@ package struct RestoreRemoval: TargetCleaner {
             // A folder in which something is protected stays.
             if kind == .directory, failed == ENOTEMPTY || failed == EEXIST { return }
             let path = target.path.appending(place.bytes)
+            context.counters.addFailed()
             return context.report(
               Problem(.unreadable, BatchError.syscall("remove", errno: failed, path: path)),
               severity: .failure)

@@ -192,6 +192,26 @@ import Testing
     ])
   }
 
+  @Test("what cannot be removed is named, and the rest is removed (3)") func unremovable() throws {
+    guard geteuid() == 0 else { return }
+    let run = try t.shell(
+      """
+      \(Steps.functions)
+      chmod 777 .; mkdir -m 777 state; chown -R 65534:65534 src
+      user() { XDG_STATE_HOME=$PWD/state setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
+      user $BP backup -q --to set src
+      user mkdir src/locked; user touch src/locked/x src/a/x; chmod 555 src/locked
+      ends restore user $BP restore --delete set -C / 2>messages
+      sed "s,/*${PWD#/}/,,g; s/Z: .*/Z/; s/[0-9T]*Z/ID/" messages | says messages
+      ends "the rest" test ! -e src/a/x -a -e src/locked/x
+      """)
+    run.expectSteps([
+      "restore": "3",
+      "messages": "batchproc: src/locked/x: cannot remove: Permission denied restored ID",
+      "the rest": "0",
+    ])
+  }
+
   @Test("agrees with a model on random trees", arguments: [1, 7]) func random(_ lanes: Int) throws {
     let run = try t.shell(
       #"""

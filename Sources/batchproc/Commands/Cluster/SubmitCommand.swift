@@ -1,7 +1,6 @@
 import BatchCore
 import BatchEngine
 
-
 struct SubmitCommand {
   private let script: ShellText
   private let runs: Bool

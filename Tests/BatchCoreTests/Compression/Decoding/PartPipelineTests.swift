@@ -49,7 +49,9 @@ import Testing
     }
   }
 
-  @Test("are decoded by as many threads as requested, which leave the global queues to others", arguments: [1, 2, 40])
+  @Test(
+    "are decoded by as many threads as requested, which leave the global queues to others",
+    arguments: [1, 2, 40])
   func threads(width: Int) throws {
     let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let pipeline = PartPipeline(parts, width: width, ahead: 40, largest: 1000) { _, _, _ in
