@@ -90,7 +90,9 @@ public struct BatchRunner: Sendable {
     nonisolated(unsafe) let source = source
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        start(job, over: source, notify: .global()) { continuation.resume(returning: $0) }
+        start(job, over: source, notify: DispatchQueue(label: "batchproc.end")) {
+          continuation.resume(returning: $0)
+        }
       }
     } onCancel: {
       context.cancellation.cancel(BatchError(.cancelled, "the task was cancelled"))

@@ -93,7 +93,7 @@ private struct BudgetTimer {
   private let source: any DispatchSourceTimer
 
   init(seconds: Int, _ stop: StopRequest) {
-    source = DispatchSource.makeTimerSource(queue: .global(qos: .utility))
+    source = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "batchproc.budget"))
     source.setEventHandler { stop.make() }
     source.schedule(deadline: .now() + .seconds(seconds))
     source.activate()
