@@ -5,8 +5,8 @@ usage: scripts/soak.py BINARY [--minutes N] [--seed N] [--disk SIZE] [--place DI
 
 Two threads create, remove, rename, truncate, chmod and swap the files and folders of a tree. As root, a
 third thread fills the disk of the outputs (a tmpfs of --disk bytes) and frees it again. Meanwhile the
-script runs backups, audits, archives, extractions, compress, verify, prune and restores at random, one or
-two at a time, with 64 descriptors and, if possible, in a memory control group of 256 MB. A fifth of the
+script runs backups, audits, archives, extractions, compress, verify, prune, restores and mirrors at random,
+one or two at a time, with 64 descriptors and, if possible, in a memory control group of 256 MB. A fifth of the
 commands is ended by SIGKILL, SIGTERM or SIGINT at a random moment.
 
 Each file contains its name and a checksum, so that a restored file can be recognized as completely written.
@@ -354,6 +354,17 @@ class Soak:
             self.judge(target, text, "restore")
         self.drop(target)
 
+    def mirror(self):
+        target = self.scratch("m")
+        choices = ([], ["--verify"], ["--checksum"], ["--delete", "--max-delete", "1000000"], ["-o", target + ".sums", "--force"])
+        code, text = self.run("mirror", "-q", *self.random.choice(choices), self.tree + "/", target, statuses=(0, 1, 3, 5),
+                              killed=self.moment())
+        if os.path.isdir(target) and code in (0, 3):
+            self.judge(target, text, "mirror")
+        # The next one continues in what is there.
+        if self.random.random() < 0.3:
+            self.drop(target, target + ".sums")
+
     def scratch(self, name):
         return os.path.join(self.disk, f"{name}{threading.get_ident()}")
 
@@ -385,7 +396,7 @@ class Soak:
 
     def worker(self, ends, seed):
         numbers = random.Random(seed)
-        actions = [self.backup] * 4 + [self.prune] * 2 + [self.restore] * 2 + [self.archive] * 2 + [self.compress] * 2 + [self.audit, self.verify]
+        actions = [self.backup] * 4 + [self.prune] * 2 + [self.restore] * 2 + [self.archive] * 2 + [self.compress] * 2 + [self.audit, self.verify, self.mirror]
         while time.monotonic() < ends:
             try:
                 numbers.choice(actions)()
@@ -427,6 +438,13 @@ class Soak:
         self.run("prune", "-q", "--keep-last", "4", self.set)
         self.run("backup", "-q", "--to", self.set, self.tree, name="last backup")
         self.run("verify", "-q", self.set, name="last verify")
+        copy = os.path.join(self.place, "copy")
+        for name in ("mirror", "last mirror"):
+            self.run("mirror", "-q", "--delete", self.tree + "/", copy, name=name)
+            same = subprocess.run(["diff", "-r", "--no-dereference", copy, self.tree], stdout=subprocess.PIPE, check=False)
+            if same.returncode:
+                self.wrong("the mirror differs from the tree: " + same.stdout[:500].decode(errors="replace"))
+        shutil.rmtree(copy)
         listed = self.listed()
         for id in listed:
             target = os.path.join(self.place, "last")
