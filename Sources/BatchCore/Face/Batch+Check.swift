@@ -117,7 +117,7 @@ extension Batch.CheckedFile {
     bytes += entry.path.bytes
   }
 
-  /// - Parameter row: the bytes that ``append(_:_:to:)`` makes; none for what is no entry.
+  /// - Parameter row: the bytes that ``append(_:_:to:)`` makes; empty for a row that is not an entry.
   fileprivate init?(_ row: ArraySlice<UInt8>) {
     guard let result = row.first.flatMap({ Result(rawValue: $0) }) else { return nil }
     self.init(path: PathBytes(row.dropFirst()), result: result)

@@ -325,6 +325,26 @@ extension CopyTests {
   }
 
   @Test(
+    "files that are replaced at a remote have their new recovery data afterwards",
+    .enabled(if: Self.hasRclone, "rclone is not installed"), arguments: ["tar.zst", "manifest.zst"])
+  func recoveryData(kind: String) throws {
+    let run = try run(
+      """
+      mkdir far; remote off "$PWD/far"
+      for n in 1 2 3; do head -c 50000 /dev/urandom >src/noise$n; back_up --parity 20%; done
+      ends "first copy" "$BP" copy -q set off:n
+      for f in far/n/*.\(kind); do echo more >>$f; done
+      ends "second copy" "$BP" copy -q set off:n
+      ends "the same files" diff -r --exclude '.*' --exclude '*.blocks' set far/n
+      ends "third copy" "$BP" copy -v set off:n 2>errors
+      counts "copied again" '^copy ' <errors
+      """)
+    run.expectSteps([
+      "first copy": "0", "second copy": "0", "the same files": "0", "third copy": "0", "copied again": "0",
+    ])
+  }
+
+  @Test(
     "a file that is gone from a remote after it was listed is an error that names it",
     .enabled(if: Self.hasRclone, "rclone is not installed"))
   func gone() throws {

@@ -159,7 +159,7 @@ package struct SetCopy {
         case .doubtful(let error): note(error)
         case .different:
           // A repair there would bring the former file back.
-          let outdated = there[file] == nil ? [] : try takeParity(of: file)
+          let outdated = try there[file] == nil ? [] : takeParity(of: file, except: settled)
           if file == snapshot.name.manifest {
             graph.add(manifest: file, after: files.dropLast(), removing: outdated)
           } else {
@@ -214,8 +214,14 @@ package struct SetCopy {
   }
 
   /// The recovery data at the remote of a file that is replaced; from now on they count as missing.
-  private mutating func takeParity(of file: PathBytes) throws(BatchError) -> [PathBytes] {
-    try (parityThere?.names(of: file) ?? []).filter { there.removeValue(forKey: $0) != nil }
+  ///
+  /// - Parameter settled: files of this copy, which belong to the new file.
+  private mutating func takeParity(
+    of file: PathBytes, except settled: Set<PathBytes>
+  ) throws(BatchError) -> [PathBytes] {
+    try (parityThere?.names(of: file) ?? []).filter {
+      !settled.contains($0) && there.removeValue(forKey: $0) != nil
+    }
   }
 
   /// Whether recovery data here are to be copied.

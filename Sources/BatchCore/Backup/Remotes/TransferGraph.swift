@@ -15,6 +15,8 @@ final class TransferGraph {
   private let queue = OperationQueue()
   private var all: [(file: PathBytes, transfer: Transfer)] = []
   private var transfers: [PathBytes: Transfer] = [:]
+  /// The transfers before which files at the remote are removed, by these files.
+  private var removals: [PathBytes: Transfer] = [:]
   private let manifests = PlannedManifests()
   private let run: RunContext
   private let stop: Int
@@ -38,7 +40,7 @@ final class TransferGraph {
   /// - Parameter outdated: files at the remote that are removed before.
   func add(_ file: PathBytes, removing outdated: [PathBytes]) {
     let (path, remote) = (set.path(file), remote)
-    begin(file) { _ in
+    begin(file, removing: outdated) { _ in
       for name in outdated { try remote.remove(name) }
       try remote.put(path, as: file)
     }
@@ -52,9 +54,9 @@ final class TransferGraph {
   func add(manifest: PathBytes, after files: [PathBytes], removing outdated: [PathBytes]) {
     let needed = files.compactMap { transfers[$0] }
     let last = manifests.last.flatMap { transfers[$0] }
-    manifests.append(manifest, after: needed)
+    manifests.append(manifest, after: needed, isAlone: !outdated.isEmpty)
     let (folder, remote, manifests) = (set.directory, remote, manifests)
-    begin(manifest, after: needed + [last].compactMap { $0 }) { transfer in
+    begin(manifest, after: needed + [last].compactMap { $0 }, removing: outdated) { transfer in
       for case let needed as Transfer in transfer.dependencies { try needed.value() }
       for name in outdated { try remote.remove(name) }
       let batch = manifests.batch(from: manifest)
@@ -65,10 +67,14 @@ final class TransferGraph {
   }
 
   private func begin(
-    _ file: PathBytes, after needed: [Transfer] = [], _ body: @escaping @Sendable (Transfer) throws -> Void
+    _ file: PathBytes, after needed: [Transfer] = [], removing outdated: [PathBytes],
+    _ body: @escaping @Sendable (Transfer) throws -> Void
   ) {
     let transfer = Transfer(body)
     for needed in needed { transfer.addDependency(needed) }
+    // The former file with this name is removed first, and not the new one.
+    if let removal = removals[file] { transfer.addDependency(removal) }
+    for name in outdated { removals[name] = transfer }
     all.append((file, transfer))
     transfers[file] = transfer
     queue.addOperation(transfer)
@@ -105,18 +111,21 @@ private final class PlannedManifests: Sendable {
   private struct Entry {
     let manifest: PathBytes
     let needed: [TransferGraph.Transfer]
+    /// Whether files are removed before it is transferred.
+    let isAlone: Bool
     var isTransferred = false
 
     var isReady: Bool {
-      needed.allSatisfy { transfer in
-        guard transfer.isFinished else { return false }
-        do throws(BatchError) {
-          try transfer.value()
-          return true
-        } catch {
-          return false
+      !isAlone
+        && needed.allSatisfy { transfer in
+          guard transfer.isFinished else { return false }
+          do throws(BatchError) {
+            try transfer.value()
+            return true
+          } catch {
+            return false
+          }
         }
-      }
     }
   }
 
@@ -126,8 +135,8 @@ private final class PlannedManifests: Sendable {
 
   var last: PathBytes? { entries.withLock { $0.last?.manifest } }
 
-  func append(_ manifest: PathBytes, after needed: [TransferGraph.Transfer]) {
-    entries.withLock { $0.append(Entry(manifest: manifest, needed: needed)) }
+  func append(_ manifest: PathBytes, after needed: [TransferGraph.Transfer], isAlone: Bool) {
+    entries.withLock { $0.append(Entry(manifest: manifest, needed: needed, isAlone: isAlone)) }
   }
 
   /// A manifest whose turn it is, and those that follow and are ready too; empty if it was transferred already.
