@@ -80,7 +80,8 @@ package struct HashJob: RowJob {
     func settle(in context: WorkerContext, into output: inout ResultRows) throws(BatchError) {
       try reader.settle { (file, digest) throws(BatchError) in
         context.resultCount = output.count
-        try finish(file, [digest], in: context, into: &output)
+        try finish(
+          file.record, [digest], size: file.size, file.outcome, known: file.known, in: context, into: &output)
       }
       context.resultCount = output.count
     }
@@ -112,25 +113,26 @@ package struct HashJob: RowJob {
         () throws(BatchError) in try settle(in: context, into: &output)
       }
       guard let content else { return }
-      let file = Waiting(record: record, size: content.byteCount, outcome: content.outcome, known: known)
       if let digests = content.digests {
-        try finish(file, digests, in: context, into: &output)
+        try finish(
+          record, digests, size: content.byteCount, content.outcome, known: known, in: context, into: &output)
       } else {
-        reader.wait(content, file)
+        reader.wait(
+          content, Waiting(record: record, size: content.byteCount, outcome: content.outcome, known: known))
       }
     }
 
     /// Adds the row of a read file, and stores its digest in the cache.
     private func finish(
-      _ file: Waiting, _ digests: [Digest], in context: WorkerContext, into output: inout ResultRows
+      _ record: FileRecord, _ digests: [Digest], size: UInt64, _ outcome: ReadOutcome,
+      known: CachedDigests.Known?, in context: WorkerContext, into output: inout ResultRows
     ) throws(BatchError) {
-      let outcome = file.outcome
       if outcome.isStable {
         note(
-          digests, of: file.record, status: outcome.status, known: file.known, isSettled: outcome.isSettled,
-          in: context)
+          digests, of: record, status: outcome.status, known: known, isSettled: outcome.isSettled, in: context
+        )
       }
-      try finish(file.record, digests, size: file.size, outcome.status, in: context, into: &output)
+      try finish(record, digests, size: size, outcome.status, in: context, into: &output)
     }
 
     /// Stores the digest in the cache, unless it contradicts the cached one.

@@ -50,8 +50,8 @@ package final class DigestSet {
   /// Adds the next bytes of the file to every digest; for large pieces several digests at once, if other lanes leave threads
   /// free.
   package func update(_ bytes: UnsafeRawBufferPointer) throws(BatchError) {
-    let most = bytes.count >= Self.sharedPiece ? streams.count : 1
-    try concurrency.withThreads(upTo: most) { (width) throws(BatchError) in
+    guard streams.count > 1, bytes.count >= Self.sharedPiece else { return try update(bytes, width: 1) }
+    try concurrency.withThreads(upTo: streams.count) { (width) throws(BatchError) in
       try update(bytes, width: width)
     }
   }

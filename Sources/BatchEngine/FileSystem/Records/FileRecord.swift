@@ -26,9 +26,13 @@ public struct FileRecord: Sendable {
 
   /// The path as it is shown and stored: the operand as it was given, then the names below it.
   public var path: PathBytes {
-    var bytes = [UInt8]()
-    appendPath(to: &bytes)
-    return PathBytes(bytes)
+    names.withName(at: nameOffset) { name in
+      var bytes = [UInt8]()
+      bytes.reserveCapacity(directory.prefixLength + name.count)
+      directory.appendPrefix(to: &bytes)
+      bytes.append(contentsOf: name)
+      return PathBytes(bytes)
+    }
   }
 
   /// Whether the file was named as an operand, and not found in a folder.
