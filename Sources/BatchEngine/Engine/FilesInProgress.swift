@@ -44,6 +44,13 @@ package final class FilesInProgress: Sendable {
     return lane
   }
 
+  /// How many items the lanes have begun so far. Results that wait for others, and outputs without a name, count as well: it
+  /// shows how fast the devices and the processors work.
+  var begunCount: Int {
+    let lanes = lanes.withLock { lanes in lanes.prefix(laneCount.load(ordering: .acquiring)) }
+    return lanes.reduce(0) { $0 &+ $1.begunCount }
+  }
+
   /// The files that lanes are processing, the oldest first. If several lanes process one file, the oldest part counts.
   package var files: [FileInProgress] {
     let now = clock()
@@ -73,6 +80,7 @@ final class LanePosition: Sendable {
   private let items = Mutex<(any FileItems)?>(nil)
   /// Milliseconds, and the index of the item in the lower bits.
   private let position = Atomic<UInt64>(0)
+  private let begun = Atomic<Int>(0)
   private let clock: @Sendable () -> UInt64
 
   init(clock: @escaping @Sendable () -> UInt64) {
@@ -82,12 +90,20 @@ final class LanePosition: Sendable {
   func begin(_ chunk: any FileItems) {
     items.withLock {
       $0 = chunk
-      advance(to: 0)
+      store(0)
     }
   }
 
   /// Called before each item.
   func advance(to index: Int) {
+    store(index)
+    // Only this thread changes it.
+    begun.store(begunCount &+ 1, ordering: .relaxed)
+  }
+
+  var begunCount: Int { begun.load(ordering: .relaxed) }
+
+  private func store(_ index: Int) {
     let index = UInt64(truncatingIfNeeded: index) & (1 << Self.indexBits - 1)
     position.store(clock() << Self.indexBits | index, ordering: .releasing)
   }

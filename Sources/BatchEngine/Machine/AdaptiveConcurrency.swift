@@ -11,6 +11,7 @@ package struct AdaptiveConcurrency: Sendable {
   package struct Reading: Sendable, Hashable {
     /// Since any fixed moment.
     package var time: Duration
+    /// Files and other items that operations have begun to process.
     package var files: Int
     package var bytes: Int64
     /// Processor time used by the threads of the process.
@@ -68,6 +69,7 @@ package struct AdaptiveConcurrency: Sendable {
   private static let keptOfLevel = 6
   private static let probeInterval = 0.25
   private static let longestProbeInterval = 8.0
+  private static let leastSteadyReadings = 10
   /// The fraction of the work that trials may cost.
   private static let probeCost = 0.008
 
@@ -99,6 +101,9 @@ package struct AdaptiveConcurrency: Sendable {
   private var doubted: Double?
   /// Steps up in a row that were taken back.
   private var failures = 0
+  /// How many operations ran in the last readings in which no more could begin, and how many readings in a row had that number.
+  private var steadyCount = 0
+  private var steadyReadings = 0
   /// Windows in a row whose rate was out of bounds.
   private var deviations = 0
 
@@ -149,11 +154,14 @@ package struct AdaptiveConcurrency: Sendable {
     return trial.map { end($0, rate: rate, window: current, now: now) } ?? hold(rate, current, now)
   }
 
-  /// If fewer operations are left than the number being measured, measures the number that is left: it may still be too high.
+  /// If fewer operations run than the number being measured, and no more can begin, measures the number that runs: it may still
+  /// be too high. Before the end of the source that must hold for some readings, because results may wait only for a moment.
   private mutating func follow(_ reading: Reading, _ now: Double) -> ConcurrencyChange.Reason? {
-    guard reading.isExhausted, let trial, reading.running > trial.base, reading.running < level else {
-      return nil
-    }
+    steadyReadings = reading.running == steadyCount ? steadyReadings + 1 : 0
+    steadyCount = reading.running
+    guard reading.isExhausted || steadyReadings >= Self.leastSteadyReadings, reading.running > 0,
+      reading.running < level, trial.map({ reading.running > $0.base }) ?? wantsFewer
+    else { return nil }
     return move(to: reading.running, trial, .ending, now)
   }
 

@@ -212,6 +212,24 @@ import Testing
     #expect(run.levels.map(\.level).max() == ceiling)
   }
 
+  @Test(
+    "On a disk that operations slow down, the number falls to 1 although no more long operations can begin")
+  func longOperations() {
+    var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
+    var files = 0.0
+    for turn in 0..<1000 {
+      // All nineteen operations of the run have begun; the source waits for room, and does not end.
+      let running = min(controller.level, 19)
+      files += 4.5 * Double(running) / (1 + 2.5 * Double(running - 1))
+      _ = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(10 * turn), files: Int(files), bytes: 0,
+          processorTime: .milliseconds(turn / 10),
+          blocked: running, running: running, hasMore: turn < 20))
+    }
+    #expect(controller.level == 1)
+  }
+
   @Test func nothingIsConcludedWhileNothingRuns() {
     var controller = AdaptiveConcurrency(start: 4, ceiling: 64, processors: 2)
     for turn in 0..<500 {

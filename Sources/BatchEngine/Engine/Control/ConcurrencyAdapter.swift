@@ -153,10 +153,10 @@ final class ConcurrencyAdapter: Sendable {
   }
 
   private func read() -> AdaptiveConcurrency.Reading {
-    let progress = context.counters.progress
     let concurrency = context.concurrency
     return AdaptiveConcurrency.Reading(
-      time: meters.time(), files: progress.files, bytes: progress.bytes, processorTime: meters.computed(),
+      time: meters.time(), files: context.filesInProgress.begunCount, bytes: context.counters.progress.bytes,
+      processorTime: meters.computed(),
       blocked: meters.blocked(), running: concurrency.isSuspended ? 0 : concurrency.runningCount,
       hasMore: concurrency.hasMore, isExhausted: concurrency.isExhausted)
   }

@@ -45,12 +45,17 @@ import Testing
       adapter = try #require(ConcurrencyAdapter(run, meters: meters))
     }
 
-    func pass(seconds: Int) {
+    /// - Parameter items: how many items the operations begin in 10 ms, for their number.
+    func pass(seconds: Int, items: (Int) -> Int = { _ in 0 }) {
+      let lane = run.filesInProgress.addLane()
       for _ in 0..<(100 * seconds) {
         let concurrency = run.concurrency
         machine.time.withLock { $0 += .milliseconds(10) }
         concurrency.note(running: concurrency.isSuspended ? 0 : concurrency.current)
-        if !concurrency.isSuspended { run.counters.addBytes(rate(concurrency.current) << 20) }
+        if !concurrency.isSuspended {
+          run.counters.addBytes(rate(concurrency.current) << 20)
+          for index in 0..<items(concurrency.current) { lane.advance(to: index) }
+        }
         adapter.look()
       }
     }
@@ -62,7 +67,7 @@ import Testing
     func apply(_ isHeld: Bool, to concurrency: ConcurrencyLimit) {
       switch self {
       case .fixed: concurrency.fix(isHeld ? concurrency.wanted : nil)
-      case .halved: concurrency.setHalved(isHeld)
+      case .halved: concurrency.setHalvings(isHeld ? 1 : 0, by: .load)
       case .suspended: concurrency.setSuspended(isHeld)
       }
     }
@@ -111,6 +116,14 @@ import Testing
     fixture.adapter.look()
     #expect(fixture.run.concurrency.wanted == 2)
     #expect(fixture.changes.values.map(\.reason) == [.processors])
+  }
+
+  @Test("A file counts when an operation begins it, long before its result is collected")
+  func uncollectedFiles() throws {
+    let fixture = try Fixture(2) { _ in 0 }
+    fixture.pass(seconds: 30) { 64 / $0 }
+    #expect(fixture.run.concurrency.current == 1, "the device is slower with each operation more")
+    #expect(fixture.run.counters.snapshot.done == 0)
   }
 
   @Test func aFixedNumberHasNoAdapter() {
