@@ -317,6 +317,12 @@ void clinux_share_heap(void) {
 #endif
 }
 
+void clinux_trim_heap(void) {
+#ifdef M_ARENA_MAX
+  malloc_trim(0);
+#endif
+}
+
 static int record_lock(int fd, int64_t byte, short kind) {
   struct flock range = {.l_type = kind, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
   while (fcntl(fd, F_OFD_SETLK, &range) != 0) {

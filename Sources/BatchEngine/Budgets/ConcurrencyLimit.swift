@@ -11,9 +11,14 @@ public final class ConcurrencyLimit: Sendable {
     case caller, load
   }
 
+  /// The parts that may halve the number of operations.
+  package enum Halver: Hashable, Sendable {
+    case load, memory
+  }
+
   private struct State {
     var wanted: Int
-    var isHalved = false
+    var halvings: [Halver: Int] = [:]
     var suspenders: Set<Suspender> = []
     var listeners: [Int: @Sendable () -> Void] = [:]
     var registrations = 0
@@ -29,6 +34,7 @@ public final class ConcurrencyLimit: Sendable {
   private let more = Atomic<Bool>(true)
   private let exhausted = Atomic<Bool>(false)
   private let helpers = Atomic<Int>(0)
+  private let halvedForMemory = Atomic<Int>(0)
   private let state: Mutex<State>
 
   /// - Parameter count: operations at once; less than 1 counts as 1.
@@ -51,11 +57,14 @@ public final class ConcurrencyLimit: Sendable {
   /// Whether the number was chosen and must not be adapted.
   package var isFixed: Bool { fixed.load(ordering: .relaxed) }
 
-  /// The requested number; it is higher than ``current`` while only half of it is allowed.
+  /// The requested number; it is higher than ``current`` while only a part of it is allowed.
   package var wanted: Int { state.withLock { $0.wanted } }
 
   /// Whether the number is fixed or halved, or the run suspended: then it is not adapted.
-  package var isHeld: Bool { isFixed || state.withLock { $0.isHalved || !$0.suspenders.isEmpty } }
+  package var isHeld: Bool { isFixed || state.withLock { !$0.halvings.isEmpty || !$0.suspenders.isEmpty } }
+
+  /// How many times the number, and the memory of the run, are halved because memory is short.
+  var memoryHalvings: Int { halvedForMemory.load(ordering: .relaxed) }
 
   /// How many operations run at this moment, as the lanes report it.
   package var runningCount: Int { running.load(ordering: .relaxed) }
@@ -112,9 +121,9 @@ public final class ConcurrencyLimit: Sendable {
     if let count { set(count) }
   }
 
-  /// Allows half of the requested number, at least 1, until called with false.
-  package func setHalved(_ isHalved: Bool) {
-    state.withLock { $0.isHalved = isHalved }
+  /// Allows the requested number divided by 2 so many times, at least 1.
+  package func setHalvings(_ count: Int, by halver: Halver) {
+    state.withLock { $0.halvings[halver] = count > 0 ? count : nil }
     apply()
   }
 
@@ -146,7 +155,9 @@ public final class ConcurrencyLimit: Sendable {
   private func apply() {
     let listeners = state.withLock { state in
       // Inside the lock, so that the later of two changes wins.
-      number.store(state.isHalved ? max(1, state.wanted / 2) : state.wanted, ordering: .relaxed)
+      number.store(
+        max(1, state.wanted >> state.halvings.values.reduce(0, +)), ordering: .relaxed)
+      halvedForMemory.store(state.halvings[.memory] ?? 0, ordering: .relaxed)
       suspended.store(!state.suspenders.isEmpty, ordering: .relaxed)
       return Array(state.listeners.values)
     }

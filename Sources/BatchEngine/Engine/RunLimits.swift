@@ -27,8 +27,8 @@ package struct RunLimits: Sendable {
   /// One operation may need up to this fraction (1 / n) of the memory at once; with less memory it would wait forever.
   private static let largestShareOfMemory: UInt64 = 4
   private static let mostLanes = 4096
-  /// Threads for signals, admission, results, progress, counting, load and the thread watch, and those of Dispatch itself.
-  private static let threadsOfRun = 9
+  /// Threads for signals, admission, results, progress, counting, load, memory and the thread watch, and those of Dispatch itself.
+  private static let threadsOfRun = 10
   /// The lane, and the thread that reads a large file for it.
   private static let threadsOfLane = 2
   /// Address space for each thread: its stack, and its share of other memory.
@@ -76,13 +76,16 @@ package struct RunLimits: Sendable {
       options.memory = Int(clamping: memory)
       options.givenMemory = options.memory
     } else if let memory = capacity.memory {
-      options.memory = Int(clamping: memory / Self.largestShareOfMemory)
+      options.memory = Self.shareOfBuffers(of: memory)
     }
     options.bytesPerSecond = bytesPerSecond
     options.changesRate = isSteered
     options.policy = policy
     return options
   }
+
+  /// The bytes that the buffers of a run may take, for a limit of the process.
+  static func shareOfBuffers(of limit: UInt64) -> Int { Int(clamping: limit / largestShareOfMemory) }
 
   /// The concurrency for which the available threads are enough.
   private func lowered(_ concurrency: Int) throws(BatchError) -> Int {

@@ -37,6 +37,13 @@ struct ControlGroups: Sendable {
     return limits
   }
 
+  /// A file of the innermost visible group of version 2 that has it; nil if no group has.
+  func ownFile(named name: String) -> PathBytes? {
+    guard let membership = memberships().first(where: \.isUnified) else { return nil }
+    let groups = mounts(of: membership).flatMap { Self.levels(of: membership, below: $0) }
+    return groups.map { $0.appending(name.utf8) }.first { (try? KernelFile.read($0)) != nil }
+  }
+
   /// Whether the limits of threads of all groups leave room for so many more.
   ///
   /// - Returns: `false` as well when a level above the group of the process has no folder here. In the first namespace of control

@@ -18,7 +18,8 @@ package enum LoadAverage {
     return number(content.dropFirst(key.count))
   }
 
-  private static func number(_ content: ArraySlice<UInt8>) -> Double? {
+  /// The decimal number at the start of a text; nil if there is none.
+  static func number(_ content: ArraySlice<UInt8>) -> Double? {
     let number = content.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\n") }
     // Double's own parser takes "nan", "inf" and hexadecimal as well.
     guard

@@ -9,4 +9,9 @@ package enum ProcessHeap {
   package static func share() {
     clinux_share_heap()
   }
+
+  /// Returns freed memory to the kernel. Takes some milliseconds for each 100 MiB.
+  static func trim() {
+    clinux_trim_heap()
+  }
 }

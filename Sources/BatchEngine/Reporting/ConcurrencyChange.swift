@@ -19,6 +19,8 @@ public struct ConcurrencyChange: Sendable, Hashable {
     case control
     /// The load of the machine is above the limit, or has fallen below it.
     case load
+    /// Memory is short, or no longer short.
+    case memory
     /// The process may use more or fewer processors than before.
     case processors
   }

@@ -162,5 +162,7 @@ int clinux_notify(const char *address, const char *message);
 
 /// Sets the number of glibc's heaps to one; see mallopt(3). Has no effect with other C libraries.
 void clinux_share_heap(void);
+/// Returns freed memory to the kernel; see malloc_trim(3). Has no effect with other C libraries.
+void clinux_trim_heap(void);
 
 #endif

@@ -26,6 +26,7 @@ extension ConcurrencyChange.Reason {
     case .ending: "fewer operations are left"
     case .control: "the control file says so"
     case .load: "because of the load of the machine"
+    case .memory: "because of the memory that is left"
     case .processors: "the number of processors has changed"
     }
   }

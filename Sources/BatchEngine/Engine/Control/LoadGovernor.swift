@@ -61,7 +61,7 @@ package final class LoadGovernor: Sendable {
       apply: { pressure in
         let old = concurrency.isSuspended ? 0 : concurrency.current
         // A suspended run stays halved: halved is the next step when it resumes.
-        concurrency.setHalved(pressure != .none)
+        concurrency.setHalvings(pressure == .none ? 0 : 1, by: .load)
         concurrency.setSuspended(pressure == .suspended, by: .load)
         let new = concurrency.isSuspended ? 0 : concurrency.current
         if new != old { run.report(ConcurrencyChange(from: old, to: new, .load)) }

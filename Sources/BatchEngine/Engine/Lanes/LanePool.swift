@@ -68,6 +68,7 @@ package final class LanePool: Sendable {
 
   /// Starts operations that stand by, as many as the concurrency allows. Called when the concurrency has changed.
   func startWaiting() {
+    if concurrency.memoryHalvings > 0 { freeIdleLanes() }
     letGoOn()
     while let (queue, operation) = next() {
       queue.async { self.run(operation, on: queue) }
@@ -103,6 +104,17 @@ package final class LanePool: Sendable {
     // When a lane becomes idle, a held-back lane may continue in its place.
     if queue != nil, next == nil { letGoOn() }
     return next
+  }
+
+  /// Frees the lanes that cannot get an operation at the current limit, with their buffers and workers.
+  private func freeIdleLanes() {
+    let freed = state.withLock { state in
+      let count = min(state.free.count, max(0, state.busy + state.free.count - max(1, limit)))
+      defer { state.free.removeLast(count) }
+      return Array(state.free.suffix(count))
+    }
+    // A lane is freed with its queue, outside of the lock: it gives tokens back.
+    _ = consume freed
   }
 
   /// A queue beside the lanes, whose work waits only while the run is suspended.

@@ -36,7 +36,12 @@ public struct BatchRunner: Sendable {
       let run = try ChunkRun(job, feed, context)
       let adapter = ConcurrencyAdapter(context)
       adapter?.start()
-      defer { adapter?.stop() }
+      let governor = MemoryGovernor(context)
+      governor.start()
+      defer {
+        adapter?.stop()
+        governor.stop()
+      }
       if context.options.runsOnCaller && context.options.mostConcurrency == nil
         && context.concurrency.current == 1
       {

@@ -101,9 +101,11 @@ final class ChunkRun<Job: BatchJob>: Sendable {
         let (share, isHuge) = largest.multipliedReportingOverflow(by: self.mostRetained(of: largest))
         // The collector may wait for the items that it requested.
         if self.feed.hasAsked { return true }
+        // While memory is short, less may wait.
+        let room = window >> context.concurrency.memoryHalvings
         return sink.backlog + context.keptResults.load(ordering: .relaxed) < ChunkRunLimits.mostResults
           // One chunk is always admitted, even if it exceeds the window.
-          && (retained <= 0 || retained < (isHuge ? window : min(window, share)))
+          && (retained <= 0 || retained < (isHuge ? room : min(room, share)))
       },
       checkpoint: { self.checkpoint() }, requestMore: { self.requestMore() })
     self.queue.withLock { $0 = queue }

@@ -1,0 +1,91 @@
+import Dispatch
+import Synchronization
+
+/// Lowers the memory of a run while memory is short, and raises it again in the same steps.
+///
+/// A step halves the number of operations, and the bytes that wait to be collected. Lanes that are idle then are freed with
+/// their buffers. Memory is short while all threads of the control group wait for it, and when the limit of the group was
+/// lowered during the run so that the memory of the run is more than its share.
+final class MemoryGovernor: Sendable {
+  /// Percent of the time: more is a shortage, and less is none.
+  private static let shortStall = 10.0
+  private static let noStall = 1.0
+  /// Seconds between two readings. The kernel updates its averages every 2 s.
+  private static let interval = 2
+  /// At most so many steps: then the memory of the run is a 256th of what it was.
+  static let mostHalvings = 8
+
+  private let run: RunContext
+  private let shortage: @Sendable () -> MemoryShortage
+  private let halvings = Mutex(0)
+  private let queue = DispatchQueue(label: "batchproc.memory")
+  // Dispatch objects may be used from any thread; their protocols do not say so.
+  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+
+  /// - Parameter shortage: replaces that of the machine, for tests.
+  init(_ run: RunContext, shortage: @escaping @Sendable () -> MemoryShortage = { .current() }) {
+    self.run = run
+    self.shortage = shortage
+    timer = DispatchSource.makeTimerSource(queue: queue)
+    timer.setEventHandler { [weak self] in self?.step() }
+    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
+    timer.schedule(deadline: .distantFuture)
+    timer.activate()
+  }
+
+  deinit {
+    timer.cancel()
+  }
+
+  /// Reads every few seconds from now on; a short run takes no reading.
+  func start() {
+    timer.schedule(
+      deadline: .now() + .seconds(Self.interval), repeating: .seconds(Self.interval),
+      leeway: .milliseconds(200))
+  }
+
+  /// Ends the readings, and the reduction: another run may use the same number of operations.
+  func stop() {
+    timer.cancel()
+    queue.sync { run.concurrency.setHalvings(0, by: .memory) }
+  }
+
+  /// Reads once, and takes a step if needed.
+  func sample() {
+    queue.sync { step() }
+  }
+
+  private func step() {
+    let now = shortage()
+    let old = halvings.withLock { $0 }
+    var new = old
+    if now.stalled ?? 0 > Self.shortStall {
+      new = old + 1
+    } else if now.stalled ?? 0 < Self.noStall {
+      new = old - 1
+    }
+    // A lower limit of the group holds from this moment on, so it takes effect in one step.
+    while new < Self.mostHalvings, let share = now.limit.map(RunLimits.shareOfBuffers(of:)),
+      run.options.givenMemory == 0, run.options.memory >> max(0, new) > share
+    {
+      new = max(0, new) + 1
+    }
+    apply(min(max(0, new), Self.mostHalvings))
+    // Lanes free their buffers when their operations end, so the heap is trimmed at each reading.
+    if new > 0 { ProcessHeap.trim() }
+  }
+
+  private func apply(_ new: Int) {
+    let old = halvings.withLock { halvings in
+      defer { halvings = new }
+      return halvings
+    }
+    guard new != old else { return }
+    let concurrency = run.concurrency
+    let before = concurrency.current
+    concurrency.setHalvings(new, by: .memory)
+    if concurrency.current != before {
+      run.report(ConcurrencyChange(from: before, to: concurrency.current, .memory))
+    }
+  }
+}
