@@ -44,8 +44,8 @@ help:
 
 release:
 	@scripts/bootstrap.sh build
-	swift build -c release --static-swift-stdlib --disable-local-rpath --product batchproc \
-	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static")
+	swift build -c release --static-swift-stdlib --disable-local-rpath --product batchproc -Xswiftc -num-threads -Xswiftc 2 \
+	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static") $$(scripts/commit.sh)
 
 demo: release
 	@scripts/bootstrap.sh demo

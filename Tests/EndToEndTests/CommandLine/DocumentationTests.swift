@@ -116,7 +116,7 @@ import Testing
   @Test("the version is in the changelog and the manual, with its date")
   func version() throws {
     let text = try t.batchproc("--version").text
-    let number = try #require(text.split(separator: "\n").first?.split(separator: " ").last)
+    let number = try #require(text.split(separator: "\n").first?.split(separator: " ").dropFirst().first)
     let title = try #require(try t.batchproc("--experimental-generate-man").text.split(separator: "\n").first)
     let date = try #require(title.firstMatch(of: /"(\d{4}-\d\d-\d\d)"/)).output.1
     #expect(title.contains("\"batchproc \(number.replacing("-", with: "\\-"))\""))
