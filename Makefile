@@ -44,8 +44,8 @@ help:
 
 release:
 	@scripts/bootstrap.sh build
-	swift build -c release --static-swift-stdlib --disable-local-rpath --product batchproc \
-	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static")
+	swift build -c release --static-swift-stdlib --disable-local-rpath --product batchproc -Xswiftc -num-threads -Xswiftc 2 \
+	  $$(scripts/static-libraries.sh "$(CURDIR)/.build/static") $$(scripts/commit.sh)
 
 demo: release
 	@scripts/bootstrap.sh demo
@@ -160,11 +160,15 @@ ZSH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/zsh/site-functions
 FISH_COMPLETIONS := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 
 install: $(RELEASE)
-	install -d $(DESTDIR)$(PREFIX)/bin $(MAN) $(MAN5) $(DOC)/docs $(DOC)/samples/cron $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
+	install -d $(DESTDIR)$(PREFIX)/bin $(MAN) $(MAN5) $(DOC)/docs $(DOC)/samples/{cron,run,slurm} $(DOC)/Benchmarks/results \
+	  $(BASH_COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS)
 	install -s -m 755 $(RELEASE) $(DESTDIR)$(PREFIX)/bin/batchproc
 	install -m 644 LICENSE README.md CHANGELOG.md $(DOC)/
 	install -m 644 docs/*.md docs/json.schema.json $(DOC)/docs/
-	install -m 644 samples/cron/* $(DOC)/samples/cron/
+	install -m 644 Benchmarks/results/*.{md,svg} $(DOC)/Benchmarks/results/
+	for folder in cron run slurm; do install -m 644 samples/$$folder/* $(DOC)/samples/$$folder/; done
+	install -m 644 samples/{batchproc.conf,read-archive.py,read-snapshot.py} $(DOC)/samples/
+	install -m 755 samples/{parallel.sh,restore-by-hand.sh} $(DOC)/samples/
 	install -m 644 docs/batchproc.conf.5 $(MAN5)/
 	$(RELEASE) --experimental-generate-man | install -m 644 /dev/stdin $(MAN)/batchproc.1
 	for command in $$($(RELEASE) --help | sed -n '/^SUBCOMMANDS/,/^$$/s/^  \([a-z]*\) .*/\1/p'); do \
@@ -177,7 +181,7 @@ install: $(RELEASE)
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/batchproc $(MAN)/batchproc.1 $(MAN)/batchproc-*.1 $(MAN5)/batchproc.conf.5 $(BASH_COMPLETIONS)/batchproc \
 	  $(ZSH_COMPLETIONS)/_batchproc $(FISH_COMPLETIONS)/batchproc.fish $(DOC)/{LICENSE,README.md,CHANGELOG.md}
-	rm -rf $(DOC)/docs $(DOC)/samples
+	rm -rf $(DOC)/docs $(DOC)/samples $(DOC)/Benchmarks
 	[ ! -d $(DOC) ] || rmdir --ignore-fail-on-non-empty $(DOC)
 
 deb dist: $(RELEASE)

@@ -19,7 +19,8 @@ let package = Package(
     .target(name: "CLinux"),
     .target(name: "CMD5"),
     .target(name: "CSHA256"),
-    // Only the program links these. They replace functions of the C library and tables of Foundation.
+    // Only the program links these. All but CBuild replace functions of the C library and tables of Foundation.
+    .target(name: "CBuild"),
     .target(name: "CGlibcFloor"),
     .target(name: "CInheritedPriority"),
     .target(name: "CNoUnicodeTables"),
@@ -59,7 +60,8 @@ let package = Package(
     .executableTarget(
       name: "batchproc",
       dependencies: [
-        "BatchCore", "BatchEngine", "BatchOutputs", "CGlibcFloor", "CInheritedPriority", "CNoUnicodeTables",
+        "BatchCore", "BatchEngine", "BatchOutputs", "CBuild", "CGlibcFloor", "CInheritedPriority",
+        "CNoUnicodeTables",
       ],
       swiftSettings: settings),
     .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
@@ -102,7 +104,8 @@ if Context.environment["BATCHPROC_FUZZING"] != nil {
     .executableTarget(
       name: "Fuzz",
       dependencies: [
-        "BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CBZip2", "CLZ4", "CLZMA", "CZlib", "CZstd",
+        "BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CBuild", "CBZip2", "CLZ4", "CLZMA", "CZlib",
+        "CZstd",
       ],
       path: "Fuzzing",
       exclude: ["CommandLine/main.swift"],

@@ -26,7 +26,6 @@ export HOME=$stage
 make_dist() {
   local name=batchproc-$version-linux-$machine
   make -s install RELEASE="$binary" DESTDIR="$stage" PREFIX="/$name"
-  install -m 644 samples/batchproc.conf "$stage/$name/share/doc/batchproc/"
   (cd "$stage/$name" && "$binary" --no-config hash -q -o SHA256SUMS bin share)
   "$binary" --no-config archive -q --force --reproducible --mtime "$date" --verify -o "$out/$name.tar.gz" -C "$stage" "$name"
   echo "$out/$name.tar.gz"

@@ -107,6 +107,15 @@ rm -f "$out"/set/.*.lock
 (cd tree && sleep 3 && "$program" hash -q --cache a >/dev/null)
 cp cache/batchproc/digests.sqlite "$out/digests.sqlite"
 
+# An archive that is encrypted, with the key to it, and recovery data of an archive.
+"$program" keygen -o "$out/key" >recipient
+"$program" archive -q --encrypt-to-file recipient -C tree -o "$out/tree.tar.zst.age" .
+"$program" parity create -q --parity 100% "$out/tree.tar.zst"
+
+# A plan and the results of its shards.
+(cd tree && "$program" plan -q --shards 2 --out "$out/plan" -- hash .)
+for shard in 0 1; do "$program" hash -q --plan "$out/plan" --shard $shard; done
+
 cat >"$out/config" <<'CONFIG'
 # Options for each command that has them.
 exclude = *.tmp

@@ -146,8 +146,8 @@ package final class AgeFile: Sendable {
     let end = start + UInt64(layout.plainSize(of: chunk) + Primitives.tagSize)
     return AgeDamage.payload(
       chunk == layout.chunkCount - 1
-        ? "the last chunk of the encrypted file fails its check (it is cut off, has bytes after its end, or bytes \(start) to \(end) are wrong)"
-        : "a chunk of the encrypted file fails its check (bytes \(start) to \(end))")
+        ? "the last piece of the encrypted file fails its check (it is cut off, has bytes after its end, or bytes \(start) to \(end) are wrong)"
+        : "a piece of the encrypted file fails its check (bytes \(start) to \(end))")
   }
 
   private func chunk(_ number: UInt64) throws(BatchError) -> [UInt8] {

@@ -101,7 +101,7 @@ package final class AgeStream {
     guard isRight else {
       throw isLast
         ? PayloadLayout.cutOff
-        : AgeDamage.payload("chunk \(number + 1) of the encrypted file fails its check")
+        : AgeDamage.payload("piece \(number + 1) of the encrypted file fails its check")
     }
     first += count
     number += 1

@@ -9,9 +9,12 @@ enum SetHint {
 
   /// For `audit`: a snapshot is compared by its manifest.
   static func audit(_ set: PathBytes, in run: RunContext) -> Remedy {
+    // The plain file beside the first compressed manifest, with the same stamp, is no snapshot: see `SnapshotName.marker`.
     let newest = (try? run.calls.names(in: set))?.filter {
       SnapshotName.of($0)?.manifest == $0
-    }.max { (SnapshotName.of($0)?.stamp ?? "") < (SnapshotName.of($1)?.stamp ?? "") }
+    }.max {
+      (SnapshotName.of($0)?.stamp ?? "", $0.bytes.count) < (SnapshotName.of($1)?.stamp ?? "", $1.bytes.count)
+    }
     let name = TerminalText.string(set.appending((newest ?? "SET-ID.manifest").bytes).bytes)
     return .advice("compare a snapshot: 'batchproc audit \(name) /'")
   }

@@ -54,7 +54,7 @@ import Testing
     """
 
   static let pages = [
-    Page(name: "README.md", setup: samples, shown: ["make demo", "make deb   "]),
+    Page(name: "README.md", setup: samples, shown: ["make demo"]),
     Page(name: "docs/commands.md", setup: samples),
     Page(name: "docs/backup.md", setup: samples + "\n" + clock, shown: [#"{"type":"snapshot","#]),
     Page(

@@ -29,9 +29,9 @@ struct SamplePackageTests {
     }
   }
 
-  @Test("the package and the program of the README, in an empty folder beside the checkout")
-  func readme() throws {
-    let text = try String(contentsOf: Self.root.appendingPathComponent("README.md"), encoding: .utf8)
+  @Test("the package and the program of the page about the library, in an empty folder beside the checkout")
+  func page() throws {
+    let text = try String(contentsOf: Self.root.appendingPathComponent("docs/library.md"), encoding: .utf8)
     let blocks = text.split(separator: "```swift\n").dropFirst().compactMap {
       $0.split(separator: "```").first.map(String.init)
     }

@@ -17,7 +17,7 @@ struct SegmentRewriter {
     for (index, member) in members.enumerated() where !left.contains(index) {
       let end = index + 1 < members.count ? members[index + 1].offset : UInt64(plain.count)
       guard member.offset <= end, end <= UInt64(plain.count) else {
-        throw BatchError(.invalid, "the members of a segment are not in order", path: member.path)
+        throw BatchError(.invalid, "the members of a group are not in order", path: member.path)
       }
       var moved = member
       moved.offset = UInt64(kept.count)
@@ -37,7 +37,7 @@ struct SegmentRewriter {
       do throws(DecodingError) {
         try decoder.decode(wholeFile: raw) { piece in plain.append(contentsOf: piece) }
       } catch {
-        throw BatchError(.invalid, "a segment that was just made cannot be read")
+        throw BatchError(.invalid, "a group that was just made cannot be read")
       }
     }
     return plain

@@ -3,7 +3,7 @@ import Glibc
 /// Where a state file or a folder of them is.
 package struct StatePlace: Sendable, Hashable {
   package let path: PathBytes
-  /// Where versions before 0.3 had it, for root. Only what is missing at the path is read from there, and nothing is written.
+  /// Where versions before 1.0 had it, for root. Only what is missing at the path is read from there, and nothing is written.
   package let earlier: PathBytes?
 
   package init(_ path: PathBytes, earlier: PathBytes? = nil) {

@@ -11,7 +11,7 @@ extension CommandSpec {
       metadata. zip and 7z store no FIFOs and devices, and store a hard-linked file once for each of its names.
       """,
       """
-      Archives of the tar family have an index with the SHA-256 of every file behind their end, where other tools do \
+      Archives of the tar family have an index with the SHA-256 of every file after their end, where other tools do \
       not look. A large file that becomes shorter while it is read is filled up with zeros and counts as failed.
       """,
       """

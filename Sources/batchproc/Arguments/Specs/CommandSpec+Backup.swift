@@ -7,16 +7,17 @@ extension CommandSpec {
     abstract: "Back up directory trees into a dated archive and a manifest.",
     discussion: [
       """
-      A snapshot of the set NAME is two files in a directory: NAME-20261120T020000Z.tar.zst, an archive with an \
-      index of what is new or changed since the snapshot before, and NAME-20261120T020000Z.manifest, one line of \
-      JSON for everything that the sources had at that moment, with its SHA-256 and the archive that holds it. The \
-      archive is read back and compared before it gets its name. Only their owner may read the two files. Deleted \
-      files are simply not in the new manifest.
+      A snapshot of the set NAME is two files in a directory. NAME-20261120T020000Z.tar.zst is an archive of what is \
+      new or changed since the snapshot before. NAME-20261120T020000Z.manifest.zst has, compressed, a line of JSON \
+      for each path that the sources had at that moment, with its SHA-256 and the archive that holds it. The archive \
+      is read back and compared before it gets its name. Only their owner may read the two files. Deleted files are \
+      simply not in the new manifest.
       """,
       """
       A file counts as unchanged when its size, its times of modification and status, its inode, owner and mode are \
-      those of the snapshot before. Then it is not opened. A file whose status changed less than two seconds before \
-      a backup is archived again by the next one.
+      those of the snapshot before. Then it is not opened. Any other file is read, and its content is stored only if \
+      the snapshot before does not have it; of a large file only the changed blocks are stored. A file whose status \
+      changed shortly before a backup is read again by the next one.
       """,
       """
       Each path of --files-from is a source of its own. A path that the list does not name any more is not in the \
@@ -62,7 +63,7 @@ extension CommandSpec {
       OptionSpec(
         .checksum, "checksum",
         help: """
-          Also read files that seem unchanged. One whose bytes have changed is named as rot, the snapshot keeps the \
+          Also read files that seem unchanged. One whose bytes have changed is named as ROT, the snapshot keeps the \
           bytes from before, nothing is removed, and the status is 4.
           """),
       OptionSpec(
@@ -239,8 +240,8 @@ extension CommandSpec {
       Everything comes back as it was when the snapshot was made. Files that had been deleted by then do not come \
       back. The paths are those of the sources without the leading slash. A glob that is exactly a path of the snapshot \
       selects that path. Otherwise it is a pattern of gitignore(5), and '*' and '?' match slashes too, as in tar \
-      --wildcards; a directory stands for all that is in it. When one name of a hard-linked file is restored, the name \
-      under which the archive stores its content is restored too.
+      --wildcards; a directory stands for all that is in it. If only some names of a file with hard links are chosen, only \
+      these are restored, as names of one file.
       """,
       """
       New directories on the way to a chosen path get the owner, mode and time that they have in the snapshot. New \
@@ -300,7 +301,7 @@ extension CommandSpec {
           """),
       OptionSpec(
         .mostDeleted, "max-delete", kind: .single(.number(0...1_000_000_000_000)), value: "n",
-        help: "With --delete: allow to remove up to n files, whatever share they are, and refuse (1) more."),
+        help: "With --delete: remove up to n files, whatever share they are, and refuse (1) to remove more."),
       OptionSpec(.strict, "strict", help: "Stop at the first damage; no file after it is restored."),
       OptionSpec(
         .keepGoing, "keep-going",

@@ -112,7 +112,7 @@ extension CommandSpec {
       Each of the two is a directory; a manifest of the forms that 'hash' writes (gnu, bsd, hashdeep, mtree and \
       json); a snapshot, which is named by its manifest in the directory of the set; or an archive. What only one of \
       them records is not compared: a manifest of digests has no directories and links, and where it has no times, \
-      ROT cannot be told from MODIFIED. When all names on one side begin with the name of a directory, as after \
+      ROT cannot be distinguished from MODIFIED. When all names on one side begin with the name of a directory, as after \
       'hash photos', and the other side is that directory, this name is ignored.
       """,
       """

@@ -52,7 +52,7 @@ extension CommandSpec {
       ).inPlans(.refused),
       OptionSpec(
         .mostDeleted, "max-delete", kind: .single(.number(0...1_000_000_000_000)), value: "n",
-        help: "With --delete: allow to remove up to n files, whatever share they are, and refuse (1) more."
+        help: "With --delete: remove up to n files, whatever share they are, and refuse (1) to remove more."
       ).inPlans(.refused),
       OptionSpec(
         .deleteExcluded, "delete-excluded",

@@ -14,7 +14,7 @@ extension CommandSpec {
       'verify' compares files with their recovery data, and says whether they can be repaired; damage ends with 4. 'repair' \
       rebuilds damaged and missing files, compares all checksums, and then replaces the damaged file, which is kept as \
       FILE.damaged without --force. If too few blocks are left, nothing is changed, and it ends with 4. For both the path is a \
-      protected file or a file of PAR2, and further files are searched for blocks. 'c', 'v' and 'r' are the same words.
+      protected file or a file of PAR2, and further files are searched for blocks. 'c', 'v' and 'r' stand for the three words.
       """,
     ],
     operands: [

@@ -149,7 +149,7 @@ extension CommandSpec {
       OptionSpec(
         .keepGoing, "keep-going",
         help: """
-          Go on behind damage, and extract the members that are whole. With an index none of them is lost.
+          Go on after damage, and extract the members that are whole. With an index none of them is lost.
           """),
       .allFormats,
     ] + OptionSpec.opening,

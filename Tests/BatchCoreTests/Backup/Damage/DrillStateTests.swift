@@ -29,7 +29,7 @@ import Testing
     #expect(read.lines == state.lines)
   }
 
-  @Test("a state of more than a megabyte, which version 0.3 could write, is read")
+  @Test("a state of more than a megabyte, which earlier versions could write, is read")
   func large() throws {
     let line = #"{"type":"suspect","archive":"\#(Self.archive)","path":"0"}"# + "\n"
     try t.file("state", Array(String(repeating: line, count: 19_000).utf8))
