@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""Measures batchproc and other tools in turns, and writes results/results.md with charts."""
+"""Measures batchproc and other tools in turns, and writes results/results.md with charts.
+
+Then it measures what is not a table of one command: ten nights of a backup set, a disk whose content is not cached, and the cost
+by the number of files. Each of them writes a page of its own.
+"""
 
 import argparse
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import readme
@@ -27,8 +32,24 @@ def arguments() -> argparse.Namespace:
                         help="small trees and few runs; for tests, not for publication")
     parser.add_argument("--only", metavar="WORDS", action="append",
                         help="only the jobs and sweeps whose title contains these words; may be repeated")
+    parser.add_argument("--tables", action="store_true", help="only the tables of results.md")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="seconds for each table (default 90, quick 6)")
     return parser.parse_args()
+
+
+def pages(binary: pathlib.Path, results: pathlib.Path, quick: bool) -> bool:
+    """Measures the other pages; returns whether all of them succeeded."""
+    scripts = {
+        "growth.py": [str(binary), "--results", str(results / "nights.md"), "--scale", "0.02" if quick else "0.1"],
+        "cold_disk.py": ["--binary", str(binary), "--runs", "1" if quick else "3", "--scale", "20" if quick else "1", "--jobs", "hash,tar.zst,backup",
+                         "--numbers", "2,64", "--results", str(results / "cold.md")],
+        "sizes.py": ["--binary", str(binary), "--divide", "100" if quick else "1", "--only", "files", "--results", str(results)],
+    }
+    succeeded = True
+    for script, words in scripts.items():
+        print(script, flush=True)
+        succeeded = subprocess.run([sys.executable, HERE / script, *words], check=False).returncode == 0 and succeeded
+    return succeeded
 
 
 def main() -> int:
@@ -87,9 +108,11 @@ def main() -> int:
     print(f"written: {results / 'results.md'}")
     if results == HERE / "results" and options.only is None:
         readme.main()
+    whole = options.only is None and not options.tables
+    succeeded = not whole or pages(binary, results, options.quick)
     failed = [ours for _, ours, _ in races if ours.failure] + [
         timing for _, points in curves for _, timing in points if timing.failure]
-    return 1 if failed else 0
+    return 1 if failed or not succeeded else 0
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ machine that cannot read it; prints the sizes after each week. Needs root for ch
 import argparse
 import datetime
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -20,6 +21,7 @@ import sys
 import time
 
 import clock
+import report
 
 MB = 1_000_000
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -27,10 +29,12 @@ parser.add_argument("batchproc")
 parser.add_argument("--scale", type=float, default=1.0)
 parser.add_argument("--folder", default="/var/tmp/growth")
 parser.add_argument("--days", type=int, default=0)
+parser.add_argument("--results", help="the page to which the nights are written")
 options = parser.parse_args()
 program = os.path.abspath(options.batchproc)
 scale = options.scale
 root = os.path.abspath(options.folder)
+options.results = options.results and os.path.abspath(options.results)
 shutil.rmtree(root, ignore_errors=True)
 os.makedirs(root)
 os.chdir(root)
@@ -181,7 +185,9 @@ if options.days:
     keep_for(options.days)
     sys.exit()
 before = (0, 0)
+seconds = [0.0, 0.0]
 rows = 0
+page = ["| night | batchproc, MB | restic, MB | batchproc, s | restic, s |", "|---|--:|--:|--:|--:|"]
 print(f"{'night':32} {'batchproc':>10} {'restic':>10} {'manifests':>10} {'s':>6} {'s':>6}", flush=True)
 for number, (name, change) in enumerate(NIGHTS):
     change()
@@ -195,11 +201,24 @@ for number, (name, change) in enumerate(NIGHTS):
     now = (size("set"), size("restic"))
     print(f"{name:32} {(now[0] - before[0]) / MB:10.1f} {(now[1] - before[1]) / MB:10.1f} "
           f"{size('set', '.manifest.zst') / MB:10.2f} {own:6.1f} {other:6.1f}", flush=True)
+    page.append(f"| {name} | {(now[0] - before[0]) / MB:.1f} | {(now[1] - before[1]) / MB:.1f} | {own:.2f} | {other:.2f} |")
+    seconds = [seconds[0] + own, seconds[1] + other]
     before = now
+page.append(f"| together | {before[0] / MB:.1f} | {before[1] / MB:.1f} | {seconds[0]:.2f} | {seconds[1]:.2f} |")
 allowed = 80 * rows / MB
 print(f"{'together':32} {before[0] / MB:10.1f} {before[1] / MB:10.1f}; ratio {before[0] / before[1]:.3f}; "
       f"{allowed:.1f} MB are allowed for manifests")
 restore = timed(program, "restore", "-q", "set", "-C", "out")
 full = timed("restic", "-r", "restic", "restore", "-q", "latest", "-t", "out-restic")
 print(f"restore {restore:.1f} s, restic {full:.1f} s")
+if options.results:
+    with open(options.results, "w") as file:
+        file.write("\n".join([
+            "# Ten nights of a backup set", "",
+            f"A tree of {2700 * scale:.0f} MB that does not compress, on a disk. Each night one change, beside changes in an image. What each night",
+            "added, and the seconds of the backup. batchproc reads its archive back before it names it; restic does not. Made by",
+            "`Benchmarks/growth.py`.", "", *report.machine(program, pathlib.Path(root)),
+            f"| restic | {report.first_line('restic', 'version')} |", "", *page, "",
+            f"The bytes of the set divided by those of the repository: **{before[0] / before[1]:.2f}**. Restoring the last night took",
+            f"{restore:.2f} s, restic {full:.2f} s.", ""]))
 sys.exit(subprocess.run(["diff", "-r", "tree", "out" + root + "/tree"]).returncode)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares `-j auto` with fixed numbers on slow devices, which a preload library simulates.
 
-usage: Benchmarks/slow_devices.py [--binary PATH] [--work FOLDER] [--runs N] [--only TEXT]
+usage: Benchmarks/slow_devices.py [--binary PATH] [--work FOLDER] [--runs N] [--only TEXT] [--results FILE]
 
 Prints one row for each device and for `hash` and `archive`: the best fixed number, its seconds, those of
 auto, and the ratio of both over the whole run and in its second half. Then it prints how soon auto follows
@@ -15,6 +15,8 @@ import shutil
 import statistics
 import subprocess
 import time
+
+import report
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SWEEP = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -82,9 +84,9 @@ class Bench:
         return [float(line) for line in (self.work / "times").read_text().split()]
 
 
-def sweep(bench: Bench, runs: int, only: str) -> None:
-    print("| device | job | best -j | best s | auto s | best/auto | second half |")
-    print("|---|---|---|---|---|---|---|")
+def sweep(bench: Bench, runs: int, only: str) -> list[str]:
+    lines = ["| device | job | best -j | best s | auto s | best/auto | second half |", "|---|---|---|---|---|---|---|"]
+    print("\n".join(lines), flush=True)
     for name, (model, tree, (least, most)) in DEVICES.items():
         for job in ("hash", "archive") if only in name else ():
             fixed = {
@@ -94,9 +96,11 @@ def sweep(bench: Bench, runs: int, only: str) -> None:
             autos = [bench.seconds(model, "auto", job, tree) for _ in range(runs)]
             whole = statistics.median(auto[0] for auto in autos)
             second = statistics.median(auto[1] for auto in autos)
-            print(
+            lines.append(
                 f"| {name} | {job} | {best} | {fixed[best][0]:.2f} | {whole:.2f} | {fixed[best][0] / whole:.3f} "
-                f"| {half / second:.3f} |", flush=True)
+                f"| {half / second:.3f} |")
+            print(lines[-1], flush=True)
+    return lines
 
 
 def follow(bench: Bench) -> None:
@@ -144,10 +148,18 @@ def main() -> None:
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("/dev/shm/batchproc-slow"))
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="measure the devices whose names have this text")
+    parser.add_argument("--results", type=pathlib.Path, help="the page to which the table is written")
     options = parser.parse_args()
     bench = Bench(options.binary, options.work)
     try:
-        sweep(bench, options.runs, options.only)
+        lines = sweep(bench, options.runs, options.only)
+        if options.results:
+            options.results.write_text("\n".join([
+                "# `-j auto` on ten kinds of storage", "",
+                "A preload library delays the requests of the program as the device would. For each device and job the best fixed number and",
+                f"its seconds, and the median of {options.runs} runs of `auto`. Above 0.95 `auto` is as fast as the best number; the last column",
+                "compares the second half of the files, when `auto` has found its number. Made by `Benchmarks/slow_devices.py`.", "",
+                *report.machine(options.binary, options.work), "", *lines, ""]))
         if not options.only:
             follow(bench)
             obey(bench)
