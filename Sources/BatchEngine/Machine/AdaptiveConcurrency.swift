@@ -155,14 +155,17 @@ package struct AdaptiveConcurrency: Sendable {
   }
 
   /// If fewer operations run than the number being measured, and no more can begin, measures the number that runs: it may still
-  /// be too high. Before the end of the source that must hold for some readings, because results may wait only for a moment.
+  /// be too high. If not more run than before the trial, more cannot be measured, and fewer are tried. Before the end of the
+  /// source that must hold for some readings, because results may wait only for a moment.
   private mutating func follow(_ reading: Reading, _ now: Double) -> ConcurrencyChange.Reason? {
     steadyReadings = reading.running == steadyCount ? steadyReadings + 1 : 0
     steadyCount = reading.running
     guard reading.isExhausted || steadyReadings >= Self.leastSteadyReadings, reading.running > 0,
-      reading.running < level, trial.map({ reading.running > $0.base }) ?? wantsFewer
+      reading.running < level, trial != nil || wantsFewer
     else { return nil }
-    return move(to: reading.running, trial, .ending, now)
+    if let trial, reading.running > trial.base { return move(to: reading.running, trial, .ending, now) }
+    (wantsFewer, nextDown) = (true, now)
+    return move(to: reading.running, nil, .ending, now)
   }
 
   /// Whether the operations that began before the change have ended.

@@ -213,13 +213,14 @@ import Testing
   }
 
   @Test(
-    "On a disk that operations slow down, the number falls to 1 although no more long operations can begin")
-  func longOperations() {
+    "On a disk that operations slow down, the number falls to 1 although no more long operations can begin",
+    arguments: [2, 3, 19])
+  func longOperations(count: Int) {
     var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
     var files = 0.0
     for turn in 0..<1000 {
-      // All nineteen operations of the run have begun; the source waits for room, and does not end.
-      let running = min(controller.level, 19)
+      // All operations of the run have begun; the source waits for room, and does not end.
+      let running = min(controller.level, count)
       files += 4.5 * Double(running) / (1 + 2.5 * Double(running - 1))
       _ = controller.take(
         AdaptiveConcurrency.Reading(
