@@ -72,6 +72,13 @@ enum Host {
     succeeds("g=\($0)/batchproc-look-$$; mkdir $g && { test -w $g/pids.max; s=$?; rmdir $g; exit $s; }")
   }
 
+  /// Where a control group with a limit of memory can be made, and the file with the limit: version 1, or version 2.
+  static let memoryGroups: (folder: String, file: String)? = [
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max"),
+  ].first { folder, file in
+    succeeds("g=\(folder)/batchproc-look-$$; mkdir $g && { test -w $g/\(file); s=$?; rmdir $g; exit $s; }")
+  }
+
   static let hasRestic = succeeds("command -v restic")
 
   static let hasTmux = succeeds("command -v tmux")
