@@ -155,16 +155,17 @@ package struct AdaptiveConcurrency: Sendable {
   }
 
   /// If fewer operations run than the number being measured, and no more can begin, measures the number that runs: it may still
-  /// be too high. If not more run than before the trial, more cannot be measured, and fewer are tried. Before the end of the
-  /// source that must hold for some readings, because results may wait only for a moment.
+  /// be too high. If not more run than before the trial, the trial has failed, and fewer are tried. Before the end of the source
+  /// that must hold for some readings, because results may wait only for a moment.
   private mutating func follow(_ reading: Reading, _ now: Double) -> ConcurrencyChange.Reason? {
     steadyReadings = reading.running == steadyCount ? steadyReadings + 1 : 0
     steadyCount = reading.running
-    guard reading.isExhausted || steadyReadings >= Self.leastSteadyReadings, reading.running > 0,
-      reading.running < level, trial != nil || wantsFewer
+    guard reading.isExhausted || steadyReadings >= Self.leastSteadyReadings, let trial, reading.running > 0,
+      reading.running < level
     else { return nil }
-    if let trial, reading.running > trial.base { return move(to: reading.running, trial, .ending, now) }
-    (wantsFewer, nextDown) = (true, now)
+    if reading.running > trial.base { return move(to: reading.running, trial, .ending, now) }
+    nextUp = now + min(Self.longestProbeInterval, pauseAfterFailures)
+    (failures, wantsFewer) = (failures + 1, true)
     return move(to: reading.running, nil, .ending, now)
   }
 
@@ -270,7 +271,7 @@ package struct AdaptiveConcurrency: Sendable {
     let gain = trial.rate > 0 ? rate / trial.rate : isUp ? Self.fasterRate : .infinity
     // Limits the cost of all trials. The first failed steps up are repeated sooner, because files differ.
     let pause = max(0, 1 - gain) * window.elapsed * 2 / Self.probeCost
-    let longest = isUp ? Self.probeInterval * Double(1 << (2 * min(failures, 8))) : Self.longestProbeInterval
+    let longest = isUp ? pauseAfterFailures : Self.longestProbeInterval
     let next = now + min(Self.longestProbeInterval, longest, max(Self.probeInterval, pause))
     if isUp { nextUp = next } else { nextDown = next }
     if gain > Self.fewerRate || (isUp && gain >= keptRate) {
@@ -290,6 +291,9 @@ package struct AdaptiveConcurrency: Sendable {
     wantsFewer = isUp ? trial.base <= Self.few || failures > 1 : gain > Self.fallen
     return move(to: trial.base, nil, isUp ? .slower : .fewerSlower, now)
   }
+
+  /// The longest pause before the next step up, in seconds.
+  private var pauseAfterFailures: Double { Self.probeInterval * Double(1 << (2 * min(failures, 8))) }
 
   /// The least ratio of rates for a step up to be kept. Files differ, so a device that was as fast may be slower with other files.
   private var keptRate: Double { isCareful ? Self.mostKept : Self.leastKept }
