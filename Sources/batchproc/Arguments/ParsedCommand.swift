@@ -84,6 +84,16 @@ struct ParsedCommand: Sendable {
     if case .bytes(let bytes) = last(id) { bytes } else { nil }
   }
 
+  /// A sentence for each deprecated option that was given.
+  var deprecations: [String] {
+    command.options.compactMap { option in
+      guard let instead = option.deprecation, let name = option.longForms.first, last(option.id) != nil else {
+        return nil
+      }
+      return "\(name.text) is deprecated: \(instead)"
+    }
+  }
+
   private func last(_ id: OptionID) -> OptionValue? {
     given.last { $0.id == id }?.value
   }

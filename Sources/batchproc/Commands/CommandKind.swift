@@ -18,7 +18,11 @@ struct CommandKind {
     run = { (parsed, environment) in
       let common = try CommonOptions(parsed)
       if sharesHeap { ProcessHeap.share() }
-      return try make(parsed, common, environment).execute()
+      let command = try make(parsed, common, environment)
+      if common.verbose {
+        for note in parsed.deprecations { command.session.diagnostics.report(note, as: .note) }
+      }
+      return command.execute()
     }
   }
 

@@ -107,6 +107,8 @@ struct RestoreDamageTests {
       ends "restore" "$BP" restore -q -C one set 2>e1
       ends "restore --keep-going" "$BP" restore -q --keep-going -C two set 2>e2
       ends "the same messages" cmp e1 e2
+      "$BP" restore -v --keep-going -C verbose set 2>e2
+      counts "the note" "batchproc: --keep-going is deprecated: leave it out, because a restore continues" <e2
       ends "the same files" diff -r one two
       ends "most files are restored" test $(count one) -gt 55
       ends "restore --strict" "$BP" restore -q --strict -C three set 2>e3
@@ -121,7 +123,8 @@ struct RestoreDamageTests {
       ends "restore without any archive" "$BP" restore -q -C six set 2>/dev/null
       """)
     run.expectSteps([
-      "restore": "5", "restore --keep-going": "5", "the same messages": "0", "the same files": "0",
+      "restore": "5", "restore --keep-going": "5", "the same messages": "0", "the note": "1",
+      "the same files": "0",
       "most files are restored": "0", "restore --strict": "5", "fewer files are restored": "0",
       "restore names --strict": "1", "extract": "5", "extract names --keep-going": "1",
       "restore --strict without the archive": "1", "its files": "", "restore without any archive": "1",

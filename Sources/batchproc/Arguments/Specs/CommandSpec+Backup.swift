@@ -305,7 +305,8 @@ extension CommandSpec {
       OptionSpec(.strict, "strict", help: "Stop at the first damage; no file after it is restored."),
       OptionSpec(
         .keepGoing, "keep-going",
-        help: "Accepted for older scripts: without --strict a restore always continues after damage."),
+        help: "Accepted for older scripts: without --strict a restore always continues after damage."
+      ).deprecated("leave it out, because a restore continues after damage without it"),
       .maxLevels,
     ] + OptionSpec.opening,
     shared: [Group.reading[0], Group.extracting] + Group.readingRun[1...],

@@ -53,6 +53,17 @@ struct OptionSpec: Sendable {
   }
 
   private(set) var planUse: PlanUse = []
+  /// What to write instead; nil if the option is not deprecated.
+  private(set) var deprecation: String?
+
+  /// The same option, which will go with the next major version.
+  ///
+  /// - Parameter instead: what to write instead, for a note with `-v`: "leave it out: …".
+  func deprecated(_ instead: String) -> OptionSpec {
+    var option = self
+    option.deprecation = instead
+    return option
+  }
 
   /// The same option with this use in plans.
   func inPlans(_ use: PlanUse) -> OptionSpec {
