@@ -16,14 +16,14 @@ package struct MirrorCall: Call {
   /// The sources, which a plan walks.
   package let sources: [PathBytes]
   package let target: PathBytes
-  package var options: MirrorOptions
+  package var options: MirroringOptions
   /// Knows the digests of unchanged files; nil if they are read.
   package var cache: DigestCache?
   /// Receives the manifest.
   package var output = CallOutput.none
   private var shares: OutputOptions
 
-  package init(_ sources: [PathBytes], into target: PathBytes, _ options: MirrorOptions) {
+  package init(_ sources: [PathBytes], into target: PathBytes, _ options: MirroringOptions) {
     (self.sources, self.target, self.options) = (sources, target, options)
     var shares = OutputOptions(
       naming: OutputNaming(.adding(suffix: PathBytes("")), directory: target),

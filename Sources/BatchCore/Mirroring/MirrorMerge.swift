@@ -23,7 +23,7 @@ package struct MirrorMerge {
   ///   - failed: receives why a name or a folder failed.
   /// - Throws: the error of opening the target.
   package init(
-    into target: PathBytes, _ options: MirrorOptions, in run: RunContext,
+    into target: PathBytes, _ options: MirroringOptions, in run: RunContext,
     write: @escaping ([UInt8]) throws(BatchError) -> Void,
     failed: @escaping (BatchError) -> Void
   ) throws(BatchError) {

@@ -34,7 +34,7 @@ struct MirrorRemoval {
   private let described: Set<FolderTree.Node>
   private let obstructed: [RelativePath]
   private let context: CollectorContext
-  private let removal: MirrorOptions.Removal
+  private let removal: MirroringOptions.Removal
   private let opener: FolderOpener
   private let roots: [OpenFolder?]
   /// One for each operand.
@@ -47,7 +47,7 @@ struct MirrorRemoval {
   ) {
     (self.target, self.setting, self.folders, self.described) = (target, setting, folders, described)
     (self.obstructed, self.context) = (obstructed, context)
-    removal = setting.options.removal ?? MirrorOptions.Removal()
+    removal = setting.options.removal ?? MirroringOptions.Removal()
     opener = context.folders
     let calls = context.calls
     choosers = setting.operands.all.map {
