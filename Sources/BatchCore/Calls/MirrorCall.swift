@@ -43,10 +43,16 @@ package struct MirrorCall: Call {
   }
 
   package var division: Division? {
-    var division = Division(unit: .entries(sources), join: .mirror(self))
+    var division = Division(unit: .entries(self), join: .mirror(self))
     division.outputs = [target, output.path].compactMap { $0 }
     division.skipsTemporaries = true
     return division
+  }
+
+  /// The entries of the sources, as a run has them.
+  func source(_ walk: WalkOptions, in run: RunContext) -> MirrorSource {
+    let operands = MirrorOperands(sources)
+    return MirrorSource(run.tree(Operands(operands.paths).counted, options: walk), operands, options)
   }
 
   package func verdict(_ tally: CallTally) -> CallVerdict {
@@ -78,9 +84,7 @@ package struct MirrorCall: Call {
       }
       var first: () -> PathBytes? = { nil }
       if case .shard(let work) = input { first = { work.player.firstPath } }
-      let source = MirrorSource(
-        tree, operands, cuttingFiles: !options.needsDigests && !options.isDryRun,
-        plannedFirst: first)
+      let source = MirrorSource(tree, operands, options, plannedFirst: first)
       var setting = MirrorJob.Setting(
         path: target, operands: operands, options: options, outputs: shares, walk: used)
       setting.protected = Set(opened.ownFiles)

@@ -47,7 +47,10 @@ package struct MirrorMerge {
         if isShared { digests[place.bytes] = digest }
         try writeRow(place, digest, size)
       case .name(let report, let first): try make(report, first)
-      case .folder(let report, let entry): entries[folders.insert(report.place.bytes[...])] = (report, entry)
+      case .folder(let report, let entry):
+        let node = folders.insert(report.place.bytes[...])
+        // If two sources share a folder, it is described by the first one.
+        if entries[node] == nil { entries[node] = (report, entry) }
       }
     }
   }
