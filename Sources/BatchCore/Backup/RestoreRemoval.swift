@@ -9,24 +9,11 @@ import var Glibc.ENOTEMPTY
 /// what is in folders that are tagged as caches, and on other file systems. Everything is counted and judged before the first
 /// removal. No link is followed.
 package struct RestoreRemoval: TargetCleaner {
-  package struct Options: Sendable {
-    /// The most files that may be removed; nil allows half of the files below each source.
-    package var mostFiles: Int?
-
-    package init(mostFiles: Int? = nil) { self.mostFiles = mostFiles }
-  }
-
   private struct Source: Sendable {
     /// The absolute path of the folder that was backed up.
     let path: PathBytes
     /// Its place below the target.
     let place: RelativePath
-  }
-
-  /// Files below a source in the target, and those that would be removed.
-  private struct Census {
-    var files = 0
-    var doomed = 0
   }
 
   private struct Visit {
@@ -40,7 +27,7 @@ package struct RestoreRemoval: TargetCleaner {
   }
 
   private let snapshot: SnapshotName
-  private let options: Options
+  private let limit: RemovalLimit
   private let walk: WalkOptions
   private let sources: [Source]
   /// Hashes of the places of all rows, and of files that were left out by name. Of two places with one hash, both count as present.
@@ -57,7 +44,7 @@ package struct RestoreRemoval: TargetCleaner {
   /// - Throws: `refused` if the snapshot is incomplete, damaged or had failures, if its selection is unknown, and if a text selects
   ///   nothing.
   init(
-    _ options: Options, _ snapshot: Snapshot, of set: BackupSet, _ content: BackupSet.Content,
+    _ limit: RemovalLimit, _ snapshot: Snapshot, of set: BackupSet, _ content: BackupSet.Content,
     selection: MemberSelection, selectsAll: Bool, unmatched: [UnmatchedGlob], in run: RunContext
   ) throws(BatchError) {
     let footer = snapshot.footer
@@ -108,7 +95,7 @@ package struct RestoreRemoval: TargetCleaner {
       if let place = try? RelativePath(MemberNaming.name(of: file)) { rows.insert(place.bytes.hashValue) }
     }
     own = Set([try? set.directory.status(followingLinks: true).identity].compactMap { $0 })
-    (self.options, self.rows, self.selection, self.selectsAll) = (options, rows, selection, selectsAll)
+    (self.limit, self.rows, self.selection, self.selectsAll) = (limit, rows, selection, selectsAll)
     self.snapshot = snapshot.name
   }
 
@@ -120,7 +107,7 @@ package struct RestoreRemoval: TargetCleaner {
     try judge(target, in: context)
     var count = 0
     for source in sources {
-      var census = Census()
+      var census = RemovalLimit.Census()
       try examine(source, of: target, &census, in: context) { (place, kind, folder) throws(BatchError) in
         if !isDryRun {
           let failed = folder.remove(place.name, isFolder: kind == .directory, by: context.commits)
@@ -142,35 +129,21 @@ package struct RestoreRemoval: TargetCleaner {
     return count
   }
 
-  /// - Throws: `refused` if more files would be removed than is allowed.
+  /// - Throws: `invalid` if more files would be removed than is allowed.
   private func judge(_ target: ContainedFolder, in context: CollectorContext) throws(BatchError) {
-    var doomed = 0
-    var excess: (path: PathBytes, census: Census)?
+    var censuses: [(path: PathBytes, census: RemovalLimit.Census)] = []
     for source in sources {
-      var census = Census()
+      var census = RemovalLimit.Census()
       try examine(source, of: target, &census, in: context) { _, _, _ in }
-      doomed += census.doomed
-      if census.doomed > census.files / 2 {
-        excess = excess ?? (target.path.appending(source.place.bytes), census)
-      }
+      censuses.append((target.path.appending(source.place.bytes), census))
     }
-    if let most = options.mostFiles {
-      guard doomed <= most else {
-        throw BatchError(
-          .invalid, "nothing was removed: \(doomed) files would be, more than \(most)", path: target.path,
-          remedy: .removeUpTo(doomed))
-      }
-    } else if let excess {
-      throw BatchError(
-        .invalid,
-        "nothing was removed: \(excess.census.doomed) of \(excess.census.files) files would be, more than half",
-        path: excess.path, remedy: .removeUpTo(doomed))
-    }
+    try limit.check(censuses, in: target.path)
   }
 
   /// Calls `body` for everything below a source that is to be removed, contents before their folders.
   private func examine(
-    _ source: Source, of target: ContainedFolder, _ census: inout Census, in context: CollectorContext,
+    _ source: Source, of target: ContainedFolder, _ census: inout RemovalLimit.Census,
+    in context: CollectorContext,
     _ body: (RelativePath, FileStatus.Kind, OpenFolder) throws(BatchError) -> Void
   ) throws(BatchError) {
     func open(_ path: ArraySlice<UInt8>) throws(BatchError) -> OpenFolder {

@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 /// The files of a snapshot that are restored.
 package struct RestoreSource {
@@ -21,7 +22,7 @@ package struct RestoreSource {
   private let areNames: Bool
   let strip: Int
   /// Removes what the snapshot does not have below its sources; nil removes nothing.
-  package var removal: RestoreRemoval.Options?
+  package var removal: RemovalLimit?
   /// Called once, before anything is restored.
   package var announce: (Opened, RestoreReader) -> Void = { _, _ in }
 

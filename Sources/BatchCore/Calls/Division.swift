@@ -11,8 +11,8 @@ package struct Division: Sendable {
     /// - Parameter naming: the naming of the outputs, if several files can have one output.
     case sources(naming: OutputNaming?)
     case members(ArchiveOptions)
-    /// All entries of trees that are mirrored, with these paths in place of the operands.
-    case entries([PathBytes])
+    /// All entries of trees that are mirrored, with the sources in place of the operands.
+    case entries(MirrorCall)
     /// The lines of manifests.
     case lines(CheckCall)
   }
@@ -67,9 +67,7 @@ package struct Division: Sendable {
     case .members(let options):
       try maker.walk(
         try ArchiveSource(run.tree(operands.counted, options: walk), options: options), run.cancellation)
-    case .entries(let paths):
-      try maker.walk(
-        entriesOf: run.tree(Operands(MirrorOperands(paths).paths).counted, options: walk), run.cancellation)
+    case .entries(let mirror): try maker.walk(mirror.source(walk, in: run), run.cancellation)
     case .lines(let check):
       try maker.walk(
         check.lines(operands.counted, in: run), check.source(walk, in: run) { nil }, run.cancellation)

@@ -16,14 +16,14 @@ package struct MirrorCall: Call {
   /// The sources, which a plan walks.
   package let sources: [PathBytes]
   package let target: PathBytes
-  package var options: MirrorOptions
+  package var options: MirroringOptions
   /// Knows the digests of unchanged files; nil if they are read.
   package var cache: DigestCache?
   /// Receives the manifest.
   package var output = CallOutput.none
   private var shares: OutputOptions
 
-  package init(_ sources: [PathBytes], into target: PathBytes, _ options: MirrorOptions) {
+  package init(_ sources: [PathBytes], into target: PathBytes, _ options: MirroringOptions) {
     (self.sources, self.target, self.options) = (sources, target, options)
     var shares = OutputOptions(
       naming: OutputNaming(.adding(suffix: PathBytes("")), directory: target),
@@ -43,10 +43,16 @@ package struct MirrorCall: Call {
   }
 
   package var division: Division? {
-    var division = Division(unit: .entries(sources), join: .mirror(self))
+    var division = Division(unit: .entries(self), join: .mirror(self))
     division.outputs = [target, output.path].compactMap { $0 }
     division.skipsTemporaries = true
     return division
+  }
+
+  /// The entries of the sources, as a run has them.
+  func source(_ walk: WalkOptions, in run: RunContext) -> MirrorSource {
+    let operands = MirrorOperands(sources)
+    return MirrorSource(run.tree(Operands(operands.paths).counted, options: walk), operands, options)
   }
 
   package func verdict(_ tally: CallTally) -> CallVerdict {
@@ -78,9 +84,7 @@ package struct MirrorCall: Call {
       }
       var first: () -> PathBytes? = { nil }
       if case .shard(let work) = input { first = { work.player.firstPath } }
-      let source = MirrorSource(
-        tree, operands, cuttingFiles: !options.needsDigests && !options.isDryRun,
-        plannedFirst: first)
+      let source = MirrorSource(tree, operands, options, plannedFirst: first)
       var setting = MirrorJob.Setting(
         path: target, operands: operands, options: options, outputs: shares, walk: used)
       setting.protected = Set(opened.ownFiles)

@@ -96,29 +96,44 @@ extension PlanMaker {
     return tally
   }
 
-  /// Adds all entries of a tree. A further name of a file is stored with its first path.
+  /// Adds all entries of trees that are mirrored. A further name of a file is stored with its first path; an entry that has the
+  /// place of an earlier one in the target is stored as a problem.
   ///
   /// - Throws: the reason when the run was stopped, or the error of writing.
   package func walk(
-    entriesOf tree: consuming sending TreeSource, _ cancellation: Cancellation
+    _ mirror: consuming sending MirrorSource, _ cancellation: Cancellation
   ) throws(BatchError) -> PlanTally {
     var tally = PlanTally()
-    var tree = tree
+    var mirror = mirror
     var firstPaths: [FileIdentity: PathBytes] = [:]
-    while let walked = tree.next() {
+    while let walked = mirror.walk() {
       try cancellation.check()
-      let weight = tree.weight(of: walked)
-      tally.count(walked, bytes: weight)
-      var first: PathBytes?
-      if case .item(.file(let record)) = walked, record.status.kind != .directory, record.status.linkCount > 1
-      {
-        first = firstPaths[record.status.identity]
-        if first == nil { firstPaths[record.status.identity] = record.path }
+      guard case .item(.file(let record)) = walked, case let step = mirror.item(for: walked) else {
+        tally.count(walked, bytes: 0)
+        try add(walked, listed: nil, measure: ItemMeasure(weight: 0), bytes: 0)
+        continue
       }
-      try add(
-        walked, listed: tree.folderStatus, first: first, measure: ItemMeasure(weight: weight), bytes: weight)
+      switch step {
+      case .problem(let problem):
+        tally.count(.problem(problem), bytes: 0)
+        try add(.problem(problem), listed: nil, measure: ItemMeasure(weight: 0), bytes: 0)
+      case .row:
+        tally.count(walked, bytes: 0)
+        try add(
+          walked, listed: mirror.folderStatus, first: firstPaths[record.status.identity],
+          measure: ItemMeasure(weight: 0), bytes: 0)
+      case .item(let item):
+        if record.status.kind != .directory, record.status.linkCount > 1 {
+          firstPaths[record.status.identity] = record.path
+        }
+        let size = record.status.kind == .regular ? max(0, record.status.size) : 0
+        tally.count(walked, bytes: size)
+        try add(
+          walked, listed: mirror.folderStatus, measure: ItemMeasure(weight: mirror.weight(of: item)),
+          items: mirror.itemCount(of: item), bytes: size, work: mirror.contentWeight(of: record))
+      }
     }
-    tally.filtered = tree.filteredCount
+    tally.filtered = mirror.filteredCount
     return tally
   }
 

@@ -11,6 +11,8 @@ package final class PlanMaker {
     var offset: UInt64 = 0
     var entries = 0
     var bytes: Int64 = 0
+    /// Bytes of content that are processed.
+    var work: Int64 = 0
     var cost: Int64 = 0
     /// The offset of the record of the preceding entries' folder; nil before the first one.
     var folder: UInt64?
@@ -75,12 +77,15 @@ package final class PlanMaker {
   ///   - listed: the status of its folder when it was listed.
   ///   - first: the first path of the file, if the item is a further name.
   ///   - mayHaveRival: whether a file beside it may have the same output.
-  ///   - bytes: bytes of content that will be processed.
+  ///   - measure: of each item that it becomes.
+  ///   - items: how many items it becomes, 1 or more.
+  ///   - bytes: bytes of content that will be counted.
+  ///   - work: bytes of content that will be processed, which may be fewer; nil for the same.
   package func add(
     _ walked: Walked, listed: FileStatus?, first: PathBytes? = nil, mayHaveRival: Bool = false,
-    measure: ItemMeasure, bytes: Int64
+    measure: ItemMeasure, items: Int = 1, bytes: Int64, work: Int64? = nil
   ) throws(BatchError) {
-    try add(measure, bytes) { writer, buffer in
+    try add(measure, items: items, bytes, work: work ?? bytes) { writer, buffer in
       writer.append(
         walked, listed: listed, first: first, mayHaveRival: mayHaveRival, to: &buffer)
     }
@@ -90,15 +95,19 @@ package final class PlanMaker {
   ///
   /// - Parameter bytes: the size of the file that it names.
   func add(_ row: CheckLine, bytes: Int64) throws(BatchError) {
-    try add(ItemMeasure(weight: bytes), bytes) { writer, buffer in writer.append(row, to: &buffer) }
+    try add(ItemMeasure(weight: bytes), bytes, work: bytes) { writer, buffer in
+      writer.append(row, to: &buffer)
+    }
   }
 
   /// - Parameter append: writes the records of the entry; returns the offset of the record of its folder or manifest, if it wrote one.
   private func add(
-    _ measure: ItemMeasure, _ bytes: Int64,
+    _ measure: ItemMeasure, items: Int = 1, _ bytes: Int64, work: Int64,
     _ append: (inout PlanRecordWriter, inout [UInt8]) -> Int?
   ) throws(BatchError) {
-    let ends = chunks.add(measure)
+    var ends = chunks.add(measure)
+    // Only the borders before and after all of them are places where a shard may end.
+    for _ in 1..<max(1, items) { ends.after = chunks.add(measure).after }
     if ends.before { note(position) }
     let start = position.offset
     let count = buffer.count
@@ -107,9 +116,10 @@ package final class PlanMaker {
     }
     position.offset += UInt64(buffer.count - count)
     position.entries += 1
-    let bytes = max(0, bytes)
-    position.bytes += min(bytes, .max - position.bytes)
-    position.cost += min(bytes, .max / 4 - min(.max / 4, position.cost))
+    let work = max(0, work)
+    position.bytes.addClamped(max(0, bytes))
+    position.work.addClamped(work)
+    position.cost += min(work, .max / 4 - min(.max / 4, position.cost))
     position.cost += min(Self.costOfEntry, .max / 2 - min(.max / 2, position.cost))
     if ends.after { note(position) }
     if buffer.count >= Self.bufferSize { try flush() }
@@ -247,7 +257,7 @@ package final class PlanMaker {
 
   private func count(_ fewestBytes: Int64?) -> Int {
     guard let fewestBytes, fewestBytes > 0 else { return asked }
-    return min(asked, max(1, Int(clamping: position.bytes / fewestBytes)))
+    return min(asked, max(1, Int(clamping: position.work / fewestBytes)))
   }
 
   /// Ranges of about the same cost, none of them empty; no range if there are no entries.

@@ -64,7 +64,7 @@ package final class MirrorCollector: BatchCollector {
       right: context.commits)
   }
 
-  var options: MirrorOptions { target.options }
+  var options: MirroringOptions { target.options }
 
   /// Complete files get their names after a stop too.
   package var collectsAfterStop: Bool { true }

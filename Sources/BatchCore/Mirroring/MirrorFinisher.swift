@@ -5,7 +5,7 @@ import var Glibc.EEXIST
 /// The steps that need the work of several lanes, or of several shards: further names of files, and the metadata of folders.
 struct MirrorFinisher {
   let folder: ContainedFolder
-  let options: MirrorOptions
+  let options: MirroringOptions
   let metadata: MirrorMetadata
   let times: TimeSteps
   let right: CommitRight

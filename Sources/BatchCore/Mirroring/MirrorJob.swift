@@ -10,7 +10,7 @@ package struct MirrorJob: BatchJob {
   struct Setting: Sendable {
     let path: PathBytes
     let operands: MirrorOperands
-    let options: MirrorOptions
+    let options: MirroringOptions
     let outputs: OutputOptions
     /// As the walk used them, for what the filter protects.
     let walk: WalkOptions

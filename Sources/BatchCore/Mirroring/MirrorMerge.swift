@@ -23,7 +23,7 @@ package struct MirrorMerge {
   ///   - failed: receives why a name or a folder failed.
   /// - Throws: the error of opening the target.
   package init(
-    into target: PathBytes, _ options: MirrorOptions, in run: RunContext,
+    into target: PathBytes, _ options: MirroringOptions, in run: RunContext,
     write: @escaping ([UInt8]) throws(BatchError) -> Void,
     failed: @escaping (BatchError) -> Void
   ) throws(BatchError) {
@@ -47,7 +47,10 @@ package struct MirrorMerge {
         if isShared { digests[place.bytes] = digest }
         try writeRow(place, digest, size)
       case .name(let report, let first): try make(report, first)
-      case .folder(let report, let entry): entries[folders.insert(report.place.bytes[...])] = (report, entry)
+      case .folder(let report, let entry):
+        let node = folders.insert(report.place.bytes[...])
+        // If two sources share a folder, it is described by the first one.
+        if entries[node] == nil { entries[node] = (report, entry) }
       }
     }
   }

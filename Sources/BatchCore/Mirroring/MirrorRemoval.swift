@@ -12,9 +12,7 @@ struct MirrorRemoval {
 
   /// What was counted below a source.
   private struct Census {
-    /// Files of the target, and those that would be removed.
-    var files = 0
-    var doomed = 0
+    var count = RemovalLimit.Census()
     /// Whether the folder of the source has entries.
     var hasSource = false
   }
@@ -34,7 +32,7 @@ struct MirrorRemoval {
   private let described: Set<FolderTree.Node>
   private let obstructed: [RelativePath]
   private let context: CollectorContext
-  private let removal: MirrorOptions.Removal
+  private let removal: MirroringOptions.Removal
   private let opener: FolderOpener
   private let roots: [OpenFolder?]
   /// One for each operand.
@@ -47,7 +45,7 @@ struct MirrorRemoval {
   ) {
     (self.target, self.setting, self.folders, self.described) = (target, setting, folders, described)
     (self.obstructed, self.context) = (obstructed, context)
-    removal = setting.options.removal ?? MirrorOptions.Removal()
+    removal = setting.options.removal ?? MirroringOptions.Removal()
     opener = context.folders
     let calls = context.calls
     choosers = setting.operands.all.map {
@@ -65,28 +63,16 @@ struct MirrorRemoval {
   mutating func judge() throws(BatchError) {
     for operand in setting.operands.all { censuses[operand.base] = Census() }
     try forEachDoomed { (_, _, _, _) in true }
-    let doomed = censuses.values.reduce(0) { $0 + $1.doomed }
-    guard doomed > 0 else { return }
-    for (base, census) in censuses.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) })
-    where census.doomed > 0 {
-      let path = target.path(of: RelativePath(folder: base, name: []))
-      guard census.hasSource else {
-        throw BatchError(
-          .invalid, "nothing was removed: the source is empty, and the target has files", path: path,
-          remedy: "mount the source; or, if this is meant, remove the files of the target yourself")
-      }
-      guard removal.mostFiles != nil || census.doomed <= census.files / 2 else {
-        throw BatchError(
-          .invalid, "nothing was removed: \(census.doomed) of \(census.files) files would be, more than half",
-          path: path, remedy: .removeUpTo(doomed))
-      }
-    }
-    if let most = removal.mostFiles, doomed > most {
+    let doomed = censuses.filter { $0.value.count.doomed > 0 }.sorted {
+      $0.key.lexicographicallyPrecedes($1.key)
+    }.map { (path: target.path(of: RelativePath(folder: $0.key, name: [])), census: $0.value) }
+    if let empty = doomed.first(where: { !$0.census.hasSource }) {
       throw BatchError(
-        .invalid, "nothing was removed: \(doomed) files would be, more than \(most)",
-        path: target.folder.path,
-        remedy: .removeUpTo(doomed))
+        .invalid, "nothing was removed: the source is empty, and the target has files", path: empty.path,
+        remedy: "mount the source; or, if this is meant, remove the files of the target yourself")
     }
+    try RemovalLimit(mostFiles: removal.mostFiles).check(
+      doomed.map { ($0.path, $0.census.count) }, in: target.folder.path)
   }
 
   /// Removes what was judged.
@@ -150,7 +136,7 @@ struct MirrorRemoval {
     for (name, kind) in try folder.entries() where TemporaryName(name.bytes[...]) == nil {
       let place = RelativePath(folder: path, name: name.bytes)
       let isFolder = kind == .directory
-      if !isFolder { censuses[base]?.files += 1 }
+      if !isFolder { censuses[base]?.count.files += 1 }
       var isKept = false
       var excluding: Set<Int> = []
       for source in sources {
@@ -174,7 +160,7 @@ struct MirrorRemoval {
       if isFolder {
         try removeTree(place, on: folder.identity.device, base, isCertain, body)
       } else {
-        censuses[base]?.doomed += 1
+        censuses[base]?.count.doomed += 1
         _ = try body(place, kind, folder, isCertain)
       }
     }
@@ -191,7 +177,7 @@ struct MirrorRemoval {
         try removeTree(place, on: folder.identity.device, base, { true }, body)
       } else {
         // It was counted with its folder.
-        censuses[base]?.doomed += 1
+        censuses[base]?.count.doomed += 1
         _ = try body(place, status.kind, folder) { true }
       }
     }
@@ -242,8 +228,8 @@ struct MirrorRemoval {
         if isFolder {
           stack.append((inner.bytes, false))
         } else {
-          censuses[base]?.files += 1
-          censuses[base]?.doomed += 1
+          censuses[base]?.count.files += 1
+          censuses[base]?.count.doomed += 1
           guard let found = try folder.look(at: name), !setting.protected.contains(found.identity) else {
             continue
           }

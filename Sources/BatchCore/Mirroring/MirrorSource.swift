@@ -7,9 +7,13 @@ package struct MirrorSource: BatchSource {
   /// From this size in bytes on, all lanes copy ranges of a file.
   static let largeSize: Int64 = 64 << 20
 
+  /// The least weight of a file with content, in bytes: that of a file whose blocks the file system does not count.
+  private static let block: Int64 = 4096
+
   private var tree: TreeSource
   private let operands: MirrorOperands
   private let cutsFiles: Bool
+  private let readsHoles: Bool
   private var firstPlaces: [FileIdentity: RelativePath] = [:]
   /// Hashes of the places of earlier entries, and whether each is a folder; nil if no two sources have the same place.
   private var claims: [Int: Bool]?
@@ -20,16 +24,18 @@ package struct MirrorSource: BatchSource {
 
   /// - Parameters:
   ///   - tree: of a walk that takes everything.
-  ///   - cuttingFiles: whether large files are cut into ranges.
+  ///   - options: decide whether large files are cut into ranges, and what a hole costs.
   ///   - plannedFirst: the first path of the last file, if a plan lists that as a further name.
   init(
-    _ tree: TreeSource, _ operands: MirrorOperands, cuttingFiles: Bool,
+    _ tree: TreeSource, _ operands: MirrorOperands, _ options: MirroringOptions,
     plannedFirst: @escaping () -> PathBytes? = { nil }
   ) {
     self.tree = tree
     self.operands = operands
     self.plannedFirst = plannedFirst
-    cutsFiles = cuttingFiles
+    cutsFiles = !options.needsDigests && !options.isDryRun
+    // For a digest or a comparison the zeros of a hole are processed as data; otherwise only data are copied.
+    readsHoles = options.needsDigests || options.comparesContent
     claims = operands.mayMeet ? [:] : nil
   }
 
@@ -41,13 +47,22 @@ package struct MirrorSource: BatchSource {
       }
       self.large = nil
     }
-    switch tree.next() {
-    case nil: return nil
-    case .problem(let problem): return .problem(problem)
+    return tree.next().map { item(for: $0) }
+  }
+
+  /// The next step of the walk, for a plan; ``item(for:)`` follows.
+  mutating func walk() -> Walked? { tree.next() }
+
+  /// ``TreeSource/folderStatus`` of the tree.
+  var folderStatus: FileStatus? { tree.folderStatus }
+
+  /// What a step of the walk becomes in a run; of a large file the first range.
+  mutating func item(for walked: Walked) -> Yielded<MirrorItem, MirrorRow> {
+    switch walked {
+    case .problem(let problem): .problem(problem)
     case .item(.standardInput):
-      return .problem(
-        Problem(.unreadable, BatchError(.invalid, "standard input is no tree", path: "-")))
-    case .item(.file(let record)): return item(for: record)
+      .problem(Problem(.unreadable, BatchError(.invalid, "standard input is no tree", path: "-")))
+    case .item(.file(let record)): item(for: record)
     }
   }
 
@@ -88,11 +103,24 @@ package struct MirrorSource: BatchSource {
   package func weight(of item: MirrorItem) -> Int64 {
     switch item {
     case .entry(let record), .again(let record, _):
-      guard record.status.kind == .regular else { return record.excessPathLength }
-      return max(0, min(record.status.size, record.status.allocated)) + record.excessPathLength
+      var weight = contentWeight(of: record)
+      weight.addClamped(record.excessPathLength)
+      return weight
     case .piece: return LargeCopy.pieceSize
     case .verification(let file): return file.size
     }
+  }
+
+  /// Bytes of a file that are copied or read. A hole counts only if its zeros are read.
+  func contentWeight(of record: FileRecord) -> Int64 {
+    guard record.status.kind == .regular else { return 0 }
+    let size = max(0, record.status.size)
+    return readsHoles ? size : min(size, max(Self.block, record.status.allocated))
+  }
+
+  /// How many items a file becomes from its first one on.
+  func itemCount(of item: MirrorItem) -> Int {
+    if case .piece(let copy, _) = item { copy.count } else { 1 }
   }
 
   package func count(of item: MirrorItem) -> Int {

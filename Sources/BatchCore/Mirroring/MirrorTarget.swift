@@ -15,7 +15,7 @@ package final class MirrorTarget: Sendable {
     let target: UInt64
   }
 
-  let options: MirrorOptions
+  let options: MirroringOptions
   let operands: MirrorOperands
   let folder: ContainedFolder
   let stage: OutputStage
@@ -28,7 +28,7 @@ package final class MirrorTarget: Sendable {
   /// - Parameter path: the target folder, which exists unless this is a dry run.
   /// - Throws: the error of opening it or another copy.
   init(
-    _ path: PathBytes, _ operands: MirrorOperands, _ options: MirrorOptions, outputs: OutputOptions,
+    _ path: PathBytes, _ operands: MirrorOperands, _ options: MirroringOptions, outputs: OutputOptions,
     cache: DigestCache?, in context: CollectorContext
   ) throws(BatchError) {
     self.options = options

@@ -24,7 +24,7 @@ extension MirrorWorker {
       output.append(row)
       return
     }
-    let known = cached?.known(of: record)
+    let known = try known(of: record, in: context)
     if let cached, let known, known.isCertain, let digest = known.digests.first {
       cached.cache.countKnown()
       var row = row
@@ -41,6 +41,25 @@ extension MirrorWorker {
     }
     output.append(row)
     try finish(content, record, known, in: context, into: &output)
+  }
+
+  /// What the cache has about a file.
+  ///
+  /// A plan has the status of an earlier time, perhaps of another machine, so the file is looked at again. If it is not as it was
+  /// planned, nothing is known: it must be read, which reports that.
+  private func known(
+    of record: FileRecord, in context: WorkerContext
+  ) throws(BatchError) -> CachedDigests.Known? {
+    guard let cached else { return nil }
+    guard record.isPlanned else { return cached.known(of: record) }
+    let now = try? context.withFolder(of: record) { (folder) throws(BatchError) in
+      var name: [UInt8] = []
+      record.appendName(to: &name)
+      return try context.calls.status(
+        of: PathBytes(name), in: folder, followingLinks: record.followsLinks)
+    }
+    guard let now, now.isContent(of: record) else { return nil }
+    return cached.known(of: record.with(now))
   }
 
   /// Sets the digest of the last row, now or when the files that wait are hashed together.
@@ -61,7 +80,7 @@ extension MirrorWorker {
   func note(_ digest: Digest, of file: Waiting, in context: WorkerContext) {
     guard let cached, file.outcome.isStable else { return }
     let status = file.outcome.status
-    if let known = file.known, known.digests.first != digest, status.hasSameContent(as: file.record.status) {
+    if let known = file.known, known.digests.first != digest, status.isContent(of: file.record) {
       cached.cache.countRotten()
       context.warn(
         Problem(
@@ -71,7 +90,7 @@ extension MirrorWorker {
             path: file.record.path)))
       return
     }
-    guard file.outcome.isSettled, let table = cached.tables(of: file.record)?.first else { return }
+    guard file.outcome.isSettled, let table = cached.tables(of: file.record.with(status))?.first else { return }
     cached.cache.add(table, status, digest)
   }
 

@@ -50,7 +50,7 @@ package final class MirrorWorker: BatchWorker {
     cached = target.cache.map { CachedDigests($0, [.sha256]) }
   }
 
-  var options: MirrorOptions { target.options }
+  var options: MirroringOptions { target.options }
 
   package func process(
     _ item: MirrorItem, in context: WorkerContext, into output: inout [MirrorRow]

@@ -31,7 +31,7 @@ package struct DeviceFacts: Sendable, Hashable {
   /// - Throws: the error of opening the folder.
   package init(of folder: PathBytes, sys: PathBytes = "/sys") throws(BatchError) {
     let directory = try Self.open(folder, flags: O_RDONLY | O_DIRECTORY)
-    let type = UInt64(bitPattern: Int64(clinux_file_system_type(directory.raw))) & 0xffff_ffff
+    let type = Self.type(of: directory.raw)
     let known = Self.names[type]
     fileSystem = known?.name ?? "0x" + String(type, radix: 16)
     fileSystemID = Self.identity(of: directory.raw)
@@ -56,6 +56,19 @@ package struct DeviceFacts: Sendable, Hashable {
   package static func isRotational(_ path: PathBytes, sys: PathBytes = "/sys") -> Bool {
     guard let descriptor = try? open(path, flags: clinux_o_path) else { return false }
     return blockKind(of: descriptor.raw, sys: sys) == .rotational
+  }
+
+  /// Whether a path is on a file system that no other machine can have mounted at the same time.
+  ///
+  /// False if the path or the type of its file system is unknown: cluster file systems have many types.
+  package static func isLocal(_ path: PathBytes) -> Bool {
+    guard let descriptor = try? open(path, flags: clinux_o_path), let known = names[type(of: descriptor.raw)]
+    else { return false }
+    return known.kind != .network
+  }
+
+  private static func type(of descriptor: Int32) -> UInt64 {
+    UInt64(bitPattern: Int64(clinux_file_system_type(descriptor))) & 0xffff_ffff
   }
 
   private static func open(_ path: PathBytes, flags: Int32) throws(BatchError) -> Descriptor {

@@ -12,7 +12,7 @@ import Testing
     t = try TreeFixture()
     try t.file("src/a", "one\n")
     try t.file("src/d/b", "two\n")
-    options.isSynced = false
+    options.mirroring.isSynced = false
   }
 
   @Test("a tree is copied with its digests, and is up to date afterwards")
@@ -25,7 +25,7 @@ import Testing
     let sums = try #require(t.content("sums"))
     #expect(String(decoding: sums, as: UTF8.self).contains("  src/d/b\n"))
     options.manifest = nil
-    options.verifies = true
+    options.mirroring.verifies = true
     let second = try await Batch.mirror([t.path("src")], into: t.path("dst"), options)
     #expect(second.copied == 0 && second.upToDate == 4 && second.different == 0)
   }
@@ -37,10 +37,10 @@ import Testing
     try t.file("dst/y", "old\n")
     try t.file("dst/z", "old\n")
     var options = options
-    options.removesOthers = true
+    options.mirroring.removal = MirroringOptions.Removal()
     let refused = try await Batch.mirror([t.path("src/")], into: t.path("dst"), options)
     #expect(refused.removed == 0 && refused.refusal != nil && t.content("dst/x") != nil)
-    options.mostRemoved = 3
+    options.mirroring.removal?.mostFiles = 3
     let removed = try await Batch.mirror([t.path("src/")], into: t.path("dst"), options)
     #expect(removed.removed == 3 && removed.refusal == nil && t.content("dst/x") == nil)
     #expect(t.content("dst/a") == Array("one\n".utf8))
@@ -50,11 +50,11 @@ import Testing
   func keeps() async throws {
     _ = try await Batch.mirror([t.path("src/")], into: t.path("one"), options)
     var options = options
-    options.linkSources = [t.path("one")]
+    options.mirroring.linkSources = [t.path("one")]
     let shared = try await Batch.mirror([t.path("src/")], into: t.path("two"), options)
     #expect(shared.linked == 2 && shared.copied == 0)
     try t.file("two/a", "newer\n")
-    options.keeping = .existing
+    options.mirroring.keeping = .existing
     _ = try await Batch.mirror([t.path("src/")], into: t.path("two"), options)
     #expect(t.content("two/a") == Array("newer\n".utf8))
   }

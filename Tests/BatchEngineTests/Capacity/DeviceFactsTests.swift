@@ -31,4 +31,12 @@ import Testing
     #expect(DeviceFacts.isRotational(fixture.root, sys: sys) == isExpected)
     #expect(!DeviceFacts.isRotational("nowhere", sys: sys))
   }
+
+  @Test("only file systems are local whose type is known and needs no other machine")
+  func isLocal() throws {
+    #expect(DeviceFacts.isLocal(fixture.root))
+    #expect(!DeviceFacts.isLocal(fixture.root.appending("missing".utf8)))
+    // A pipe has a file system whose type no user meets.
+    #expect(!DeviceFacts.isLocal("/proc/self/ns/mnt"))
+  }
 }

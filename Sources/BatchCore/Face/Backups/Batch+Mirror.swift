@@ -1,71 +1,21 @@
 import BatchEngine
 
 extension Batch {
-  /// Which files a mirror copies, and what it does with the rest.
+  /// Which files a mirror copies, and how.
   public struct MirrorOptions: Sendable {
     public var settings = Settings()
     /// Selects the entries below the sources that are copied.
     public var walk = WalkOptions()
-    /// Which files of the target are kept although they differ from their source.
-    public var keeping = Keeping.none
-    /// Whether files of equal size are compared by their bytes, and not by their times.
-    public var comparesContent = false
-    /// Whether each file of the target is read back after its cache was dropped, and compared with its source.
-    public var verifies = false
-    /// Whether character and block devices are copied.
-    public var makesDevices = false
+    /// How they are copied, and what happens to files of the target.
+    public var mirroring = MirroringOptions()
     /// The file to which the SHA-256 of each file is written, as sha256sum does, with names below the target; nil for none. It
     /// appears when it is complete.
     public var manifest: PathBytes?
     /// Whether a file that has the name of ``manifest`` is replaced.
     public var replacesManifest = false
-    /// Whether entries of the copied folders that the source does not have are removed at the end. Nothing is removed after a
-    /// failure, for an empty source, or if more files would go than ``mostRemoved`` allows.
-    public var removesOthers = false
-    /// The most files that are removed, 0 or more; nil for half of those below each source.
-    public var mostRemoved: Int?
-    /// Whether entries that the selection leaves out are removed too.
-    public var removesFiltered = false
-    /// Other copies of the tree: a file that is equal in one of them becomes a further name of it. Relative paths begin in the
-    /// target.
-    public var linkSources: [PathBytes] = []
-    /// Syncs files to the disk before they get their names.
-    public var isSynced = true
-
-    /// What is kept in the target.
-    public enum Keeping: Sendable, Hashable {
-      case none
-      /// Files that were modified later than their source.
-      case newer
-      /// All files that exist.
-      case existing
-    }
 
     /// The defaults: everything but devices is copied, and nothing is removed.
     public init() {}
-
-    fileprivate var core: BatchCore.MirrorOptions {
-      var core = BatchCore.MirrorOptions()
-      core.keeping =
-        switch keeping {
-        case .none: .none
-        case .newer: .newer
-        case .existing: .existing
-        }
-      core.comparesContent = comparesContent
-      core.verifies = verifies
-      core.makesDevices = makesDevices
-      core.makesDigests = manifest != nil
-      if removesOthers {
-        var removal = BatchCore.MirrorOptions.Removal()
-        removal.mostFiles = mostRemoved.map { max(0, $0) }
-        removal.removesFiltered = removesFiltered
-        core.removal = removal
-      }
-      core.linkSources = linkSources
-      core.isSynced = isSynced
-      return core
-    }
   }
 
   /// A path that a mirror processed.
@@ -155,10 +105,11 @@ extension Batch {
     let target = try target.pathBytes()
     return try await BatchCall.perform(options.settings, progress: progress, details: MirroredFiles()) {
       (library) throws(BatchError) in
-      var call = MirrorCall(sources.asFiles, into: target, options.core)
+      var call = MirrorCall(sources.asFiles, into: target, options.mirroring)
       if let path = options.manifest {
+        call.options.makesDigests = true
         call.output = .file(
-          .init(path, isReplacing: options.replacesManifest, isSynced: options.isSynced))
+          .init(path, isReplacing: options.replacesManifest, isSynced: options.mirroring.isSynced))
       }
       let outcome = try library.run(call, sources, options.walk.readingAheadIfFaster) { report in
         if let each, let path = MirroredPath(report) { each(path) }

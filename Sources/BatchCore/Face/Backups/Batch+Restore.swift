@@ -1,4 +1,5 @@
 import BatchEngine
+import BatchOutputs
 
 extension Batch {
   /// Which files of a snapshot are restored, and how.
@@ -77,7 +78,7 @@ extension Batch {
         globs: options.patterns, strip: max(0, options.strippedNames), in: folder, named: options.setName,
         at: place, of: SeriesChoice(host: options.host, source: options.source.map(BackupTarget.place)),
         patience: SetLock.Patience(limit: options.longestWait / .seconds(1)))
-      if options.removesOthers { source.removal = RestoreRemoval.Options(mostFiles: options.mostRemoved) }
+      if options.removesOthers { source.removal = RemovalLimit(mostFiles: options.mostRemoved) }
       source.announce = { (opened, reader) in
         for error in opened.content.damaged { library.warn(error) }
         if let remark = BatchError(doubtfulLinksOf: reader, in: opened) { library.warn(remark) }

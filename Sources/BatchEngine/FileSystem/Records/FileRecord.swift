@@ -24,6 +24,13 @@ public struct FileRecord: Sendable {
     self.isPlanned = isPlanned
   }
 
+  /// The same file with another status.
+  package func with(_ status: FileStatus) -> FileRecord {
+    FileRecord(
+      directory: directory, names: names, nameOffset: nameOffset, status: status, followsLinks: followsLinks,
+      isPlanned: isPlanned)
+  }
+
   /// The path as it is shown and stored: the operand as it was given, then the names below it.
   public var path: PathBytes {
     names.withName(at: nameOffset) { name in

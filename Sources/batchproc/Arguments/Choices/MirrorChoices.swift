@@ -5,7 +5,7 @@ import BatchEngine
 struct MirrorChoices: Sendable {
   let sources: [PathBytes]
   let target: PathBytes
-  let options: MirrorOptions
+  let options: MirroringOptions
   /// The manifest; nil for none.
   let output: PathBytes?
   let replacesOutput: Bool
@@ -21,7 +21,7 @@ struct MirrorChoices: Sendable {
     output = parsed.bytes(.output)
     if output == "-" { throw fail("The manifest needs a name: --output FILE.") }
     replacesOutput = parsed.flag(.force)
-    var options = MirrorOptions()
+    var options = MirroringOptions()
     if parsed.flag(.update), parsed.flag(.ignoreExisting) {
       throw fail("--update cannot be used with --ignore-existing.")
     }
@@ -31,7 +31,7 @@ struct MirrorChoices: Sendable {
     options.makesDigests = output != nil
     options.verifies = parsed.flag(.verify)
     if parsed.flag(.delete) {
-      var removal = MirrorOptions.Removal()
+      var removal = MirroringOptions.Removal()
       removal.mostFiles = parsed.count(.mostDeleted)
       removal.removesFiltered = parsed.flag(.deleteExcluded)
       options.removal = removal

@@ -1,12 +1,13 @@
 import BatchCore
 import BatchEngine
+import BatchOutputs
 
 struct RestoreCommand: Command {
   private let choices: BackupChoices
   private let names: ChosenNames
   private let target: PathBytes
   private let strip: Int
-  private let removal: RestoreRemoval.Options?
+  private let removal: RemovalLimit?
   private let extraction: ExtractionOptions
   let session: Session
   private let tally: TransformTally
@@ -26,7 +27,7 @@ struct RestoreCommand: Command {
     self.target = target
     strip = parsed.count(.stripComponents) ?? 0
     removal =
-      parsed.flag(.delete) ? RestoreRemoval.Options(mostFiles: parsed.count(.mostDeleted)) : nil
+      parsed.flag(.delete) ? RemovalLimit(mostFiles: parsed.count(.mostDeleted)) : nil
     if removal == nil, parsed.count(.mostDeleted) != nil {
       throw UsageError("--max-delete needs --delete.", in: parsed.command)
     }

@@ -31,8 +31,8 @@ struct MirrorCommand: DividedCommand {
     if shard != nil { call.output = .none }
     session = try Session(
       common, environment: environment, for: &call, resumes: !common.dryRun, shard: shard)
-    if choices.options.makesDigests, !common.dryRun, shard == nil {
-      call.cache = session.cache(verifiedShare: 0)
+    if choices.options.makesDigests, !common.dryRun {
+      call.cache = shard == nil ? session.cache(verifiedShare: 0) : session.cacheOfShard()
     }
   }
 

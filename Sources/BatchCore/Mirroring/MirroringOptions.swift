@@ -1,42 +1,49 @@
 import BatchEngine
 
-/// How a tree is mirrored.
-package struct MirrorOptions: Sendable {
-  /// Which files of the target are kept although they differ from the source.
-  package enum Keeping: Sendable, Hashable {
+/// How a tree is copied into a folder, and what happens to files that are there.
+public struct MirroringOptions: Sendable {
+  /// Which files of the target are kept although they differ from their source.
+  public enum Keeping: Sendable, Hashable {
     case none
-    /// Those that were modified later than the source.
+    /// Files that were modified later than their source.
     case newer
-    /// All that exist.
+    /// All files that exist.
     case existing
   }
 
-  /// What is removed from the target.
-  package struct Removal: Sendable, Hashable {
-    /// The most files that may be removed; nil for half of those below each source.
-    package var mostFiles: Int?
-    /// Whether names that the filter leaves out are removed too.
-    package var removesFiltered = false
+  /// What is removed from the target: entries of the copied folders that the source does not have. Nothing is removed after a
+  /// failure, for an empty source, or if more files would go than the limit allows.
+  public struct Removal: Sendable, Hashable {
+    /// The most files that are removed, 0 or more; nil for half of those below each source.
+    public var mostFiles: Int?
+    /// Whether entries that the selection leaves out are removed too.
+    public var removesFiltered = false
 
-    package init() {}
+    /// Half of the files below each source at most, and nothing that the selection leaves out.
+    public init() {}
   }
 
-  package var keeping = Keeping.none
-  /// Whether files are up to date if their bytes are equal, and not their size and time.
-  package var comparesContent = false
-  package var makesDevices = false
+  public var keeping = Keeping.none
+  /// Whether files of equal size are compared by their bytes, and not by their times.
+  public var comparesContent = false
+  /// Whether character and block devices are copied.
+  public var makesDevices = false
   /// Whether the digest of each file is reported.
   package var makesDigests = false
-  /// Whether each file is read back from the device of the target and compared.
-  package var verifies = false
-  /// Nil if nothing is removed.
-  package var removal: Removal?
-  /// Other copies of the tree, whose equal files become further names here. Relative paths begin in the target.
-  package var linkSources: [PathBytes] = []
-  package var isSynced = true
+  /// Whether each file of the target is read back after its cache was dropped, and compared with its source.
+  public var verifies = false
+  /// What is removed at the end; nil for nothing.
+  public var removal: Removal?
+  /// Other copies of the tree: a file that is equal in one of them becomes a further name of it. Relative paths begin in the
+  /// target.
+  public var linkSources: [PathBytes] = []
+  /// Whether files are synced to the disk before they get their names.
+  public var isSynced = true
+  /// Whether nothing is changed: everything is read, decided and reported as if it were.
   package var isDryRun = false
 
-  package init() {}
+  /// Everything but devices is copied, and nothing is removed.
+  public init() {}
 
   /// Whether each file must be read, or its digest known.
   var needsDigests: Bool { makesDigests || verifies }
