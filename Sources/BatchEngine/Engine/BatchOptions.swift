@@ -18,6 +18,8 @@ public struct BatchOptions: Sendable {
   public var memory = 256 << 20
   /// The value of ``memory`` if the user gave it; 0 if it depends on the machine. What may be read must not depend on that.
   package var givenMemory = 0
+  /// The limit of the process in bytes from which ``memory`` was computed; nil if it was not.
+  package var memoryLimit: UInt64?
   /// Bytes that the run may read in a second; nil for no limit.
   public var bytesPerSecond: Int64?
   /// Whether the number of bytes may change during the run.

@@ -76,16 +76,14 @@ package struct RunLimits: Sendable {
       options.memory = Int(clamping: memory)
       options.givenMemory = options.memory
     } else if let memory = capacity.memory {
-      options.memory = Self.shareOfBuffers(of: memory)
+      options.memory = Int(clamping: memory / Self.largestShareOfMemory)
+      options.memoryLimit = memory
     }
     options.bytesPerSecond = bytesPerSecond
     options.changesRate = isSteered
     options.policy = policy
     return options
   }
-
-  /// The bytes that the buffers of a run may take, for a limit of the process.
-  static func shareOfBuffers(of limit: UInt64) -> Int { Int(clamping: limit / largestShareOfMemory) }
 
   /// The concurrency for which the available threads are enough.
   private func lowered(_ concurrency: Int) throws(BatchError) -> Int {

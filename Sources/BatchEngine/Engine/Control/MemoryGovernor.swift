@@ -4,8 +4,8 @@ import Synchronization
 /// Lowers the memory of a run while memory is short, and raises it again in the same steps.
 ///
 /// A step halves the number of operations, and the bytes that wait to be collected. Lanes that are idle then are freed with
-/// their buffers. Memory is short while all threads of the control group wait for it, and when the limit of the group was
-/// lowered during the run so that the memory of the run is more than its share.
+/// their buffers. Memory is short while all threads of the control group wait for it, and when the limit of the group is lower
+/// than at the start of the run.
 final class MemoryGovernor: Sendable {
   /// Percent of the time: more is a shortage, and less is none.
   private static let shortStall = 10.0
@@ -64,13 +64,14 @@ final class MemoryGovernor: Sendable {
     } else if now.stalled ?? 0 < Self.noStall {
       new = old - 1
     }
+    new = max(0, new)
     // A lower limit of the group holds from this moment on, so it takes effect in one step.
-    while new < Self.mostHalvings, let share = now.limit.map(RunLimits.shareOfBuffers(of:)),
-      run.options.givenMemory == 0, run.options.memory >> max(0, new) > share
+    while new < Self.mostHalvings, let limit = now.limit, let planned = run.options.memoryLimit,
+      planned >> new > limit
     {
-      new = max(0, new) + 1
+      new += 1
     }
-    apply(min(max(0, new), Self.mostHalvings))
+    apply(min(new, Self.mostHalvings))
     // Lanes free their buffers when their operations end, so the heap is trimmed at each reading.
     if new > 0 { ProcessHeap.trim() }
   }

@@ -12,18 +12,19 @@ import Testing
     func changed(_ change: ConcurrencyChange) { changes.record(change) }
   }
 
-  private static func run(_ changes: Recorder<ConcurrencyChange> = Recorder(), given: Int = 0) -> RunContext {
+  private static func run(
+    _ changes: Recorder<ConcurrencyChange> = Recorder(), planned: UInt64? = 4 << 30
+  ) -> RunContext {
     var options = BatchOptions()
     options.concurrency = 8
-    options.memory = 1 << 30
-    options.givenMemory = given
+    options.memoryLimit = planned
     return RunContext(options: options, observer: ChangeRecorder(changes: changes))
   }
 
   /// The numbers of operations after these readings, one after the other.
-  private func numbers(_ readings: [MemoryShortage], given: Int = 0) -> [Int] {
+  private func numbers(_ readings: [MemoryShortage], planned: UInt64? = 4 << 30) -> [Int] {
     let changes = Recorder<ConcurrencyChange>()
-    let run = Self.run(changes, given: given)
+    let run = Self.run(changes, planned: planned)
     let rest = Mutex(readings)
     let governor = MemoryGovernor(run) {
       rest.withLock { $0.isEmpty ? MemoryShortage(stalled: nil, limit: nil) : $0.removeFirst() }
@@ -58,7 +59,7 @@ import Testing
   func limits() {
     let limits: [UInt64] = [4 << 30, 1 << 30, 1 << 30, 2 << 30, 4 << 30, 8 << 30]
     #expect(numbers(limits.map { MemoryShortage(stalled: 0, limit: $0) }) == [8, 2, 2, 4, 8, 8])
-    // The memory of a run is a quarter of the limit, so nothing changes until that is less.
+    // At most so many steps are taken.
     #expect(
       numbers([MemoryShortage(stalled: nil, limit: UInt64.max), MemoryShortage(stalled: nil, limit: 0)]) == [
         8, 1,
@@ -67,8 +68,8 @@ import Testing
 
   @Test("Memory that the user gave is not lowered by a limit, but it is while threads wait")
   func givenMemory() {
-    #expect(numbers([MemoryShortage(stalled: 0, limit: 1 << 20)], given: 1 << 30) == [8])
-    #expect(numbers([MemoryShortage(stalled: 30, limit: 1 << 20)], given: 1 << 30) == [4])
+    #expect(numbers([MemoryShortage(stalled: 0, limit: 1 << 20)], planned: nil) == [8])
+    #expect(numbers([MemoryShortage(stalled: 30, limit: 1 << 20)], planned: nil) == [4])
   }
 
   @Test func aRunWhoseMemoryIsShortStaysHalvedWithHighLoad() {
