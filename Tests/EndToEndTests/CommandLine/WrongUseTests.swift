@@ -105,7 +105,7 @@ import Testing
 
   /// Lines that ask for what there is not, or contradict themselves, and a part of the answer.
   static let refused: [(line: String, answer: String)] = [
-    ("mirror ok -", "Standard output is no directory"), ("mirror - far", "Standard input is no tree"),
+    ("mirror ok -", "standard output is no directory"), ("mirror - far", "standard input is no tree"),
     ("mirror ok host:far", "'host:far' is a place on another machine: mount it"),
     ("mirror host:/ok far", "'host:/ok' is a place on another machine: mount it"),
     ("mirror --chown=u ok far", "owner, mode and times are always those of the source"),
@@ -116,7 +116,7 @@ import Testing
     ("run -P 4 ok -- cat", "Try: batchproc run -j 4 ok -- cat"),
     ("run -n1 ok -- cat", "'-n1': use --batch N."), ("run -0 ok -- cat", "use --files0-from FILE"),
     ("run --joblog l ok -- cat", "Try: batchproc run --log l ok -- cat"),
-    ("run --shell ok -- cat", "sh -c 'LINE' sh {}"), ("run ok -exec cat {}", "PATH -- COMMAND"),
+    ("run --shell ok -- cat", "sh -c 'LINE' sh {}"), ("run ok -exec cat {}", "the command after two dashes"),
     ("run ok cat {}", "Try: batchproc run ok -- cat '{}'"),
     ("run ok -- 'cat {}'", "Try: batchproc run ok -- cat '{}'"),
     ("run ok -- cp {} {.}.bak", "'{.}' stands for nothing here: use '{dir}/{stem}'"),
@@ -149,6 +149,9 @@ import Testing
       let run = try t.shell("$BP \(line)")
       #expect(run.status == 64 && run.errorText.contains(answer), "\(line): \(run.status) \(run.errorText)")
     }
+    let deep = try t.shell("$BP mirror ok none/deep/far")
+    #expect(
+      deep.status == 5 && deep.errorText.contains("(make the directory above it first)"), "\(deep.errorText)")
     let planned = try t.shell("$BP plan --shards 2 --out q -- hash")
     #expect(planned.status == 64 && !planned.errorText.contains("Try:"), "\(planned.errorText)")
     let empty = try t.shell("cd plan; $BP merge ''; echo $?; $BP status ''; echo $?")

@@ -299,7 +299,7 @@ struct ForeignOption {
       "--shell", in: .run, answer: "not available; the command may be a shell, as in sh -c 'LINE' sh {}"),
     ForeignOption(
       "-exec", "--exec", "-X", "--exec-batch", in: .run,
-      answer: "name the paths first, and the command after two dashes: PATH -- COMMAND"),
+      answer: "name the paths first, and the command after two dashes"),
     ForeignOption(
       "--sshlogin", "--sshloginfile", "--slf", in: .run, answer: "use 'batchproc plan' for several machines"),
     ForeignOption(
