@@ -75,6 +75,9 @@ package struct CommandOptions: Sendable {
     guard template.namesSource || passesContent else {
       throw BatchError(.invalid, "the command does not name the file: {} is missing")
     }
+    guard template.namesSource || kind != .inPlace else {
+      throw BatchError(.invalid, "the command changes {} in place, and {} is not among its words")
+    }
     guard batch > 1 else { return }
     guard kind == .passedOn, !passesContent else {
       throw BatchError(

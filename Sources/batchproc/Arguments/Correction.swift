@@ -7,6 +7,8 @@ struct Correction: Sendable, Hashable {
     case replace(PathBytes, by: [PathBytes])
     /// Inserts words after the name of the command; the operand is moved there.
     case insert([PathBytes], taking: PathBytes?, command: String)
+    /// Inserts `--` before the operand that follows another one.
+    case dashes(after: PathBytes, before: PathBytes)
     case line(String)
     case words([PathBytes])
   }
@@ -27,6 +29,16 @@ struct Correction: Sendable, Hashable {
     Correction(change: .insert(words, taking: operand, command: command.name))
   }
 
+  /// Inserts the missing `--` before a command of the user.
+  ///
+  /// - Parameter operands: two or more, of which the second begins the command.
+  static func dashes(among operands: [PathBytes]) -> Correction {
+    Correction(change: .dashes(after: operands[0], before: operands[1]))
+  }
+
+  /// Whether it is a complete line, which does not depend on the given one.
+  var isExample: Bool { if case .line = change { true } else { false } }
+
   /// A complete example line.
   static func example(_ line: String) -> Correction { Correction(change: .line(line)) }
 
@@ -39,6 +51,11 @@ struct Correction: Sendable, Hashable {
     switch change {
     case .line(let line): return line
     case .words(let line): words = line
+    case .dashes(let path, let program):
+      guard !words.contains("--"), let first = words.firstIndex(of: path),
+        let place = words[(first + 1)...].firstIndex(of: program)
+      else { return nil }
+      words.insert("--", at: place)
     case .replace(let wrong, let right):
       let equals = UInt8(ascii: "=")
       guard

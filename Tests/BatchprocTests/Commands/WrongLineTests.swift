@@ -63,7 +63,12 @@ import Testing
     ["cat", "--json", "a"], ["compress", "--json", "-"],
     ["archive", "--json", "-o", "-", "--format", "tar", "t"],
     ["verify", "a", "b"], ["config", "--profile", "p", "hash"], ["config", "hsh"],
-    ["restore", "d", "--at", "no time"],
+    ["restore", "d", "--at", "no time"], ["mirror", "t", "-"], ["mirror", "-", "t"], ["mirror", "t", "h:t"],
+    ["run", "t", "cat", "{}"], ["run", "t", "--", "cat {}"], ["run", "t", "--", "cat", "{.}"],
+    ["run", "t", "--in-place", "--stdin", "--", "cat"], ["parity", "create", "-r", "5", "-c", "5", "t"],
+    ["parity", "create", "-s", "6", "t"], ["parity", "verify", "-b", "5", "t"],
+    ["plan", "-n", "2", "--", "hash", "t"],
+    ["plan", "--shards", "2", "--out", "p", "--", "hash"],
   ]
 
   private func check(_ line: [PathBytes]) throws {

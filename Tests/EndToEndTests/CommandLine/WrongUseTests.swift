@@ -103,6 +103,71 @@ import Testing
     #expect(run.text == Self.printing.map { "\($0): 5 1\n" }.joined(), "\(run.errorText)")
   }
 
+  /// Lines that ask for what there is not, or contradict themselves, and a part of the answer.
+  static let refused: [(line: String, answer: String)] = [
+    ("mirror ok -", "standard output is no directory"), ("mirror - far", "standard input is no tree"),
+    ("mirror ok host:far", "'host:far' is a place on another machine: mount it"),
+    ("mirror host:/ok far", "'host:/ok' is a place on another machine: mount it"),
+    ("mirror --chown=u ok far", "owner, mode and times are always those of the source"),
+    ("mirror --remove-source-files ok far", "remove the source yourself"),
+    ("mirror --filter='- x' ok far", "use --exclude GLOB and --include GLOB"),
+    ("mirror -m ok far", "directories without files are copied too"),
+    ("mirror --no-clobber ok far", "batchproc mirror --ignore-existing ok far"),
+    ("run -P 4 ok -- cat", "Try: batchproc run -j 4 ok -- cat"),
+    ("run -n1 ok -- cat", "'-n1': use --batch N."), ("run -0 ok -- cat", "use --files0-from FILE"),
+    ("run --joblog l ok -- cat", "Try: batchproc run --log l ok -- cat"),
+    ("run --shell ok -- cat", "sh -c 'LINE' sh {}"), ("run ok -exec cat {}", "the command after two dashes"),
+    ("run ok cat {}", "Try: batchproc run ok -- cat '{}'"),
+    ("run ok -- 'cat {}'", "Try: batchproc run ok -- cat '{}'"),
+    ("run ok -- cp {} {.}.bak", "'{.}' stands for nothing here: use '{dir}/{stem}'"),
+    ("run ok -- cp {} far/{/}", "Try: batchproc run ok -- cp '{}' 'far/{name}'"),
+    ("run --in-place --stdin ok -- sort", "{} is not among its words"),
+    ("parity create -r 10 -c 5 file", "--parity cannot be used with --parity-blocks"),
+    ("parity create -s 4096 -b 10 file", "--block-size cannot be used with --block-count"),
+    ("parity create -s 5 file", "'5' is invalid for '--block-size <size>': a multiple of 4"),
+    ("parity verify -r 10 file", "--parity is an option of 'create'"),
+    ("parity repair -n 4 file", "--volumes is an option of 'create'"),
+    ("parity create --redundancy 10 file", "Try: batchproc parity create -r 10 file"),
+    ("parity repair -p file", "with --force a repair keeps no damaged files"),
+    ("repair -n file", "use 'batchproc verify DIR' for a set"),
+    ("repair --parity 5% file", "use 'batchproc parity create FILE'"),
+    ("repair -i k set", "recovery data are those of the encrypted files"),
+    ("plan --shards 2 -o q -- hash ok", "Try: batchproc plan --shards 2 --out q -- hash ok"),
+    ("plan --shards 2 --out q --force -- hash ok", "choose another directory"),
+    ("plan --shards 2 --out q -- batchproc hash ok", "'batchproc' is not a command: leave it out"),
+    ("merge --plan plan", "name the directory without an option"),
+    ("merge -n plan", "use 'batchproc status DIR'"), ("merge --keep plan", "only --remove-parts removes"),
+    ("restore -t out set", "Try: batchproc restore -C out set"),
+    ("restore --tag x -C out set", "--at, --host and --source choose a snapshot"),
+    ("restore --list set", "use 'batchproc snapshots DIR --list ID'"),
+  ]
+
+  @Test("answers a line that cannot be meant with 64 and what to type")
+  func answers() throws {
+    try t.shell("$BP parity create -q file")
+    for (line, answer) in Self.refused {
+      let run = try t.shell("$BP \(line)")
+      #expect(run.status == 64 && run.errorText.contains(answer), "\(line): \(run.status) \(run.errorText)")
+    }
+    let deep = try t.shell("$BP mirror ok none/deep/far")
+    #expect(
+      deep.status == 5 && deep.errorText.contains("(make the directory above it first)"), "\(deep.errorText)")
+    let planned = try t.shell("$BP plan --shards 2 --out q -- hash")
+    #expect(planned.status == 64 && !planned.errorText.contains("Try:"), "\(planned.errorText)")
+    let empty = try t.shell("cd plan; $BP merge ''; echo $?; $BP status ''; echo $?")
+    #expect(
+      empty.text == "1\n1\n" && empty.errorText.contains("'': an operand is the empty name"),
+      "\(empty.errorText)")
+    // Braces of other meaning are passed on, and the configuration of create does not disturb verify.
+    let accepted = try t.shell(
+      """
+      $BP run -q file -- sh -c 'echo "{{.} {a}"' sh {}; $BP mirror -q ./ok ./host:far; ls host:far
+      mkdir -p .config/batchproc; printf '[parity]\nparity = 5%%\n' >.config/batchproc/config
+      HOME=$PWD XDG_CONFIG_HOME=$PWD/.config $BP parity verify -q file; echo $?
+      """)
+    #expect(accepted.text == "{.} {a}\nok\n0\n", "\(accepted.text)\(accepted.errorText)")
+  }
+
   /// Lines that write files below `disk`.
   static let writing = [
     "hash -o disk/m ok", "compress --compress-all --output-dir disk/out file",

@@ -78,6 +78,9 @@ package struct FolderMaker {
 
   private static func check(_ failed: Int32, _ folder: PathBytes) throws(BatchError) {
     guard failed != 0 else { return }
-    throw BatchError.syscall("make the folder", errno: failed, path: folder).recoded(.unwritable)
+    let error = BatchError.syscall("make the folder", errno: failed, path: folder)
+    throw BatchError(
+      .unwritable, error.message, path: folder, errno: failed,
+      remedy: failed == ENOENT ? "make the directory above it first" : error.remedy)
   }
 }

@@ -15,7 +15,17 @@ struct MirrorChoices: Sendable {
     guard parsed.operands.count > 1, let target = parsed.operands.last else {
       throw fail("Missing the target: the last path is the directory into which the others are copied.")
     }
-    guard !parsed.operands.contains("-") else { throw fail("Standard input is no tree.") }
+    guard target != "-" else {
+      throw fail("Standard output is no directory; './-' is the directory with that name.")
+    }
+    guard !parsed.operands.contains("-") else {
+      throw fail("Standard input is no tree; './-' is the file with that name.")
+    }
+    if let remote = parsed.operands.first(where: BackupTarget.isRemote) {
+      throw fail(
+        "\(quote(remote)) is a place on another machine: mount it, and give the mounted directory. './' before it makes it a local name."
+      )
+    }
     self.target = target
     sources = Array(parsed.operands.dropLast())
     output = parsed.bytes(.output)

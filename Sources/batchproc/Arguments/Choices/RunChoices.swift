@@ -25,6 +25,7 @@ struct RunChoices: Sendable {
     if let suffix = added ?? replaced, suffix.bytes.contains(UInt8(ascii: "/")) || suffix.containsNUL {
       throw fail("The suffix has to be a part of a name, without '/'.")
     }
+    try Self.checkWords(parsed)
     let passesContent = parsed.flag(.stdin)
     let template: CommandTemplate
     do throws(BatchError) {
@@ -56,6 +57,34 @@ struct RunChoices: Sendable {
     options.temporary = TemporaryFolder.place(environment)
     log = parsed.bytes(.log)
     isLive = parsed.choices(.stderr).last == "live"
+  }
+
+  /// Names in braces of GNU parallel and fd, which would be passed on as text, and so be the same for all files.
+  private static let foreignNames = [
+    ("{.}", "{dir}/{stem}"), ("{/}", "{name}"), ("{//}", "{dir}"), ("{/.}", "{stem}"), ("{#}", "{n}"),
+  ]
+
+  /// Refuses words that other tools understand, and this command would pass on as they are.
+  private static func checkWords(_ parsed: ParsedCommand) throws(UsageError) {
+    if let first = parsed.words.first, let blank = first.bytes.firstIndex(of: UInt8(ascii: " ")),
+      first.bytes[blank...].contains(UInt8(ascii: "{")), !first.bytes[..<blank].contains(UInt8(ascii: "/"))
+    {
+      throw UsageError(
+        "The command \(quote(first)) is one word: give the program and each argument as a word of its own.",
+        in: parsed.command,
+        correction: first.bytes.last == UInt8(ascii: "}")
+          ? .replace(first.bytes, by: String(decoding: first.bytes, as: UTF8.self)) : nil)
+    }
+    for word in parsed.words {
+      let text = String(decoding: word.bytes, as: UTF8.self)
+      let unescaped = text.replacing("{{", with: "")
+      guard let (name, own) = foreignNames.first(where: { unescaped.contains($0.0) }) else { continue }
+      throw UsageError(
+        "'\(name)' stands for nothing here: use '\(own)', or '{\(name)' for the text itself.",
+        in: parsed.command,
+        correction: text.contains(" ") || text.contains("{{")
+          ? nil : .replace(word.bytes, by: text.replacing(name, with: own)))
+    }
   }
 
   private static func statuses(

@@ -145,7 +145,8 @@ struct CommandLineParser {
       let missing = parsed.command.operands.last?.label ?? ""
       throw UsageError(
         "Missing expected argument '\(missing)'", in: parsed.command,
-        correction: parsed.command.examples.first.map { .example($0.command) })
+        correction: parsed.operands.count > 1 && !parsed.operands[0].bytes.contains(UInt8(ascii: "{"))
+          ? .dashes(among: parsed.operands) : parsed.command.examples.first.map { .example($0.command) })
     }
     if declared.last?.repeats != true, parsed.operands.count > declared.count {
       let surplus = quote(parsed.operands[declared.count])

@@ -244,7 +244,116 @@ struct ForeignOption {
       answer:
         "not available; --checksum compares bytes, --update and --ignore-existing keep files of the target"),
     ForeignOption("--jobs", "--workers", "--transfers", "--parallel", in: .mirror, answer: "use -j N"),
-    ForeignOption("--target", in: .restore, answer: "use -C DIR"),
+    ForeignOption(
+      needless: "--human-readable", "-s", "--protect-args", "--secluded-args", "-E", "--executability",
+      in: .mirror),
+    ForeignOption(
+      "--remove-source-files", "--remove-sent-files", in: .mirror,
+      answer: "not available; run again with --checksum, and then remove the source yourself"),
+    ForeignOption(
+      "--chown", "--chmod", "--usermap", "--groupmap", "--no-perms", "--no-owner", "--no-group", "--no-times",
+      "-O",
+      "--omit-dir-times", in: .mirror,
+      answer: "not available; owner, mode and times are always those of the source"),
+    ForeignOption(
+      "-U", "-N", "--atimes", "--crtimes", in: .mirror,
+      answer: "not available; times of access and creation are not copied"),
+    ForeignOption(
+      "-T", "--temp-dir", "--no-target-directory", in: .mirror,
+      answer:
+        "not available; temporary files are beside the final names, and 'SOURCE/ TARGET' copies the contents"),
+    ForeignOption("--target-directory", in: .mirror, answer: "the target is the last path"),
+    ForeignOption(
+      "--fuzzy", "-y", in: .mirror, answer: "not available; a file that has changed is copied whole"),
+    ForeignOption(
+      "--filter", "-f", "-F", in: .mirror,
+      answer: "use --exclude GLOB and --include GLOB; files of the target are replaced without an option"),
+    ForeignOption(
+      "-m", "--prune-empty-dirs", in: .mirror,
+      answer: "not available; directories without files are copied too"),
+    ForeignOption(
+      "-k", "-K", "--copy-dirlinks", "--keep-dirlinks", "--copy-unsafe-links", "--safe-links", in: .mirror,
+      answer: "not available; symbolic links are copied as they are, and never followed"),
+    ForeignOption(
+      "--relative", in: .mirror, answer: "not available; the target gets the last name of each source"),
+    ForeignOption(
+      "--delete-missing-args", "--ignore-missing-args", "--ignore-errors", in: .mirror,
+      answer: "not available; after any failure nothing is removed"),
+    ForeignOption("--no-clobber", in: .mirror, answer: "use --ignore-existing"),
+    ForeignOption(
+      "--preserve", "--reflink", in: .mirror,
+      answer: "not needed; everything is copied, and blocks are shared where that is possible"),
+    ForeignOption("-P", "--max-procs", "--jobs", "--workers", "--parallel", in: .run, answer: "use -j N"),
+    ForeignOption("--max-args", "--max-lines", "-N", "-n1", in: .run, answer: "use --batch N"),
+    ForeignOption(
+      "-I", "-i", "--replace", in: .run,
+      answer: "not needed; {} in the words of the command is the path of the file"),
+    ForeignOption("-0", "--null", "-d", "--delimiter", in: .run, answer: "use --files0-from FILE"),
+    ForeignOption("-a", "--arg-file", in: .run, answer: "use --files-from FILE"),
+    ForeignOption(needless: "-k", "--keep-order", "-r", "--no-run-if-empty", in: .run),
+    ForeignOption("--halt", "--halt-on-error", in: .run, answer: "use --stop-after N"),
+    ForeignOption("--joblog", "--results", "-t", in: .run, answer: "use --log FILE"),
+    ForeignOption("--retries", in: .run, answer: "use --retry N"),
+    ForeignOption("--eta", "--bar", in: .run, answer: "use --progress bar"),
+    ForeignOption(
+      "--shell", in: .run, answer: "not available; the command may be a shell, as in sh -c 'LINE' sh {}"),
+    ForeignOption(
+      "-exec", "--exec", "-X", "--exec-batch", in: .run,
+      answer: "name the paths first, and the command after two dashes"),
+    ForeignOption(
+      "--sshlogin", "--sshloginfile", "--slf", in: .run, answer: "use 'batchproc plan' for several machines"),
+    ForeignOption(
+      "--resume", "--resume-failed", in: .run,
+      answer: "not needed; the same line again leaves out what has its output"),
+    ForeignOption("-m", "--memory", in: .parity, answer: "use --max-memory SIZE"),
+    ForeignOption("-t", "-T", "--threads", "--jobs", in: .parity, answer: "use -j N"),
+    ForeignOption("-u", "-l", in: .parity, answer: "use -n N, which divides the recovery blocks among files"),
+    ForeignOption("--redundancy", "--recovery", in: .parity, answer: "use -r PERCENT"),
+    ForeignOption(
+      "-a", in: .parity, answer: "the first path names the recovery data if it ends in .par2"),
+    ForeignOption("-d", in: .parity, answer: "use -B DIR"),
+    ForeignOption(
+      "-p", "--purge", in: .parity,
+      answer: "not available; with --force a repair keeps no damaged files, and recovery data stay"),
+    ForeignOption("-f", in: .parity, answer: "not available; the first recovery block has the number 0"),
+    ForeignOption("-f", in: .repair, answer: "use --force"),
+    ForeignOption("--set", in: .repair, answer: "use --name NAME"),
+    ForeignOption(
+      "-n", "--dry-run", "--check", in: .repair,
+      answer: "use 'batchproc verify DIR' for a set, or 'batchproc parity verify FILE'"),
+    ForeignOption(
+      "-r", "-c", "--parity", "--parity-blocks", "--redundancy", in: .repair,
+      answer: "use 'batchproc parity create FILE'"),
+    ForeignOption(
+      "-i", "--identity", "--passphrase-file", in: .repair,
+      answer: "not needed; recovery data are those of the encrypted files"),
+    ForeignOption(
+      "-o", "--output", "-C", "--to", "--from", in: .repair,
+      answer:
+        "not available; a repaired file takes the place of the damaged one, which is kept without --force"),
+    ForeignOption("-o", "--dir", "--output", in: .plan, answer: "use --out DIR"),
+    ForeignOption("-n", in: .plan, answer: "use --shards N"),
+    ForeignOption("--json", in: .plan, answer: "use 'batchproc status --json DIR'"),
+    ForeignOption("-f", "--force", in: .plan, answer: "choose another directory, or remove the old plan"),
+    ForeignOption(
+      "-j", "--jobs", "--max-concurrency", in: .plan, answer: "it is an option of each shard, not of the plan"
+    ),
+    ForeignOption("--plan", "--dir", in: .merge, answer: "name the directory without an option"),
+    ForeignOption("--shard", in: .merge, answer: "not needed; a merge joins all shards"),
+    ForeignOption("-n", "--dry-run", "--list", in: .merge, answer: "use 'batchproc status DIR'"),
+    ForeignOption("--json", in: .merge, answer: "use 'batchproc status --json DIR'"),
+    ForeignOption("-f", in: .merge, answer: "use --force"),
+    ForeignOption("-C", in: .merge, answer: "use -o FILE"),
+    ForeignOption("--keep", in: .merge, answer: "not needed; only --remove-parts removes plan and results"),
+    ForeignOption(
+      "-j", "--jobs", "--max-concurrency", in: .merge,
+      answer: "not available; a merge copies one result after the other"),
+    ForeignOption("--target", "-t", "--to", "-o", "-d", "--output", in: .restore, answer: "use -C DIR"),
+    ForeignOption(
+      "--tag", in: .restore, answer: "not available; --at, --host and --source choose a snapshot"),
+    ForeignOption("--verify", in: .restore, answer: "not needed; a file without its digest is not restored"),
+    ForeignOption("--sparse", in: .restore, answer: "not needed; holes are restored as holes"),
+    ForeignOption("--list", "--ls", in: .restore, answer: "use 'batchproc snapshots DIR --list ID'"),
     ForeignOption(
       "--snapshot", "--id", in: .restore, .snapshots, .drill,
       answer: "use --at ID; the newest one is the default"),
@@ -268,6 +377,7 @@ struct ForeignOption {
       ["par2", "par2create", "par2verify", "par2repair"],
       "use 'batchproc parity create', 'verify' or 'repair'"
     ),
+    (["batchproc"], "leave it out"),
     (["version"], "use 'batchproc --version'"),
     (["forget"], "use 'batchproc prune'"),
     (["find"], "use 'batchproc snapshots DIR --find GLOB', or 'batchproc list FILE GLOB' for an archive"),

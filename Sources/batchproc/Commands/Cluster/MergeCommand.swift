@@ -20,8 +20,7 @@ struct MergeCommand: Command {
   let session: Session
 
   init(_ parsed: ParsedCommand, kinds: CommandKinds, environment: Environment) throws {
-    folder = try PlanFolder(
-      WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
+    folder = try PlanFolder(try parsed.planFolder, calls: LinuxCalls())
     plan = try ShardPlan.read(in: folder)
     try plan.require(version: Version.number, in: folder)
     planned = try PlannedCommand(plan, kinds, in: parsed.command)

@@ -43,7 +43,15 @@ struct PlannedCommand {
   private static func parse(
     _ words: [PathBytes], kinds: CommandKinds, in outer: CommandSpec, by parser: CommandLineParser
   ) throws(UsageError) -> (parsed: ParsedCommand, kind: CommandKind, command: any DividedCommand.Type) {
-    guard case .run(let parsed) = try parser.parse(words) else {
+    let request: Request
+    do throws(UsageError) {
+      request = try parser.parse(words)
+    } catch {
+      // An example of the command alone makes no plan.
+      guard error.correction?.isExample == true else { throw error }
+      throw UsageError(error.message, in: error.command)
+    }
+    guard case .run(let parsed) = request else {
       throw UsageError("Missing the command that is to be divided.", in: outer)
     }
     let kind = parsed.command.entry(in: kinds)
@@ -122,5 +130,18 @@ struct PlannedCommand {
 
   private static func spelling(_ id: OptionID, _ command: CommandSpec) -> String {
     "--\(name(id, command))"
+  }
+}
+
+extension ParsedCommand {
+  /// The folder of a plan, which is the operand; the current one without an operand.
+  ///
+  /// - Throws: `invalid` for the empty name.
+  var planFolder: PathBytes {
+    get throws(BatchError) {
+      let folder = operands.first ?? "."
+      guard !folder.isEmpty else { throw BatchError(.invalid, "an operand is the empty name", path: folder) }
+      return WorkingFolder.absolute(folder)
+    }
   }
 }

@@ -7,8 +7,7 @@ struct StatusCommand {
   private let plan: ShardPlan
 
   init(_ parsed: ParsedCommand) throws(BatchError) {
-    folder = try PlanFolder(
-      WorkingFolder.absolute(parsed.operands.first ?? "."), calls: LinuxCalls())
+    folder = try PlanFolder(try parsed.planFolder, calls: LinuxCalls())
     isJSON = parsed.flag(.json)
     plan = try ShardPlan.read(in: folder)
   }

@@ -25,6 +25,7 @@ struct ParityCommand: Command {
       throw UsageError("Missing expected argument '<path> ...'.", in: parsed.command)
     }
     isRepairing = action == "repair"
+    try Self.check(parsed, isCreating: action == "create")
     if action == "create" {
       guard !first.isEmpty else {
         throw UsageError(
@@ -52,6 +53,31 @@ struct ParityCommand: Command {
       (call.isRepairing, call.keepsDamaged) = (isRepairing, !parsed.flag(.force))
       session = try Session(common, environment: environment, for: &call)
       self.action = .verify(call)
+    }
+  }
+
+  /// Refuses options that contradict each other, and those of another action. What the configuration has applies where it can.
+  private static func check(_ parsed: ParsedCommand, isCreating: Bool) throws(UsageError) {
+    func fail(_ message: String) -> UsageError { UsageError(message, in: parsed.command) }
+    let typed = Set(parsed.given[(parsed.sourceStarts.max() ?? 0)...].map(\.id))
+    let ofCreate: [(OptionID, String)] = [
+      (.parity, "parity"), (.parityBlocks, "parity-blocks"), (.blockSize, "block-size"),
+      (.blockCount, "block-count"), (.volumes, "volumes"),
+    ]
+    guard isCreating else {
+      if let (_, name) = ofCreate.first(where: { typed.contains($0.0) }) {
+        throw fail("--\(name) is an option of 'create': recovery data that exist are used as they are.")
+      }
+      return
+    }
+    if typed.isSuperset(of: [.parity, .parityBlocks]) {
+      throw fail("--parity cannot be used with --parity-blocks.")
+    }
+    if typed.isSuperset(of: [.blockSize, .blockCount]) {
+      throw fail("--block-size cannot be used with --block-count.")
+    }
+    if let size = parsed.size(.blockSize), !size.isMultiple(of: 4) {
+      throw fail("The value '\(size)' is invalid for '--block-size <size>': a multiple of 4.")
     }
   }
 

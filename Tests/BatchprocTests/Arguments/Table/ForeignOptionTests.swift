@@ -43,7 +43,10 @@ import Testing
   }
 
   @Test("the option of each answer can be typed") func replacementsAreAccepted() {
-    let values = ["N": "4", "DIR": "d", "FILE": "f", "ID": "latest", "FORMAT": "zst", "SIZE": "4G"]
+    let values = [
+      "N": "4", "DIR": "d", "FILE": "f", "ID": "latest", "FORMAT": "zst", "SIZE": "4G", "NAME": "n",
+      "PERCENT": "5",
+    ]
     for option in ForeignOption.table {
       guard let words = ForeignOption.replacement(in: option.answer)?.split(separator: " ") else { continue }
       for case let id? in option.commands {
