@@ -161,11 +161,11 @@ import Testing
     // Braces of other meaning are passed on, and the configuration of create does not disturb verify.
     let accepted = try t.shell(
       """
-      $BP run -q file -- sh -c 'echo "{{.} {a}"' sh {}; $BP mirror -q ./ok ./host:far; ls host:far
+      $BP run -q file -- sh -c 'echo "{{.} {a} ${#}"' sh {}; $BP mirror -q ./ok ./host:far; ls host:far
       mkdir -p .config/batchproc; printf '[parity]\nparity = 5%%\n' >.config/batchproc/config
       HOME=$PWD XDG_CONFIG_HOME=$PWD/.config $BP parity verify -q file; echo $?
       """)
-    #expect(accepted.text == "{.} {a}\nok\n0\n", "\(accepted.text)\(accepted.errorText)")
+    #expect(accepted.text == "{.} {a} 1\nok\n0\n", "\(accepted.text)\(accepted.errorText)")
   }
 
   /// Lines that write files below `disk`.

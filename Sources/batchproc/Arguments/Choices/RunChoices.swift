@@ -77,7 +77,8 @@ struct RunChoices: Sendable {
     }
     for word in parsed.words {
       let text = String(decoding: word.bytes, as: UTF8.self)
-      let unescaped = text.replacing("{{", with: "")
+      // In a line of a shell `${#}` is the number of its arguments.
+      let unescaped = text.replacing("{{", with: "").replacing("${", with: "")
       guard let (name, own) = foreignNames.first(where: { unescaped.contains($0.0) }) else { continue }
       throw UsageError(
         "'\(name)' stands for nothing here: use '\(own)', or '{\(name)' for the text itself.",
