@@ -90,7 +90,8 @@ extension MirrorWorker {
             path: file.record.path)))
       return
     }
-    guard file.outcome.isSettled, let table = cached.tables(of: file.record.with(status))?.first else { return }
+    guard file.outcome.isSettled, let table = cached.tables(of: file.record.with(status))?.first
+    else { return }
     cached.cache.add(table, status, digest)
   }
 

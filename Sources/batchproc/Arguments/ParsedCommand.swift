@@ -17,6 +17,9 @@ struct ParsedCommand: Sendable {
   /// The command of the user and its arguments, after a `--`.
   var words: [PathBytes] = []
 
+  /// The options of the command line, without those of configuration, variables and profile.
+  var typed: Set<OptionID> { Set(given[(sourceStarts.max() ?? 0)...].map(\.id)) }
+
   func flag(_ id: OptionID, initially: Bool = false) -> Bool {
     if case .flag(let state) = last(id) { state } else { initially }
   }

@@ -139,6 +139,8 @@ import Testing
     ("merge -n plan", "use 'batchproc status DIR'"), ("merge --keep plan", "only --remove-parts removes"),
     ("restore -t out set", "Try: batchproc restore -C out set"),
     ("restore --tag x -C out set", "--at, --host and --source choose a snapshot"),
+    ("archive -o b.tar --parity 5% --parity-blocks 3 ok", "--parity cannot be used with --parity-blocks"),
+    ("restore --strict --keep-going -C out set", "--strict cannot be used with --keep-going"),
     ("restore --list set", "use 'batchproc snapshots DIR --list ID'"),
   ]
 

@@ -46,7 +46,7 @@ struct ArchiveChoices: Sendable {
     }
     output = target == "-" ? nil : target
     lock = try EncryptionChoices.lock(parsed)
-    parity = ParityOptions(parsed)
+    parity = try ParityOptions(parsed)
     if parity != nil, output == nil {
       throw UsageError("--parity needs a file: -o - has no name for recovery data.", in: parsed.command)
     }

@@ -1,8 +1,11 @@
 import BatchCore
 
 extension ParityOptions {
-  /// The recovery data that `--parity` and `--parity-blocks` ask for; nil without them.
-  init?(_ parsed: ParsedCommand) {
+  /// The recovery data that `--parity` and `--parity-blocks` ask for; nil without them. Only the command line must not have both.
+  init?(_ parsed: ParsedCommand) throws(UsageError) {
+    guard !parsed.typed.isSuperset(of: [.parity, .parityBlocks]) else {
+      throw UsageError("--parity cannot be used with --parity-blocks.", in: parsed.command)
+    }
     if let count = parsed.count(.parityBlocks) {
       self.init(.blocks(count))
     } else if let share = parsed.share(.parity) {

@@ -30,7 +30,7 @@ struct BackupCommand: Command {
     var options = BackupOptions()
     options.archive.level = parsed.count(.level)
     options.archive.isRemembered = parsed.flag(.verify, initially: true)
-    options.parity = ParityOptions(parsed)
+    options.parity = try ParityOptions(parsed)
     options.fullEvery = parsed.count(.fullEvery).flatMap { $0 > 0 ? UInt64($0) : nil }
     options.isFull = parsed.flag(.full)
     options.readsEverything = parsed.flag(.checksum)

@@ -16,7 +16,7 @@ struct CopyCommand: Command {
     choices = try BackupChoices(parsed, directory: parsed.operands[0])
     var copying = CopyChoices(
       parsed, remote: parsed.operands[1], comparesContents: parsed.flag(.checksum))
-    copying.parity = ParityOptions(parsed)
+    copying.parity = try ParityOptions(parsed)
     if copying.parity != nil, BackupTarget.isRemote(copying.remote) {
       throw UsageError("--parity needs a directory: the files of a remote are not read.", in: parsed.command)
     }

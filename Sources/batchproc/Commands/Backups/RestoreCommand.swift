@@ -31,6 +31,9 @@ struct RestoreCommand: Command {
     if removal == nil, parsed.count(.mostDeleted) != nil {
       throw UsageError("--max-delete needs --delete.", in: parsed.command)
     }
+    if parsed.typed.isSuperset(of: [.strict, .keepGoing]) {
+      throw UsageError("--strict cannot be used with --keep-going.", in: parsed.command)
+    }
     if removal != nil, strip > 0 {
       throw UsageError("--delete cannot be used with --strip-components.", in: parsed.command)
     }

@@ -31,7 +31,7 @@ struct ParityCommand: Command {
         throw UsageError(
           "The first path must be given, since the recovery data are named after it.", in: parsed.command)
       }
-      var options = ParityOptions(parsed) ?? ParityOptions(.share(ParityOptions.usualShare))
+      var options = try ParityOptions(parsed) ?? ParityOptions(.share(ParityOptions.usualShare))
       options.blockSize = parsed.size(.blockSize).flatMap { Int(exactly: $0) }
       options.blockCount = parsed.count(.blockCount)
       options.volumeCount = parsed.count(.volumes) ?? 1
@@ -59,7 +59,7 @@ struct ParityCommand: Command {
   /// Refuses options that contradict each other, and those of another action. What the configuration has applies where it can.
   private static func check(_ parsed: ParsedCommand, isCreating: Bool) throws(UsageError) {
     func fail(_ message: String) -> UsageError { UsageError(message, in: parsed.command) }
-    let typed = Set(parsed.given[(parsed.sourceStarts.max() ?? 0)...].map(\.id))
+    let typed = parsed.typed
     let ofCreate: [(OptionID, String)] = [
       (.parity, "parity"), (.parityBlocks, "parity-blocks"), (.blockSize, "block-size"),
       (.blockCount, "block-count"), (.volumes, "volumes"),
@@ -69,9 +69,6 @@ struct ParityCommand: Command {
         throw fail("--\(name) is an option of 'create': recovery data that exist are used as they are.")
       }
       return
-    }
-    if typed.isSuperset(of: [.parity, .parityBlocks]) {
-      throw fail("--parity cannot be used with --parity-blocks.")
     }
     if typed.isSuperset(of: [.blockSize, .blockCount]) {
       throw fail("--block-size cannot be used with --block-count.")
