@@ -119,6 +119,8 @@ import Testing
     ("run --shell ok -- cat", "sh -c 'LINE' sh {}"), ("run ok -exec cat {}", "the command after two dashes"),
     ("run ok cat {}", "Try: batchproc run ok -- cat '{}'"),
     ("run ok -- 'cat {}'", "Try: batchproc run ok -- cat '{}'"),
+    ("mirror -t there ok", "leave it out: times are always copied, and the target is the last path"),
+    ("mirror -aR ok there", "leave it out: directories are copied with their contents"),
     ("run ok -- cp {} {.}.bak", "'{.}' stands for nothing here: use '{dir}/{stem}'"),
     ("run ok -- cp {} far/{/}", "Try: batchproc run ok -- cp '{}' 'far/{name}'"),
     ("run --in-place --stdin ok -- sort", "{} is not among its words"),

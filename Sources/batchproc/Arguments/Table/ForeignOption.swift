@@ -209,10 +209,17 @@ struct ForeignOption {
       .extract,
       .verify, .audit, .backup, .restore, .drill, answer: "use --report FILE, which writes an HTML page"),
     ForeignOption(
-      needless: "-a", "--archive", "-r", "-R", "--recursive", "-l", "--links", "-p", "--perms", "-t",
+      needless: "-a", "--archive", "-r", "--recursive", "-l", "--links", "-p", "--perms",
       "--times", "-g",
       "--group", "--owner", "-H", "--hard-links", "-A", "--acls", "-X", "--xattrs", "-S", "--sparse", "-d",
       "-W", "--whole-file", "--numeric-ids", "--delete-after", "--no-dereference", "--specials", in: .mirror),
+    ForeignOption(
+      "-t", in: .mirror, answer: "leave it out: times are always copied, and the target is the last path"),
+    ForeignOption(
+      "-R", in: .mirror,
+      answer:
+        "leave it out: directories are copied with their contents, and the target gets the last name of each source"
+    ),
     ForeignOption("-D", in: .mirror, answer: "use --devices; FIFOs are always copied"),
     ForeignOption(
       "-L", "--copy-links", "--dereference", in: .mirror, answer: "symbolic links are copied as links"),
