@@ -8,7 +8,8 @@ import Testing
 @Suite struct ImportedCallsTests {
   /// Libraries that are imported as a whole.
   private static let modules: Set<String> = [
-    "BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CBuild", "CBZip2", "CBlake3", "CCrypto", "CDeflate",
+    "BatchCore", "BatchEngine", "BatchOutputs", "CArchive", "CBuild", "CBZip2", "CBlake3", "CCrypto",
+    "CDeflate",
     "CGFComplete",
     "CIPSecMB", "CIsal", "CLZ4", "CMD5", "CSHA256",
     "CLZMA", "CSQLite", "CXXHash",
