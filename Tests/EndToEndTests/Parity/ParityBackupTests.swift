@@ -59,6 +59,7 @@ import Testing
       A=$(ls set/*.tar.zst* | head -1); M=$(ls set/*.manifest.zst* | head -1)
       damage $A 5000 90000 200000; damage $M 100 600
       ! $BP repair set --name other 2>/dev/null
+      $BP backup -q --init --to bare src; ! $BP repair bare 2>none; grep -q "so nothing was compared" none
       $BP verify set $K >found 2>&1 || echo $?; grep -c "batchproc repair" found
       $BP repair set >found || echo failed; grep -c repaired found
       $BP verify -q set $K; sha256sum -c --quiet sums

@@ -30,6 +30,8 @@ struct RepairCommand: Command {
     var refused = 0
     var damagedVolumes = 0
     var verdict = CallVerdict()
+    /// Files that were examined, whatever was found.
+    var looked: Int { files + damaged + failed + refused + damagedVolumes }
     /// Paths for which nothing could be done.
     var errors = 0
   }
@@ -78,7 +80,14 @@ struct RepairCommand: Command {
       guard !found.isEmpty else {
         throw BatchError(.missing, "there is no set of snapshots in this directory", path: path)
       }
+      let before = tally.looked
       for name in found { try repair(name, in: path, only: nil, &tally) }
+      guard tally.looked > before else {
+        throw BatchError(
+          .missing, "no file of the sets in this directory has recovery data, so nothing was compared",
+          path: path,
+          remedy: "'batchproc verify' examines a set without them, and 'backup --parity 5%' makes them")
+      }
     } else if let name = SnapshotName.of(path), try sets(in: path.parent).contains(name.set) {
       try repair(name.set, in: path.parent, only: PathBytes(path.lastComponent), &tally)
     } else {
