@@ -65,9 +65,10 @@ final class MemoryGovernor: Sendable {
       new = old - 1
     }
     new = max(0, new)
-    // A lower limit of the group holds from this moment on, so it takes effect in one step.
-    while new < Self.mostHalvings, let limit = now.limit, let planned = run.options.memoryLimit,
-      planned >> new > limit
+    // A lower limit of the group holds from this moment on, so it takes effect in one step. A fifth less needs no step.
+    while new < Self.mostHalvings, let limit = now.limit,
+      let planned = run.options.memoryLimit.map({ $0 >> new }),
+      planned - planned / 5 > limit
     {
       new += 1
     }

@@ -59,6 +59,10 @@ import Testing
   func limits() {
     let limits: [UInt64] = [4 << 30, 1 << 30, 1 << 30, 2 << 30, 4 << 30, 8 << 30]
     #expect(numbers(limits.map { MemoryShortage(stalled: 0, limit: $0) }) == [8, 2, 2, 4, 8, 8])
+    #expect(
+      numbers([MemoryShortage(stalled: 0, limit: 7 << 29), MemoryShortage(stalled: 0, limit: 3 << 30)]) == [
+        8, 4,
+      ])
     // At most so many steps are taken.
     #expect(
       numbers([MemoryShortage(stalled: nil, limit: UInt64.max), MemoryShortage(stalled: nil, limit: 0)]) == [
