@@ -93,8 +93,8 @@ def write(folder: pathlib.Path, machine_rows: list[str], races: list[Race], curv
         "ratio of medians: below 1, batchproc is faster. Peak is the resident memory of the largest process.",
         "† different work, for comparison; does not count as the best peer.", "",
         *([] if quick else [
-            "Other pages: [ten nights of a backup set](nights.md), [a disk whose content is not cached](cold.md),",
-            "[the cost by size](sizes.md), [`-j auto` on ten kinds of storage](devices.md).", ""]),
+            "Other pages: [ten nights of a backup set](nights.md), [the cost by size](sizes.md),",
+            "[`-j auto` on ten kinds of storage](devices.md).", ""]),
     ]
     groups = [
         (job.title, [(peer.name + ("" if peer.same_work else " †"), ours.median / timing.median, peer.same_work)
