@@ -176,7 +176,7 @@ import Testing
   @Test("docs/backup.md explains each column in a table, in their order")
   func columnsInBackup() throws {
     let columns = ColumnKeys()
-    let table = try Self.page("docs/backup.md").drop { $0 != "| column | is |" }.prefix { $0.hasPrefix("|") }
+    let table = try Self.page("docs/backup.md").drop { $0 != "| field | is |" }.prefix { $0.hasPrefix("|") }
     let cells = table.dropFirst(2).compactMap { $0.split(separator: "|").first }
     #expect(
       cells.flatMap(Self.keys)
