@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 
 /// Lowers the memory of a run while memory is short, and raises it again in the same steps.
 ///
@@ -17,7 +16,6 @@ final class MemoryGovernor: Sendable {
 
   private let run: RunContext
   private let shortage: @Sendable () -> MemoryShortage
-  private let halvings = Mutex(0)
   private let queue = DispatchQueue(label: "batchproc.memory")
   // Dispatch objects may be used from any thread; their protocols do not say so.
   private nonisolated(unsafe) let timer: any DispatchSourceTimer
@@ -57,7 +55,8 @@ final class MemoryGovernor: Sendable {
 
   private func step() {
     let now = shortage()
-    let old = halvings.withLock { $0 }
+    // Runs that share the limit share this number too: another of them may have ended meanwhile, and reset it.
+    let old = run.concurrency.memoryHalvings
     var new = old
     if now.stalled ?? 0 > Self.shortStall {
       new = old + 1
@@ -72,17 +71,13 @@ final class MemoryGovernor: Sendable {
     {
       new += 1
     }
-    apply(min(new, Self.mostHalvings))
+    new = min(new, Self.mostHalvings)
+    if new != old { apply(new) }
     // Lanes free their buffers when their operations end, so the heap is trimmed at each reading.
     if new > 0 { ProcessHeap.trim() }
   }
 
   private func apply(_ new: Int) {
-    let old = halvings.withLock { halvings in
-      defer { halvings = new }
-      return halvings
-    }
-    guard new != old else { return }
     let concurrency = run.concurrency
     let before = concurrency.current
     concurrency.setHalvings(new, by: .memory)

@@ -86,6 +86,17 @@ import Testing
     #expect(run.concurrency.isHeld, "the number is not adapted meanwhile")
   }
 
+  @Test("A run stays halved when a run with the same limit ends")
+  func sharedLimit() {
+    let run = Self.run()
+    let outer = MemoryGovernor(run) { MemoryShortage(stalled: 5, limit: 2 << 30) }
+    outer.sample()
+    #expect(run.concurrency.current == 4)
+    MemoryGovernor(run) { MemoryShortage(stalled: nil, limit: nil) }.stop()
+    outer.sample()
+    #expect(run.concurrency.current == 4)
+  }
+
   @Test("The pressure of the own control group is read, else that of the machine")
   func readings() throws {
     let fixture = try TreeFixture()
