@@ -25,8 +25,8 @@ package final class OutputStage: Sendable {
     /// The bytes of the staged outputs whose sources are removed, and when the free space is looked at again.
     var bytes: Int64 = 0
     var checked: Int64 = 0
-    /// The targets of the batch that is being committed.
-    var committing: [PathBytes] = []
+    /// The batch that is being committed.
+    var committing: [StagedEntry] = []
     var outcomes: [StagedOutput.ID: CommitResult] = [:]
     var committed = 0
     /// How many batches have begun.
@@ -129,13 +129,13 @@ package final class OutputStage: Sendable {
     return output
   }
 
-  /// Adds a complete output whose folder has nothing to do with that of its source, which stays.
-  package func add(
-    _ file: AtomicFile, of source: FileRecord, _ read: FileStatus, in folder: OpenFolder
-  ) -> StagedOutput {
-    let output = StagedOutput(id: nextID(), source: source, read: read, identity: nil, isProved: false)
-    add(.file(file, output, in: folder, from: nil), output.id)
-    return output
+  /// Adds a complete file whose source stays.
+  ///
+  /// - Parameter folder: that of its final name.
+  package func add(_ file: AtomicFile, in folder: OpenFolder) -> StagedOutput.ID {
+    let id = nextID()
+    add(.copy(file, in: folder), id)
+    return id
   }
 
   /// Adds an existing output that was compared with its source, which is removed when the output is on the disk.
@@ -184,7 +184,7 @@ package final class OutputStage: Sendable {
       let stage = stage
       stage.queue.async(group: end) { stage.commit() }
       guard end.wait(timeout: .now() + stage.calls.patience) == .timedOut else { return }
-      late(stage.state.withLock { $0.committing + $0.staged.map(\.change.target) })
+      late(stage.state.withLock { ($0.committing + $0.staged).map(\.change.target) })
       end.wait()
     }
   }
@@ -252,7 +252,7 @@ package final class OutputStage: Sendable {
     let batch = state.withLock { state in
       state.batches += 1
       defer { (state.staged, state.bytes, state.checked) = ([], 0, 0) }
-      state.committing = state.staged.map(\.change.target)
+      state.committing = state.staged
       return state.staged
     }
     guard !batch.isEmpty else { return }

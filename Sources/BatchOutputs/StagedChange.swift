@@ -1,16 +1,20 @@
 import BatchEngine
 
 /// What is staged: a complete output, an existing one, or a link. Its steps are those of a commit.
+///
+/// The large cases are boxes, since each step copies the entries of its batch.
 enum StagedChange {
+  /// A file whose source stays, with the folder of its final name.
+  case copy(AtomicFile, in: OpenFolder)
   /// With the folder of its final name; and the folder through which its source was read, if the source is removed.
-  case file(AtomicFile, StagedOutput, in: OpenFolder, from: OpenFolder?)
+  indirect case file(AtomicFile, StagedOutput, in: OpenFolder, from: OpenFolder?)
   /// An output of an earlier run that contains its source.
-  case existing(ExistingOutput, StagedOutput, in: OpenFolder, from: OpenFolder)
-  case link(StagedLink)
+  indirect case existing(ExistingOutput, StagedOutput, in: OpenFolder, from: OpenFolder)
+  indirect case link(StagedLink)
 
   var target: PathBytes {
     switch self {
-    case .file(let file, _, _, _): file.target
+    case .copy(let file, _), .file(let file, _, _, _): file.target
     case .existing(let output, _, _, _): output.target
     case .link(let link): link.target
     }
@@ -19,13 +23,16 @@ enum StagedChange {
   /// The folder whose file system must be synced; nil for a link.
   var folder: OpenFolder? {
     switch self {
-    case .file(_, _, let folder, _), .existing(_, _, let folder, _): folder
+    case .copy(_, let folder), .file(_, _, let folder, _), .existing(_, _, let folder, _): folder
     case .link: nil
     }
   }
 
   func discard() {
-    if case .file(let file, _, _, _) = self { file.discard() }
+    switch self {
+    case .copy(let file, _), .file(let file, _, _, _): file.discard()
+    case .existing, .link: break
+    }
   }
 
   /// The result if the output failed.
@@ -37,7 +44,7 @@ enum StagedChange {
   /// Syncs the output by itself.
   func sync(_ calls: any CommitCalls) throws(BatchError) {
     switch self {
-    case .file(let file, _, _, _): try calls.sync(file)
+    case .copy(let file, _), .file(let file, _, _, _): try calls.sync(file)
     case .existing(let output, _, _, _): try calls.sync(output)
     case .link: break
     }
@@ -53,7 +60,7 @@ enum StagedChange {
   /// - Returns: the folder of the output; nil for a link whose first output does not exist.
   func publish(_ calls: any CommitCalls, by right: CommitRight) throws(BatchError) -> OpenFolder? {
     switch self {
-    case .file(let file, _, let folder, _):
+    case .copy(let file, let folder), .file(let file, _, let folder, _):
       try calls.publish(file, by: right)
       return folder
     case .existing(let output, _, let folder, _):
@@ -72,7 +79,7 @@ enum StagedChange {
     switch self {
     case .file(_, let staged, _, let source?), .existing(_, let staged, _, let source):
       (output, folder) = (staged, source)
-    case .file, .link: return nil
+    case .copy, .file, .link: return nil
     }
     guard output.source.status.linkCount == 1 else { return nil }
     do throws(BatchError) {

@@ -33,5 +33,5 @@ package enum CommitResult: Sendable {
   case withoutFirst
   case failed(BatchError)
   /// The output could not be committed, because its file system is full; another try may find space.
-  case unwritten(FileRecord, BatchError)
+  indirect case unwritten(FileRecord, BatchError)
 }

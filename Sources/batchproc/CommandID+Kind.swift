@@ -34,7 +34,7 @@ extension CommandID {
     case .drill: CommandKind { try DrillCommand($0, common: $1, environment: $2) }
     case .copy: CommandKind { try CopyCommand($0, common: $1, environment: $2) }
     case .report: CommandKind { try ReportCommand($0, common: $1, environment: $2) }
-    case .mirror: CommandKind(MirrorCommand.self)
+    case .mirror: CommandKind(MirrorCommand.self, sharesHeap: false)
     case .run: CommandKind(RunCommand.self)
     case .keygen: CommandKind { try KeygenCommand($0, common: $1, environment: $2) }
     case .tune: CommandKind { try TuneCommand($0, common: $1, environment: $2) }

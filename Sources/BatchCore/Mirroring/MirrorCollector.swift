@@ -61,7 +61,7 @@ package final class MirrorCollector: BatchCollector {
     shard = setting.shard
     finisher = MirrorFinisher(
       folder: target.folder, options: setting.options, metadata: target.metadata, times: target.times,
-      right: context.commits)
+      right: context.commits, strides: { context.strides($0, least: $1, $2) })
   }
 
   var options: MirroringOptions { target.options }
@@ -83,7 +83,7 @@ package final class MirrorCollector: BatchCollector {
   private func add(_ row: MirrorRow) throws(BatchError) {
     switch row {
     case .settled(let report): waiting.append(.report(report))
-    case .staged(let report, let output): waiting.append(.output(report, output.id))
+    case .staged(let report, let output): waiting.append(.output(report, output))
     case .node(let report, let entry): make(report, entry)
     case .folder(let report, let entry):
       guard shard == nil else { return try addToShard(report, entry) }

@@ -9,8 +9,16 @@ struct MirrorFinisher {
   let metadata: MirrorMetadata
   let times: TimeSteps
   let right: CommitRight
+  /// Calls a function on several threads.
+  let strides: (_ count: Int, _ least: Int, @Sendable (Int) -> [Described]) -> [[Described]]
   /// Whether a first name must have the size and time of its source: another shard may have failed to copy it.
   var comparesFirst = false
+
+  /// What was done with a folder.
+  struct Described: Sendable {
+    let node: FolderTree.Node
+    let result: Result<(outcome: MirrorReport.Outcome, losses: EntryMetadata.Losses)?, BatchError>
+  }
 
   /// Makes an entry under its name, over an existing one if that may be replaced.
   ///
@@ -96,36 +104,53 @@ struct MirrorFinisher {
   ) throws(BatchError) {
     let opener = folder.opener
     let descent = FolderDescent(folders, below: folder.root, holding: opener.giveUpHeld(), opener: opener)
-    try descent.visit { (visit) throws(BatchError) in
-      guard let (listed, entry) = entries[visit.node] else { return }
-      switch visit.folder {
-      case .success(let opened):
-        try settle(describe(opened, listed, entry, isRoot: visit.node == FolderTree.root))
-      case .failure(let error): failed(error, listed)
+    let describer = FolderDescriber(folder: folder, metadata: metadata, times: times)
+    try descent.visit(by: strides) { visit in
+      Described(
+        node: visit.node,
+        result: visit.folder.map { opened in
+          entries[visit.node].map { (listed, entry) in
+            describer.describe(opened, listed, entry, isRoot: visit.node == FolderTree.root)
+          }
+        })
+    } then: { (described) throws(BatchError) in
+      guard var report = entries[described.node]?.report else { return }
+      switch described.result {
+      case .success(let done?):
+        report.outcome = done.outcome
+        report.losses.formUnion(done.losses)
+        try settle(report)
+      case .success(nil): break
+      case .failure(let error): failed(error, report)
       }
     }
   }
+}
 
-  private func describe(
+/// Sets the metadata of folders, on several threads.
+private struct FolderDescriber: Sendable {
+  let folder: ContainedFolder
+  let metadata: MirrorMetadata
+  let times: TimeSteps
+
+  func describe(
     _ opened: OpenFolder, _ listed: MirrorReport, _ entry: ArchiveEntry, isRoot: Bool
-  ) -> MirrorReport {
-    var report = listed
+  ) -> (outcome: MirrorReport.Outcome, losses: EntryMetadata.Losses) {
     let isMade = !isRoot && (listed.outcome == .copied || folder.hasMade(listed.place))
-    report.outcome = isMade ? .copied : .upToDate
     let found = MirrorMetadata.copied(AttributeReader.attributes(of: opened.raw))
     if !isMade, found == entry.attributes, let now = try? opened.calls.status(of: opened.raw),
       metadata.isEqual(
         entry, from: listed.owner, to: now, hasTime: times.areEqual(entry.modified, now.modified, in: opened))
     {
-      return report
+      return (.upToDate, [])
     }
-    if !isMade { report.outcome = .described }
+    var losses = EntryMetadata.Losses()
     if !metadata.removeOthers(found, than: entry.attributes, from: opened.raw) {
-      report.losses.insert(.attributes)
+      losses.insert(.attributes)
     }
-    report.losses.formUnion(
+    losses.formUnion(
       metadata.setter(of: entry, from: listed.owner).apply(
         to: opened.raw, lists: isMade ? .ofNewFolder : .ofFolder))
-    return report
+    return (isMade ? .copied : .described, losses)
   }
 }

@@ -35,7 +35,7 @@ extension MirrorItem: FileItem {
 package enum MirrorRow: Sendable {
   /// Nothing must be given a name.
   case settled(MirrorReport)
-  case staged(MirrorReport, StagedOutput)
+  case staged(MirrorReport, StagedOutput.ID)
   /// A symbolic link, FIFO or device that the collector makes.
   case node(MirrorReport, ArchiveEntry)
   case folder(MirrorReport, ArchiveEntry)

@@ -30,7 +30,8 @@ package struct MirrorMerge {
     folder = try ContainedFolder(target, opener: run.folders)
     finisher = MirrorFinisher(
       folder: folder, options: options, metadata: MirrorMetadata(calls: run.calls),
-      times: TimeSteps(folder.area, isExact: false), right: run.commits, comparesFirst: true)
+      times: TimeSteps(folder.area, isExact: false), right: run.commits,
+      strides: { run.strides($0, least: $1, $2) }, comparesFirst: true)
     writer = try ManifestWriter(.gnu, algorithms: [.sha256])
     isSynced = options.isSynced
     (self.write, self.failed) = (write, failed)

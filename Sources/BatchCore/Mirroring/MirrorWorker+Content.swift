@@ -178,7 +178,7 @@ extension MirrorWorker {
       writing.setter.apply(to: file.raw, having: file.given, lists: .ofFile(in: file.folder))
     }
     report.losses.formUnion(target.metadata.foreignOwner(writing.status))
-    return .staged(report, target.stage.add(writing.file, of: meeting.record, writing.status, in: parent))
+    return .staged(report, target.stage.add(writing.file, in: parent))
   }
 
   /// - Returns: nil if the content must be read, or cannot be copied like this.

@@ -141,7 +141,7 @@ import Testing
   func begins() throws {
     let run = try t.shell(
       """
-      $BP backup --to new src 2>&1 | grep -c "new: there is no set 'backup' yet: it begins with this snapshot"
+      $BP backup --to new src 2>&1 | grep -c "new: the new set 'backup' begins with this snapshot"
       $BP backup --to new src 2>&1 | grep -c 'no set'; mv new elsewhere; $BP backup -q --to elsewhere src; echo $?
       $BP backup -q --init --to a/b/c src; echo $?; $BP backup -q --to a/b/c src; echo $?
       mkdir empty; $BP backup -q --to empty src; echo $?; $BP backup -q --to ./host:bk src; echo $?

@@ -227,6 +227,39 @@ extension CopyTests {
   }
 
   @Test(
+    "new files are sent without a question; a file that the remote has is looked up and replaced",
+    .enabled(if: Self.hasRclone, "rclone is not installed"))
+  func questions() throws {
+    try t.shell(
+      #"""
+      mkdir bin base
+      printf '#!/bin/sh\necho "$@" >>%s/calls\nexec %s "$@"\n' "$PWD" "$(command -v rclone)" >bin/rclone
+      chmod +x bin/rclone
+      """#)
+    let run = try run(
+      """
+      remote off "$PWD/base"
+      back_up
+      back_up
+      back_up
+      PATH=$PWD/bin:$PATH
+      ends "copy" "$BP" copy -q set off:far
+      counts "files that are looked up" 'ignore-times' <calls
+      rm calls
+      truncate -s 10 $(ls base/far/*.manifest.zst | head -2) $(ls base/far/*.tar.zst | head -1)
+      ends "second copy" "$BP" copy -q set off:far
+      counts "manifests that are looked up" 'copyto --ignore-times .*manifest' <calls
+      counts "archives that are looked up" 'copyto --ignore-times .*tar.zst' <calls
+      counts "files that are sent without a question" 'no-check-dest' <calls
+      for file in base/far/*; do cmp $file set/$(basename $file); done 2>&1 | says "differences"
+      """)
+    run.expectSteps([
+      "copy": "0", "files that are looked up": "0", "second copy": "0", "manifests that are looked up": "2",
+      "archives that are looked up": "1", "files that are sent without a question": "0", "differences": "",
+    ])
+  }
+
+  @Test(
     "a remote that refuses removals is reported once, and is no failure with --append-only; damage is one",
     .enabled(if: Self.hasRclone))
   func refusals() throws {

@@ -43,7 +43,7 @@ struct CopyOrigin {
     if isMarked { return }
     try compare(content)
     // A set of an early version has no id.
-    if let own { try remote.put(own, as: mark) }
+    if let own { try remote.put(own, as: mark, isNew: there[mark] == nil) }
   }
 
   /// Compares the manifests that both places have.

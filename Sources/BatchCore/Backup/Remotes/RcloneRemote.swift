@@ -47,19 +47,21 @@ struct RcloneRemote: Remote {
     return files
   }
 
-  func put(_ file: PathBytes, as name: PathBytes) throws(BatchError) {
-    _ = try rclone(["copyto", "--ignore-times", "--", local(file), path(name)])
+  func put(_ file: PathBytes, as name: PathBytes, isNew: Bool) throws(BatchError) {
+    // Without the check, some backends store a second file with the same name.
+    let check: PathBytes = isNew ? "--no-check-dest" : "--ignore-times"
+    _ = try rclone(["copyto", check, "--", local(file), path(name)])
   }
 
-  func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError) {
+  func put(new names: [PathBytes], from folder: PathBytes) throws(BatchError) {
     guard names.count > 1, let list = Self.list(names) else {
-      for name in names { try put(folder.appending(name.bytes), as: name) }
+      for name in names { try put(folder.appending(name.bytes), as: name, isNew: true) }
       return
     }
     _ = try rclone(
       [
-        "copy", "--ignore-times", "--no-check-dest", "--no-traverse", "--transfers", "1", "--checkers", "1",
-        "--order-by", "name", "--files-from-raw", "-", "--", local(folder), self.folder,
+        "copy", "--no-check-dest", "--no-traverse", "--transfers", "1", "--checkers", "1", "--order-by", "name",
+        "--files-from-raw", "-", "--", local(folder), self.folder,
       ], input: list)
   }
 

@@ -13,12 +13,14 @@ package protocol Remote: Sendable {
   /// How many files can be copied at once to advantage.
   var mostTransfers: Int { get }
 
-  /// Copies a local file; an existing one is replaced. Called on several threads at once.
-  func put(_ file: PathBytes, as name: PathBytes) throws(BatchError)
+  /// Copies a local file. Called on several threads at once.
+  ///
+  /// - Parameter isNew: whether the remote has no file with this name, which saves a question; otherwise the file is replaced.
+  func put(_ file: PathBytes, as name: PathBytes, isNew: Bool) throws(BatchError)
 
-  /// Copies files of a local folder one after the other in this order; existing ones are replaced. After an error some of them may be
-  /// there.
-  func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError)
+  /// Copies files of a local folder, whose names the remote does not have, one after the other in this order. After an error some
+  /// of them may be there.
+  func put(new names: [PathBytes], from folder: PathBytes) throws(BatchError)
 
   /// Copies files into a local directory.
   ///
@@ -93,13 +95,13 @@ struct FolderRemote: Remote {
     }
   }
 
-  func put(_ file: PathBytes, as name: PathBytes) throws(BatchError) {
+  func put(_ file: PathBytes, as name: PathBytes, isNew: Bool) throws(BatchError) {
     try FolderMaker(calls: run.calls, isSynced: isSynced).make(place)
     try Remotes.copy(file, to: place.appending(name.bytes), isSynced: isSynced, in: run)
   }
 
-  func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError) {
-    for name in names { try put(folder.appending(name.bytes), as: name) }
+  func put(new names: [PathBytes], from folder: PathBytes) throws(BatchError) {
+    for name in names { try put(folder.appending(name.bytes), as: name, isNew: true) }
   }
 
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {

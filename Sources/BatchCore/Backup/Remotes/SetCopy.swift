@@ -69,7 +69,9 @@ package struct SetCopy {
     for error in content.damaged { note(error) }
     there = try remote.files()
     try CopyOrigin(of: set, at: remote, there, in: run).claim(content)
-    for marker in content.markers where there[marker] == nil { try remote.put(set.path(marker), as: marker) }
+    for marker in content.markers where there[marker] == nil {
+      try remote.put(set.path(marker), as: marker, isNew: true)
+    }
     let snapshots = Dictionary(content.snapshots.map { ($0.name, $0) }) { first, _ in first }
     let forms = CopiedForm(
       set: set, remote: remote, there: there, snapshots: content.snapshots,
@@ -138,7 +140,7 @@ package struct SetCopy {
       let protected = (archives.map(\.archive) + [snapshot.name.manifest]).filter { !settled.contains($0) }
       let recovery = try parity.names(of: protected)
       let files = archives.map(\.archive) + companions + recovery + [snapshot.name.manifest]
-      var isNew = false
+      var hasTransfers = false
       for file in files {
         // Without what it needs, the snapshot must not exist there.
         if file == snapshot.name.manifest, !lacking.isDisjoint(with: archives) { continue }
@@ -159,17 +161,18 @@ package struct SetCopy {
         case .doubtful(let error): note(error)
         case .different:
           // A repair there would bring the former file back.
-          let outdated = try there[file] == nil ? [] : takeParity(of: file, except: settled)
+          let isNew = there[file] == nil
+          let outdated = try isNew ? [] : takeParity(of: file, except: settled)
           if file == snapshot.name.manifest {
-            graph.add(manifest: file, after: files.dropLast(), removing: outdated)
+            graph.add(manifest: file, isNew: isNew, after: files.dropLast(), removing: outdated)
           } else {
-            graph.add(file, removing: outdated)
+            graph.add(file, isNew: isNew, removing: outdated)
           }
           copied[file] = size
-          isNew = true
+          hasTransfers = true
         }
       }
-      if isNew { outcome.snapshots += 1 }
+      if hasTransfers { outcome.snapshots += 1 }
     }
   }
 

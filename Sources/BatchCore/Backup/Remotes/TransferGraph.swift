@@ -37,31 +37,37 @@ final class TransferGraph {
 
   /// Adds the transfer of a file other than a manifest.
   ///
-  /// - Parameter outdated: files at the remote that are removed before.
-  func add(_ file: PathBytes, removing outdated: [PathBytes]) {
+  /// - Parameters:
+  ///   - isNew: whether the remote has no file with this name.
+  ///   - outdated: files at the remote that are removed before.
+  func add(_ file: PathBytes, isNew: Bool, removing outdated: [PathBytes]) {
     let (path, remote) = (set.path(file), remote)
     begin(file, removing: outdated) { _ in
       for name in outdated { try remote.remove(name) }
-      try remote.put(path, as: file)
+      try remote.put(path, as: file, isNew: isNew)
     }
   }
 
   /// Adds the transfer of a manifest.
   ///
   /// - Parameters:
+  ///   - isNew: whether the remote has no file with this name.
   ///   - files: the other files that its snapshot needs, also those that are at the remote already.
   ///   - outdated: files at the remote that are removed before.
-  func add(manifest: PathBytes, after files: [PathBytes], removing outdated: [PathBytes]) {
+  func add(manifest: PathBytes, isNew: Bool, after files: [PathBytes], removing outdated: [PathBytes]) {
     let needed = files.compactMap { transfers[$0] }
     let last = manifests.last.flatMap { transfers[$0] }
-    manifests.append(manifest, after: needed, isAlone: !outdated.isEmpty)
-    let (folder, remote, manifests) = (set.directory, remote, manifests)
+    manifests.append(manifest, after: needed, isNew: isNew)
+    let (set, remote, manifests) = (set, remote, manifests)
     begin(manifest, after: needed + [last].compactMap { $0 }, removing: outdated) { transfer in
       for case let needed as Transfer in transfer.dependencies { try needed.value() }
-      for name in outdated { try remote.remove(name) }
+      guard isNew else {
+        for name in outdated { try remote.remove(name) }
+        return try remote.put(set.path(manifest), as: manifest, isNew: false)
+      }
       let batch = manifests.batch(from: manifest)
       guard !batch.isEmpty else { return }
-      try remote.put(batch, from: folder)
+      try remote.put(new: batch, from: set.directory)
       manifests.note(transferred: batch)
     }
   }
@@ -111,12 +117,12 @@ private final class PlannedManifests: Sendable {
   private struct Entry {
     let manifest: PathBytes
     let needed: [TransferGraph.Transfer]
-    /// Whether files are removed before it is transferred.
-    let isAlone: Bool
+    /// Whether the remote has no file with this name. Another one is transferred alone, since a file is replaced.
+    let isNew: Bool
     var isTransferred = false
 
     var isReady: Bool {
-      !isAlone
+      isNew
         && needed.allSatisfy { transfer in
           guard transfer.isFinished else { return false }
           do throws(BatchError) {
@@ -135,8 +141,8 @@ private final class PlannedManifests: Sendable {
 
   var last: PathBytes? { entries.withLock { $0.last?.manifest } }
 
-  func append(_ manifest: PathBytes, after needed: [TransferGraph.Transfer], isAlone: Bool) {
-    entries.withLock { $0.append(Entry(manifest: manifest, needed: needed, isAlone: isAlone)) }
+  func append(_ manifest: PathBytes, after needed: [TransferGraph.Transfer], isNew: Bool) {
+    entries.withLock { $0.append(Entry(manifest: manifest, needed: needed, isNew: isNew)) }
   }
 
   /// A manifest whose turn it is, and those that follow and are ready too; empty if it was transferred already.

@@ -108,7 +108,7 @@ package struct BackupTarget: Sendable {
       .missing,
       hasSnapshots
         ? "the set '\(set.name)' has snapshots but no id: it gets an id, so that it can be recognized"
-        : "there is no set '\(set.name)' yet: it begins with this snapshot", path: set.directory)
+        : "the new set '\(set.name)' begins with this snapshot", path: set.directory)
   }
 
   /// Whether a path is remote, by the rule of `scp` and `rsync`: it has a colon before the first slash. A URL has one too.

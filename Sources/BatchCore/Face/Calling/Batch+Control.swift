@@ -49,11 +49,11 @@ extension Batch {
     }
 
     private func request(_ change: (inout RunControl.Wishes) -> Void) {
+      var news = RunControl.Wishes()
+      change(&news)
       // One lock for the request and the runs: of two requests the later one then holds for every run.
       state.withLock { state in
-        change(&state.wishes)
-        var news = RunControl.Wishes()
-        change(&news)
+        state.wishes = state.wishes.updated(by: news)
         for run in state.runs { run.apply(news) }
       }
     }

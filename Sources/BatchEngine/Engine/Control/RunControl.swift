@@ -26,6 +26,15 @@ package final class RunControl: Sendable {
 
     package init() {}
 
+    /// These requests, with later ones in place of those that they contradict.
+    package func updated(by later: Wishes) -> Wishes {
+      var all = self
+      all.number = later.number ?? number
+      all.isPaused = later.isPaused ?? isPaused
+      all.rate = later.rate ?? rate
+      return all
+    }
+
     package init(_ content: [UInt8]) {
       for (index, line) in content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         .enumerated()

@@ -20,3 +20,12 @@ extension RunContext {
     return (0..<count).compactMap { results[$0 % lanes]?[$0 / lanes] }
   }
 }
+
+extension CollectorContext {
+  /// As ``RunContext/strides(_:least:_:)``, for short steps that a collector takes after all rows.
+  package func strides<Result: Sendable>(
+    _ count: Int, least: Int, _ body: @Sendable (Int) -> Result
+  ) -> [Result] {
+    run.strides(count, least: least, body)
+  }
+}

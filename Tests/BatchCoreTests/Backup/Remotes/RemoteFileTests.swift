@@ -17,8 +17,8 @@ import Testing
 
     func files() -> [PathBytes: UInt64] { [:] }
     let mostTransfers = 1
-    func put(_ names: [PathBytes], from folder: PathBytes) throws(BatchError) {}
-    func put(_ file: PathBytes, as name: PathBytes) {}
+    func put(new names: [PathBytes], from folder: PathBytes) throws(BatchError) {}
+    func put(_ file: PathBytes, as name: PathBytes, isNew: Bool) {}
     func fetch(_ names: [PathBytes], into folder: PathBytes) {}
     func digest(of name: PathBytes) -> Digest? { nil }
     func remove(_ name: PathBytes) {}

@@ -32,6 +32,9 @@ struct FolderDescent {
   }
 
   private static let fewestOpen = 2
+  /// In smaller trees several threads save nothing.
+  private static let foldersForThreads = 256
+  private static let mostThreads = 8
 
   private let tree: FolderTree
   private let root: OpenFolder
@@ -48,12 +51,63 @@ struct FolderDescent {
 
   func visit(_ body: (Visit) throws(BatchError) -> Void) throws(BatchError) {
     let (children, groups) = tree.children()
-    // The target folder is not counted. The open ones are always the last ones of the way.
-    var levels = [
-      Level(
-        node: FolderTree.root, rest: groups[Int(FolderTree.root)], identity: .success(root.identity),
-        open: Open(folder: root))
-    ]
+    try visit(from: first(groups), children, groups, holding: limit, body)
+  }
+
+  /// Visits the folders on several threads, and passes on the results in the order of ``visit(_:)``.
+  ///
+  /// - Parameters:
+  ///   - strides: calls a function for each number below a count, and returns the results in their order; so many calls are worth a
+  ///     thread.
+  ///   - work: called on several threads, for each folder after its subfolders.
+  func visit<Value: Sendable>(
+    by strides: (_ count: Int, _ least: Int, @Sendable (Int) -> [Value]) -> [[Value]],
+    _ work: @escaping @Sendable (Visit) -> Value, then: (Value) throws(BatchError) -> Void
+  ) throws(BatchError) {
+    let (children, groups) = tree.children()
+    // The folders from the target to the first one with several subfolders.
+    var way = [first(groups)]
+    while let last = way.last, last.rest.count == 1, way.count < limit {
+      let node = children[last.rest.lowerBound]
+      let (identity, open) = enter(node, in: last)
+      guard let open, open.failure == nil else { break }
+      way.append(Level(node: node, rest: groups[Int(node)], identity: identity, open: open))
+    }
+    let share = (limit - way.count) / Self.mostThreads
+    guard let fork = way.last, fork.rest.count > 1, tree.count >= Self.foldersForThreads,
+      share >= Self.fewestOpen
+    else { return try visit { (visit) throws(BatchError) in try then(work(visit)) } }
+    let parts = strides(
+      fork.rest.count, (fork.rest.count + Self.mostThreads - 1) / Self.mostThreads
+    ) { number in
+      var values: [Value] = []
+      var start = fork
+      start.rest = (fork.rest.lowerBound + number)..<(fork.rest.lowerBound + number + 1)
+      visit(from: start, children, groups, holding: share) { visit in
+        if visit.node != fork.node { values.append(work(visit)) }
+      }
+      return values
+    }
+    for part in parts { for value in part { try then(value) } }
+    while let level = way.popLast() {
+      try then(
+        work(Visit(node: level.node, folder: folder(of: level), parent: way.last?.open?.folder)))
+    }
+  }
+
+  private func first(_ groups: [Range<Int>]) -> Level {
+    Level(
+      node: FolderTree.root, rest: groups[Int(FolderTree.root)], identity: .success(root.identity),
+      open: Open(folder: root))
+  }
+
+  /// Visits the rest of the subfolders of a folder with all that is in them, and then the folder.
+  private func visit<Failure>(
+    from start: Level, _ children: [FolderTree.Node], _ groups: [Range<Int>], holding limit: Int,
+    _ body: (Visit) throws(Failure) -> Void
+  ) throws(Failure) {
+    // The first folder is not counted. The open ones are always the last ones of the way.
+    var levels = [start]
     while let last = levels.indices.last {
       if let next = levels[last].rest.popFirst() {
         let node = children[next]

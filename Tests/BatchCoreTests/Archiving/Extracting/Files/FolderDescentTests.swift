@@ -1,4 +1,6 @@
+import Dispatch
 import Glibc
+import Synchronization
 import TestSupport
 import Testing
 
@@ -52,6 +54,47 @@ struct FolderDescentTests {
       try visits(tree, holding: open) == [
         "z", "a/b/x/y", "a/b/x", "a/b/c/f", "a/b/c/d/e", "a/b/c/d", "a/b/c", "a/b", "a", "",
       ])
+    #expect(temporary.openDescriptors == 1)
+  }
+
+  @Test(
+    "visits the folders on several threads in the same order, each after all folders in it",
+    arguments: [1, 2, 7, 32], [16, 64, 256])
+  func threads(lanes: Int, open: Int) throws {
+    let paths = (0..<40).flatMap { outer in (0..<8).map { "only/one/\(outer)/\($0)/x" } }
+    let tree = try tree(paths + ["only/one/deep/a/b/c/d/e/f/g/h/i/j/k"])
+    let descent = FolderDescent(
+      tree, below: folder.root, holding: open, opener: FolderOpener(calls: LinuxCalls()))
+    let finished = Mutex<Set<FolderTree.Node>>([])
+    var threads = 0
+    var found: [String] = []
+    try descent.visit { (count, least, body) in
+      let width = min(lanes, count / least)
+      threads = width
+      let parts = Mutex<[Int: [(FolderTree.Node, Bool)]]>([:])
+      DispatchQueue.concurrentPerform(iterations: width) { lane in
+        for number in stride(from: lane, to: count, by: width) {
+          let part = body(number)
+          parts.withLock { $0[number] = part }
+        }
+      }
+      let all = parts.withLock { $0 }
+      return (0..<count).compactMap { all[$0] }
+    } _: { visit in
+      let children = (0..<FolderTree.Node(tree.count)).filter { tree.parent(of: $0) == visit.node }
+      let isLast = finished.withLock { finished in
+        finished.insert(visit.node)
+        return finished.isSuperset(of: children)
+      }
+      guard case .success(let opened) = visit.folder, isLast else { return (visit.node, false) }
+      let place = temporary.root.appending(tree.path(of: visit.node))
+      let status = try? place.status()
+      return (visit.node, status?.identity == opened.identity)
+    } then: { (node, isRight) throws(BatchError) in
+      found.append(isRight ? String(decoding: tree.path(of: node), as: UTF8.self) : "wrong")
+    }
+    #expect(threads == (open == 16 ? 0 : min(lanes, 6)))
+    #expect(try found == visits(tree, holding: open) && found.count == tree.count)
     #expect(temporary.openDescriptors == 1)
   }
 
