@@ -41,8 +41,8 @@ def pages(binary: pathlib.Path, results: pathlib.Path, quick: bool) -> bool:
     """Measures the other pages; returns whether all of them succeeded."""
     scripts = {
         "growth.py": [str(binary), "--results", str(results / "nights.md"), "--scale", "0.02" if quick else "0.1"],
-        "cold_disk.py": ["--binary", str(binary), "--runs", "1" if quick else "3", "--scale", "20" if quick else "1", "--jobs", "hash,tar.zst,backup",
-                         "--numbers", "2,64", "--results", str(results / "cold.md")],
+        "cold_disk.py": ["--binary", str(binary), "--runs", "1" if quick else "3", "--scale", "20" if quick else "1",
+                         "--jobs", "hash,tar.zst,backup,mirror", "--numbers", "2,64", "--results", str(results / "cold.md")],
         "sizes.py": ["--binary", str(binary), "--divide", "100" if quick else "1", "--only", "files", "--results", str(results)],
     }
     succeeded = True
@@ -50,6 +50,18 @@ def pages(binary: pathlib.Path, results: pathlib.Path, quick: bool) -> bool:
         print(script, flush=True)
         succeeded = subprocess.run([sys.executable, HERE / script, *words], check=False).returncode == 0 and succeeded
     return succeeded
+
+
+def remove_outputs(work: pathlib.Path, made: dict[str, trees.Tree]) -> None:
+    """Removes what a job left in the folder; the trees stay."""
+    kept = {name for tree in made for name in (tree, f"{tree}.made")}
+    for entry in work.iterdir():
+        if entry.name in kept:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
 
 
 def main() -> int:
@@ -93,6 +105,7 @@ def main() -> int:
         for timing in timings:
             print(f"  {timing.name:28} {timing.failure or f'{timing.median:.3f} s'}", flush=True)
         races.append((job, ours, peers))
+        remove_outputs(work, made)
     curves = []
     for sweep in sweeps:
         print(f"{sweep.option}: {sweep.title}", flush=True)

@@ -76,6 +76,12 @@ JOBS = {
         "backup -q -j {j} --init --to {out}/set {tree}",
         peers=(Peer("restic", RESTIC + " backup {tree}", "restic version", 0.35, RESTIC + " init"),)),
     "restore": Job("restore -q -j {j} -C {out}/r {kept}/set", "{batchproc} backup -q --init --to {kept}/set {tree}"),
+    "mirror": Job(
+        "mirror -q -j {j} {tree} {out}",
+        peers=(
+            Peer("cp -a and sync -f", "cp -a {tree} {out}; sync -f {out}", "cp --version; sync --version", 0.80),
+            Peer("rsync -a and sync -f", "rsync -a {tree} {out}; sync -f {out}", "rsync --version; sync --version"),
+        )),
 }
 
 

@@ -13,6 +13,9 @@ Race = tuple[Job, Timing, list[tuple[Peer, Timing]]]
 Curve = tuple[Sweep, list[tuple[int, Timing]]]
 
 
+SWEPT = "SHA-256 of many small files"
+
+
 def first_line(*command: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
@@ -93,8 +96,8 @@ def write(folder: pathlib.Path, machine_rows: list[str], races: list[Race], curv
         "ratio of medians: below 1, batchproc is faster. Peak is the resident memory of the largest process.",
         "† different work, for comparison; does not count as the best peer.", "",
         *([] if quick else [
-            "Other pages: [ten nights of a backup set](nights.md), [the cost by size](sizes.md),",
-            "[`-j auto` on ten kinds of storage](devices.md).", ""]),
+            "Other pages: [ten nights of a backup set](nights.md), [a disk whose content is not cached](cold.md),",
+            "[the cost by size](sizes.md), [`-j auto` on ten kinds of storage](devices.md).", ""]),
     ]
     groups = [
         (job.title, [(peer.name + ("" if peer.same_work else " †"), ours.median / timing.median, peer.same_work)
@@ -108,8 +111,8 @@ def write(folder: pathlib.Path, machine_rows: list[str], races: list[Race], curv
         lines += ["![ratios](ratios.svg)", ""]
     for race in races:
         lines += section(race)
-    # The sweeps use the tree of the first job; a line shows the time of its best peer.
-    level = best(races[0][2]) if races else None
+    # The sweeps measure the command of this job; a line shows the time of its best peer.
+    level = next((best(peers) for job, _, peers in races if job.title == SWEPT), None)
     for sweep, points in curves:
         done = [(value, timing) for value, timing in points if timing.failure is None]
         lines += [f"## `{sweep.option}`: {sweep.title}", ""]
