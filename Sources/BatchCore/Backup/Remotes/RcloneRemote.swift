@@ -60,7 +60,8 @@ struct RcloneRemote: Remote {
     }
     _ = try rclone(
       [
-        "copy", "--no-check-dest", "--no-traverse", "--transfers", "1", "--checkers", "1", "--order-by", "name",
+        "copy", "--no-check-dest", "--no-traverse", "--transfers", "1", "--checkers", "1", "--order-by",
+        "name",
         "--files-from-raw", "-", "--", local(folder), self.folder,
       ], input: list)
   }
