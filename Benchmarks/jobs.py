@@ -26,6 +26,8 @@ class Job:
     # Runs without being measured: `setup` once before the first run, `prepare` before each run.
     setup: str | None = None
     prepare: str | None = None
+    # Why the best peer is faster, where it is.
+    behind: str | None = None
 
 
 def tree_peers(tree: str) -> tuple[Peer, ...]:
@@ -50,13 +52,18 @@ STATE = "env XDG_STATE_HOME={work}/state"
 CACHE = "env XDG_CACHE_HOME={work}/cache {batchproc} hash --cache {small}"
 
 
-def read_back(suffix: str, make: str, *peers: Peer, target: float | None = None, whose: str = "") -> Job:
+BZIP2 = "libbz2, which decodes each block, takes more processor time for it than the decoder of lbzip2"
+
+
+def read_back(
+        suffix: str, make: str, *peers: Peer, target: float | None = None, whose: str = "", behind: str | None = None) -> Job:
     """One large file that is decoded and compared with its checksum, as `test` does. `make` is a filter."""
     file = f"{{work}}/back/large{whose.replace(' ', '')}{suffix}"
     peers = tuple(Peer(peer.name, f"{peer.command} {file}") for peer in peers)
     return Job(
         f"one large {suffix}{whose} read back", f"{{batchproc}} test -q {file}", peers, target,
-        setup=f"mkdir -p {{work}}/back; test -e {file} || head -c 400000000 {{big}}/big.dat | {make} >{file}")
+        setup=f"mkdir -p {{work}}/back; test -e {file} || head -c 400000000 {{big}}/big.dat | {make} >{file}",
+        behind=behind)
 
 
 OWN_ARCHIVE = "{batchproc} archive -q --no-fsync --force -o {work}/in.tar.zst -C {small} ."
@@ -77,6 +84,8 @@ JOBS = (
         ),
         target=1.10,
         setup=FEW_FILES,
+        behind="a child gets a group of its own and pipes, of which the output is collected, and its end is awaited by a"
+               " descriptor; a child of xargs inherits everything",
     ),
     Job(
         "a program that makes an output for each of 10,000 files",
@@ -84,6 +93,8 @@ JOBS = (
         (Peer("xargs cp", CHILDREN + "xargs -0 -P{cores} -I@ /bin/cp @ {work}/copies"),),
         target=1.50,
         setup=FEW_FILES,
+        behind="each output is written in a folder of its own and renamed when it is complete; a child of xargs writes under"
+               " the final name",
         prepare="rm -rf {work}/outputs {work}/copies; mkdir {work}/copies",
     ),
     Job(
@@ -215,8 +226,11 @@ JOBS = (
         ".gz", "cat >{work}/back/plain; {batchproc} compress -qf {work}/back/plain; cat {work}/back/plain.gz",
         Peer("igzip -t", "igzip -t"), Peer("rapidgzip", "rapidgzip -qt -P{cores}"), target=0.55, whose=" of ours"),
     read_back(".xz", "xz -0 -T{cores} --block-size=8MiB", Peer("xz -T", "xz -t -T{cores}")),
-    read_back(".lz4", "lz4 -q", Peer("lz4 -t", "lz4 -qt")),
-    read_back(".bz2", "bzip2 -1", Peer("lbzip2 -t", "lbzip2 -tn{cores}"), Peer("bzip2 -t", "bzip2 -t")),
+    read_back(
+        ".lz4", "lz4 -q", Peer("lz4 -t", "lz4 -qt"),
+        behind="one frame is decoded by one thread, as by lz4"),
+    read_back(
+        ".bz2", "bzip2 -1", Peer("lbzip2 -t", "lbzip2 -tn{cores}"), Peer("bzip2 -t", "bzip2 -t"), behind=BZIP2),
     Job(
         "one large .bz2, decompressed",
         "{batchproc} cat {work}/back/one.bz2 >/dev/null",
@@ -227,6 +241,7 @@ JOBS = (
         ),
         target=1.10,
         setup="mkdir -p {work}/back; test -e {work}/back/one.bz2 || head -c 400000000 {big}/big.dat | bzip2 >{work}/back/one.bz2",
+        behind=BZIP2,
     ),
     Job(
         "tree to .zst on a disk, synced before the end",

@@ -82,6 +82,8 @@ def section(race: Race) -> list[str]:
         if job.target is not None:
             verdict += f" (promised: at most {job.target:.2f}: {'kept' if ratio <= job.target else 'missed'})"
         lines += ["", f"{verdict}; {len(ours.seconds)} runs of each."]
+        if ratio > 1 and job.behind is not None:
+            lines += ["", f"Why it is behind: {job.behind}."]
     return lines + [""]
 
 
