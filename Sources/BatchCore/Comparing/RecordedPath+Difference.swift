@@ -84,7 +84,10 @@ extension RecordedPath {
   ) -> Difference.Aspect? {
     // Attributes for root only are visible only to root.
     func visible(_ attributes: [ExtendedAttribute]) -> Set<ExtendedAttribute> {
-      Set(attributes.filter { StandardStreams.isRoot || !$0.name.starts(with: "trusted.".utf8) })
+      Set(
+        attributes.filter {
+          !$0.isOfKernel && (StandardStreams.isRoot || !$0.name.starts(with: "trusted.".utf8))
+        })
     }
     func names(_ attributes: Set<ExtendedAttribute>) -> Difference.Aspect.Value {
       let names = attributes.map(\.name).sorted { $0.lexicographicallyPrecedes($1) }

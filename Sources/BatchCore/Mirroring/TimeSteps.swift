@@ -34,10 +34,12 @@ final class TimeSteps: Sendable {
   }
 
   private func step(of folder: OpenFolder) -> Int64 {
-    if let known = steps.withLock({ $0[folder.identity.device] }) { return known }
-    let step = measure(in: folder)
-    steps.withLock { $0[folder.identity.device] = step }
-    return step
+    // Other threads wait, so that only one of them changes the time of a folder by its temporary file.
+    steps.withLock { steps in
+      let step = steps[folder.identity.device] ?? measure(in: folder)
+      steps[folder.identity.device] = step
+      return step
+    }
   }
 
   private func measure(in folder: OpenFolder) -> Int64 {

@@ -57,6 +57,10 @@ package struct AdaptiveConcurrency: Sendable {
   /// If the rate changes by more than these factors, the run has probably reached another device.
   static let fallen = 0.5
   static let risen = 2.0
+  /// Below this part of the rate the device almost stands still, as a disk does that moves its data, and for so many seconds the
+  /// number stays: more operations would be faster only until the device goes on.
+  private static let stalled = 1.0 / 16
+  private static let longestStall = 3.0
   /// Lengths of windows in seconds: to detect whether operations wait, to compare two numbers, and while a number is kept.
   private static let glance = 0.01
   private static let leastLooks = 3
@@ -106,6 +110,11 @@ package struct AdaptiveConcurrency: Sendable {
   private var steadyReadings = 0
   /// Windows in a row whose rate was out of bounds.
   private var deviations = 0
+  /// Whether operations waited for a device when the rate of the reference was measured. Otherwise a much lower rate does not mean
+  /// that the device stands still: the files before were in memory.
+  private var waitedAtReference = false
+  /// When the device began to stand still.
+  private var stallStart: Double?
 
   /// - Parameters:
   ///   - start: operations at first, 1 or more.
@@ -133,6 +142,7 @@ package struct AdaptiveConcurrency: Sendable {
     guard reading.hasMore || (reading.running >= level && reading.running > 0) else {
       window = nil
       deviations = 0
+      stallStart = nil
       return follow(reading, now)
     }
     guard hasSettled(reading, now) else { return nil }
@@ -235,6 +245,8 @@ package struct AdaptiveConcurrency: Sendable {
     doubted = nil
     if reference <= 0 { reference = rate }
     let ratio = rate / reference
+    if isStalled(ratio, now) { return nil }
+    waitedAtReference = wanted(window) > level
     // A long window cannot be a short pause in which nothing ran, so it counts twice.
     let weight = window.elapsed >= Self.longDeviation ? 2 : 1
     deviations = ratio < Self.fallen || ratio > Self.risen ? deviations + weight : 0
@@ -250,6 +262,17 @@ package struct AdaptiveConcurrency: Sendable {
     }
     guard deviations == 0 else { return nil }
     return step(rate, window, now)
+  }
+
+  /// Whether few operations wait for a device that stands still for a moment. Many operations are lowered as usual.
+  private mutating func isStalled(_ ratio: Double, _ now: Double) -> Bool {
+    guard ratio < Self.stalled, waitedAtReference, Double(level) <= max(1, processors) else {
+      stallStart = nil
+      return false
+    }
+    let start = stallStart ?? now
+    stallStart = start
+    return now - start < Self.longestStall
   }
 
   private mutating func step(
@@ -276,7 +299,7 @@ package struct AdaptiveConcurrency: Sendable {
     if isUp { nextUp = next } else { nextDown = next }
     if gain > Self.fewerRate || (isUp && gain >= keptRate) {
       self.trial = nil
-      reference = rate
+      (reference, waitedAtReference) = (rate, wanted(window) > level)
       failures = 0
       let isEnough = gain >= (isCareful ? Self.fasterRate : 1)
       wantsFewer =
@@ -289,7 +312,10 @@ package struct AdaptiveConcurrency: Sendable {
     }
     if isUp { (doubted, failures) = (rate, failures + 1) }
     wantsFewer = isUp ? trial.base <= Self.few || failures > 1 : gain > Self.fallen
-    return move(to: trial.base, nil, isUp ? .slower : .fewerSlower, now)
+    let reason = move(to: trial.base, nil, isUp ? .slower : .fewerSlower, now)
+    // Otherwise the rate of a device that stands still would be the reference.
+    if gain < Self.stalled, !trial.isFirst { (reference, waitedAtReference) = (trial.rate, true) }
+    return reason
   }
 
   /// The longest pause before the next step up, in seconds.
@@ -311,7 +337,7 @@ package struct AdaptiveConcurrency: Sendable {
     isNew = false
     level = min(max(1, target), ceiling)
     trial = level == old ? nil : next
-    reference = 0
+    (reference, stallStart) = (0, nil)
     deviations = 0
     window = nil
     settling = level == old ? nil : (now + Self.longestSettling, nil)

@@ -21,21 +21,15 @@ final class RunRecorder: Sendable {
   private let stopwatch: Stopwatch
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "batchproc.report")
-  // Dispatch objects may be used from any thread; their protocols do not say so.
-  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+  private let timer: RepeatingTimer
 
   /// Takes no samples before ``begin()``.
   init(_ invocation: Invocation, stopwatch: Stopwatch = Stopwatch()) {
     state = Mutex(State(facts: RunFacts(invocation: invocation)))
     self.stopwatch = stopwatch
-    timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.setEventHandler { [weak self] in self?.sample() }
-    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
-    timer.schedule(deadline: .distantFuture)
-    timer.activate()
+    timer = RepeatingTimer(on: queue)
+    timer.handle { [weak self] in self?.sample() }
   }
-
-  deinit { timer.cancel() }
 
   func begin() {
     sample()
@@ -74,8 +68,7 @@ final class RunRecorder: Sendable {
   }
 
   private func schedule(_ milliseconds: Int) {
-    let interval = DispatchTimeInterval.milliseconds(max(Self.firstInterval, milliseconds))
-    timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .milliseconds(1))
+    timer.schedule(every: .milliseconds(max(Self.firstInterval, milliseconds)))
   }
 
   func met(_ problem: Problem, severity: Severity) {
@@ -115,7 +108,7 @@ final class RunRecorder: Sendable {
   ///
   /// - Parameter run: its options and counts are used if there was no summary.
   func finish(_ ending: Ending, _ run: RunContext, _ times: FileTimes?) -> RunFacts {
-    timer.cancel()
+    timer.stop()
     queue.sync {}
     sample()
     return state.withLock { state in

@@ -37,6 +37,25 @@ import Testing
     #expect(run.level(at: 14) >= 48, "\(run.levels)")
   }
 
+  @Test(
+    "The number stays low when a disk stands still for a second, and rises when the stall lasts",
+    arguments: 1...4)
+  private func waitsForStalls(seed: UInt64) {
+    let files = VirtualFiles(count: 4_000)
+    let device = { (time: Double) in
+      [2, 7, 12].contains(Int(time))
+        ? VirtualDevice(latency: 0.5) : VirtualDevice(latency: 0.003, penalty: 2, jitter: 0.05)
+    }
+    let fixed = [1, 2, 3, 4].map { VirtualRun(files, fixed: $0, seed: seed, device).seconds }
+    let run = VirtualRun(files, fixed: nil, seed: seed, device)
+    #expect(run.levels.allSatisfy { $0.time < 1.9 || $0.level <= 4 }, "\(run.levels)")
+    #expect((fixed.min() ?? 0) / run.seconds >= 0.95, "\(run.levels)")
+    let slow = VirtualRun(files, fixed: nil, seed: seed) { time in
+      time < 2 ? VirtualDevice(latency: 0.001, penalty: 1) : VirtualDevice(latency: 0.1, width: 64)
+    }
+    #expect(slow.level(at: 8) >= 32, "\(slow.levels)")
+  }
+
   @Test("The number follows a device within 2 s when other programs use the processors too", arguments: 1...6)
   private func followsChangesOnABusyMachine(seed: UInt64) {
     for bustle in [Bustle(wake: 0.002), Bustle(wake: 0.001, stalls: 1, stall: 0.03)] {
@@ -84,6 +103,14 @@ import Testing
     #expect(run.levels.allSatisfy { $0.time > 0.4 || $0.level <= 4 }, "\(run.levels)")
     #expect(run.level(at: 0.8) >= 16, "\(run.levels)")
     #expect(run.level(at: run.seconds) <= 3, "\(run.levels)")
+  }
+
+  @Test(
+    "The number follows stretches of files that are in memory and stretches that are not", arguments: 1...3)
+  func followsStretches(seed: UInt64) {
+    let files = VirtualFiles(count: 20_000, computing: 0.0001) { ($0 / 2000).isMultiple(of: 2) == false }
+    let run = { VirtualRun(files, fixed: $0, seed: seed) { _ in VirtualDevice(latency: 0.004, width: 32) } }
+    #expect(run(nil).seconds <= 1.5 * ([2, 16, 32, 64].map { run($0).seconds }.min() ?? 0))
   }
 
   @Test("The number grows in short steps on a device that many requests may make slow")

@@ -91,7 +91,7 @@ import Testing
           let short = call.split(separator: ".").last.map { " .\($0)(" }
           let found = sources.filter { source in
             Self.makes(source.text, call)
-              || call.contains(".") && short.map { source.text.contains($0) } ?? false
+              || call.contains(".") && short.map { Self.finds($0, in: source.text) { _, _ in true } } ?? false
           }
           #expect(found.map(\.path) == [], "\(call)")
         }
@@ -111,17 +111,32 @@ import Testing
   }
 
   private static func makes(_ text: String, _ call: String) -> Bool {
-    var rest = text[...]
-    func isPartOfName(_ character: Character?) -> Bool {
-      character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
+    func isPartOfName(_ byte: UInt8?) -> Bool {
+      byte.map { $0 >= 0x80 || $0 == UInt8(ascii: "_") || isalnum(Int32($0)) != 0 } ?? false
     }
-    while let found = rest.firstRange(of: call) {
-      let before = found.lowerBound > text.startIndex ? text[text.index(before: found.lowerBound)] : nil
-      let behind = found.upperBound < text.endIndex ? text[found.upperBound] : nil
-      if !isPartOfName(before), !isPartOfName(behind) { return true }
-      rest = rest[found.upperBound...]
+    return finds(call, in: text) { !isPartOfName($0) && !isPartOfName($1) }
+  }
+
+  /// Whether a text has a word at a place that is accepted by the bytes before and behind it.
+  private static func finds(_ word: String, in text: String, where isAccepted: (UInt8?, UInt8?) -> Bool)
+    -> Bool
+  {
+    let word = Array(word.utf8)
+    var text = text
+    return text.withUTF8 { bytes in
+      var start = 0
+      while let base = bytes.baseAddress,
+        let found = memmem(base + start, bytes.count - start, word, word.count)
+      {
+        let place = UnsafeRawPointer(found) - UnsafeRawPointer(base)
+        let end = place + word.count
+        if isAccepted(place > 0 ? bytes[place - 1] : nil, end < bytes.count ? bytes[end] : nil) {
+          return true
+        }
+        start = end
+      }
+      return false
     }
-    return false
   }
 
   @Test(arguments: [2, 3]) func noTwoFoldersUseEachOther(depth: Int) throws {

@@ -22,13 +22,23 @@ import Testing
       'backup -q --keep-last 1 --metrics metrics --to set src' 'verify -q set' 'restore -q -C out set' 'copy -q set far' 'snapshots -q far'; }
     """#
 
-  @Test(
-    "beside a set",
-    arguments: [
-      "set/.backup.lock", "set/.backup.id", "set/.backup.copy", "set/.backup.drill", "far/.backup.copy",
-      "metrics",
-      "set/NEWEST.manifest.zst", "set/NEWEST.tar.zst", "far/NEWEST.manifest.zst", "page.html",
-    ], ["fifo", "link", "dangling", "folder", "device", "sparse"])
+  private static let names = [
+    "set/.backup.lock", "set/.backup.id", "set/.backup.copy", "set/.backup.drill", "far/.backup.copy",
+    "metrics",
+    "set/NEWEST.manifest.zst", "set/NEWEST.tar.zst", "far/NEWEST.manifest.zst", "page.html",
+  ]
+
+  private static let kinds = ["fifo", "link", "dangling", "folder", "device", "sparse"]
+
+  /// Each kind in the place of each file in a campaign; else one at which a reader may wait, one that a writer may follow, and in
+  /// some places a third one.
+  private static let cases = names.enumerated().flatMap { number, name in
+    let fewer = number.isMultiple(of: 2) ? ["fifo", "link"] : ["device", "dangling"]
+    let third = number.isMultiple(of: 4) ? ["folder"] : number.isMultiple(of: 5) ? ["sparse"] : []
+    return (Campaign.isFull ? kinds : fewer + third).map { (name, $0) }
+  }
+
+  @Test("beside a set", arguments: cases)
   func planted(name: String, kind: String) throws {
     let run = try t.shell(
       """

@@ -260,6 +260,40 @@ extension CopyTests {
   }
 
   @Test(
+    "recovery data are not sent when the file that they belong to could not be replaced",
+    .enabled(if: Self.hasRclone, "rclone is not installed"), arguments: [1, 7])
+  func refusedReplacement(jobs: Int) throws {
+    try t.shell(
+      #"""
+      mkdir bin far
+      cat >bin/rclone <<'E'
+      #!/bin/sh
+      echo "$@" >>calls
+      case "$*" in *deletefile*) echo "AccessDenied: the object is locked" >&2; exit 1 ;; esac
+      PATH=${PATH#*:} exec rclone "$@"
+      E
+      chmod +x bin/rclone
+      """#)
+    let run = try run(
+      """
+      head -c 300000 /dev/urandom >src/noise
+      PATH=$PWD/bin:$PATH
+      remote far "$PWD/far"
+      back_up --parity 5%
+      ends "first copy" "$BP" copy -q set far:
+      counts "recovery data that are sent first" 'par2' <calls
+      truncate -s 1000 far/*.tar.zst; rm calls
+      ends "second copy" "$BP" copy -q -j \(jobs) set far: 2>errors
+      counts "refusals" AccessDenied <errors
+      grep -v deletefile calls | counts "recovery data that are sent again" 'copy.*par2'
+      """)
+    run.expectSteps([
+      "first copy": "0", "recovery data that are sent first": "4", "second copy": "1", "refusals": "1",
+      "recovery data that are sent again": "0",
+    ])
+  }
+
+  @Test(
     "a remote that refuses removals is reported once, and is no failure with --append-only; damage is one",
     .enabled(if: Self.hasRclone))
   func refusals() throws {

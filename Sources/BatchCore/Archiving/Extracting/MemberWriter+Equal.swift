@@ -39,7 +39,8 @@ extension MemberWriter {
     guard metadata(of: order).isThat(of: status) else { return false }
     guard order.entry.kind == .file, options.restoresAttributes else { return true }
     guard let file = try? parent.openFile(order.place.name) else { return false }
-    return Set(AttributeReader.attributes(of: file.raw)) == Set(order.entry.attributes)
+    return Set(AttributeReader.attributes(of: file.raw))
+      == Set(order.entry.attributes.filter { !$0.isOfKernel })
   }
 
   /// Whether a further name of a file is taken by a separate file with the same content, or that of a link or FIFO by another one

@@ -48,22 +48,32 @@ struct RcloneRemote: Remote {
   }
 
   func put(_ file: PathBytes, as name: PathBytes, isNew: Bool) throws(BatchError) {
-    // Without the check, some backends store a second file with the same name.
-    let check: PathBytes = isNew ? "--no-check-dest" : "--ignore-times"
-    _ = try rclone(["copyto", check, "--", local(file), path(name)])
+    if isNew, try transfers(["copyto", "--no-check-dest", "--", local(file), path(name)]) { return }
+    _ = try rclone(["copyto", "--ignore-times", "--", local(file), path(name)])
+  }
+
+  /// Transfers files without asking whether the remote has them, and only once: after a lost answer some backends would store a
+  /// second file with the same name.
+  ///
+  /// - Returns: whether all files were transferred.
+  private func transfers(_ arguments: [PathBytes], input: [UInt8] = []) throws(BatchError) -> Bool {
+    do throws(BatchError) {
+      _ = try rclone(arguments, input: input, retries: 1)
+      return true
+    } catch {
+      try run.cancellation.check()
+      return false
+    }
   }
 
   func put(new names: [PathBytes], from folder: PathBytes) throws(BatchError) {
-    guard names.count > 1, let list = Self.list(names) else {
-      for name in names { try put(folder.appending(name.bytes), as: name, isNew: true) }
-      return
-    }
-    _ = try rclone(
-      [
-        "copy", "--no-check-dest", "--no-traverse", "--transfers", "1", "--checkers", "1", "--order-by",
-        "name",
-        "--files-from-raw", "-", "--", local(folder), self.folder,
-      ], input: list)
+    let words: [PathBytes] = [
+      "copy", "--no-check-dest", "--no-traverse", "--transfers", "1", "--checkers", "1", "--order-by", "name",
+      "--files-from-raw", "-", "--", local(folder), self.folder,
+    ]
+    let list = names.count > 1 ? Self.list(names) : nil
+    if let list, try transfers(words, input: list) { return }
+    for name in names { try put(folder.appending(name.bytes), as: name, isNew: list == nil) }
   }
 
   func fetch(_ names: [PathBytes], into folder: PathBytes) throws(BatchError) {
@@ -128,15 +138,19 @@ struct RcloneRemote: Remote {
 
   /// Runs rclone.
   ///
-  /// - Parameter input: its standard input.
+  /// - Parameters:
+  ///   - input: its standard input.
+  ///   - retries: how often it tries at most.
   /// - Returns: its output.
   /// - Throws: `unreadable` with rclone's message; the exit status is the error number.
-  private func rclone(_ arguments: [PathBytes], input: [UInt8] = []) throws(BatchError) -> [UInt8] {
+  private func rclone(
+    _ arguments: [PathBytes], input: [UInt8] = [], retries: Int = 3
+  ) throws(BatchError) -> [UInt8] {
     try run.cancellation.check()
     let folder = try TemporaryFolder(in: temporary, for: "rclone", calls: run.calls)
     defer { withExtendedLifetime(folder) {} }
     let (output, errors) = (folder.path.appending("out".utf8), folder.path.appending("err".utf8))
-    var command = Array("exec rclone --log-level ERROR --retries 3".utf8)
+    var command = Array("exec rclone --log-level ERROR --retries \(retries)".utf8)
     if let rate = run.pace?.bytesPerSecond { command += Array(" --bwlimit \(rate)B".utf8) }
     for argument in arguments { command += [UInt8(ascii: " ")] + Self.quoted(argument) }
     command += Array(" >".utf8) + Self.quoted(output) + Array(" 2>".utf8) + Self.quoted(errors)

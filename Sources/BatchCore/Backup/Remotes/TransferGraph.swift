@@ -42,7 +42,9 @@ final class TransferGraph {
   ///   - outdated: files at the remote that are removed before.
   func add(_ file: PathBytes, isNew: Bool, removing outdated: [PathBytes]) {
     let (path, remote) = (set.path(file), remote)
-    begin(file, removing: outdated) { _ in
+    begin(file, removing: outdated) { transfer in
+      // Recovery data of a file that could not be replaced would not belong to it.
+      for case let needed as Transfer in transfer.dependencies { try needed.value() }
       for name in outdated { try remote.remove(name) }
       try remote.put(path, as: file, isNew: isNew)
     }

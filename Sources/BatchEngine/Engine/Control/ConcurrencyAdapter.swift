@@ -46,8 +46,7 @@ final class ConcurrencyAdapter: Sendable {
   private let meters: Meters
   private let state: Mutex<State>
   private let queue = DispatchQueue(label: "batchproc.adapt")
-  // Dispatch objects may be used from any thread; their protocols do not say so.
-  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+  private let timer: RepeatingTimer
 
   /// Nil if the options of the run fix its number.
   init?(_ context: RunContext, meters: Meters = Meters()) {
@@ -59,15 +58,8 @@ final class ConcurrencyAdapter: Sendable {
         controller: AdaptiveConcurrency(
           start: context.concurrency.wanted, ceiling: most, processors: context.options.processors,
           isCareful: context.options.isConcurrencyCareful)))
-    timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.setEventHandler { [weak self] in self?.tick() }
-    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
-    timer.schedule(deadline: .distantFuture)
-    timer.activate()
-  }
-
-  deinit {
-    timer.cancel()
+    timer = RepeatingTimer(on: queue)
+    timer.handle { [weak self] in self?.tick() }
   }
 
   func start() {
@@ -76,7 +68,7 @@ final class ConcurrencyAdapter: Sendable {
 
   /// Stops the adaptation; the number does not change after this returns.
   func stop() {
-    timer.cancel()
+    timer.stop()
     queue.sync {}
   }
 
@@ -88,8 +80,7 @@ final class ConcurrencyAdapter: Sendable {
       return (old, state.interval)
     }
     guard new != old else { return }
-    timer.schedule(
-      deadline: .now() + .milliseconds(new), repeating: .milliseconds(new), leeway: .milliseconds(1))
+    timer.schedule(every: .milliseconds(new))
   }
 
   /// Takes a reading and changes the number if needed.

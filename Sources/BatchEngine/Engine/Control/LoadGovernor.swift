@@ -16,8 +16,7 @@ package final class LoadGovernor: Sendable {
   private let pressure = Mutex(Pressure.none)
   /// Steps are decided and applied on this queue, so that they are applied in order.
   private let queue = DispatchQueue(label: "batchproc.load")
-  // Dispatch objects may be used from any thread; their protocols do not say so.
-  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+  private let timer: RepeatingTimer
 
   /// - Parameters:
   ///   - limit: the load above which no operation begins; more than 0.
@@ -32,21 +31,14 @@ package final class LoadGovernor: Sendable {
     self.load = load
     self.canHalve = canHalve
     self.apply = apply
-    timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.setEventHandler { [weak self] in self?.step() }
-    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
-    timer.schedule(deadline: .distantFuture)
-    timer.activate()
-  }
-
-  deinit {
-    timer.cancel()
+    timer = RepeatingTimer(on: queue)
+    timer.handle { [weak self] in self?.step() }
   }
 
   /// Checks once now, and afterwards every few seconds, as often as the kernel updates its averages.
   package func start() {
     sample()
-    timer.schedule(deadline: .now() + 5, repeating: 5, leeway: .seconds(1))
+    timer.schedule(every: .seconds(5), leeway: .seconds(1))
   }
 
   /// Applies the steps to a run, and reports each to its observer.

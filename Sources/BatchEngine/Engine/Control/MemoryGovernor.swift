@@ -17,34 +17,24 @@ final class MemoryGovernor: Sendable {
   private let run: RunContext
   private let shortage: @Sendable () -> MemoryShortage
   private let queue = DispatchQueue(label: "batchproc.memory")
-  // Dispatch objects may be used from any thread; their protocols do not say so.
-  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+  private let timer: RepeatingTimer
 
   /// - Parameter shortage: replaces that of the machine, for tests.
   init(_ run: RunContext, shortage: @escaping @Sendable () -> MemoryShortage = { .current() }) {
     self.run = run
     self.shortage = shortage
-    timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.setEventHandler { [weak self] in self?.step() }
-    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
-    timer.schedule(deadline: .distantFuture)
-    timer.activate()
-  }
-
-  deinit {
-    timer.cancel()
+    timer = RepeatingTimer(on: queue)
+    timer.handle { [weak self] in self?.step() }
   }
 
   /// Reads every few seconds from now on; a short run takes no reading.
   func start() {
-    timer.schedule(
-      deadline: .now() + .seconds(Self.interval), repeating: .seconds(Self.interval),
-      leeway: .milliseconds(200))
+    timer.schedule(every: .seconds(Self.interval), leeway: .milliseconds(200))
   }
 
   /// Ends the readings, and the reduction: another run may use the same number of operations.
   func stop() {
-    timer.cancel()
+    timer.stop()
     queue.sync { run.concurrency.setHalvings(0, by: .memory) }
   }
 

@@ -73,29 +73,21 @@ package final class RunControl: Sendable {
   /// The content that was read last; nil when there was no file.
   private let content = Mutex<[UInt8]?>(nil)
   private let queue = DispatchQueue(label: "batchproc.control")
-  // Dispatch objects may be used from any thread; their protocols do not say so.
-  private nonisolated(unsafe) let timer: any DispatchSourceTimer
+  private let timer: RepeatingTimer
 
   /// - Parameter warn: receives the error of a line that is not valid.
   package init(_ path: PathBytes, of run: RunContext, warn: @escaping @Sendable (BatchError) -> Void) {
     self.path = path
     self.run = run
     self.warn = warn
-    timer = DispatchSource.makeTimerSource(queue: queue)
-    timer.setEventHandler { [weak self] in self?.look() }
-    // Activated now, without a deadline: libdispatch traps when an inactive source is released.
-    timer.schedule(deadline: .distantFuture)
-    timer.activate()
-  }
-
-  deinit {
-    timer.cancel()
+    timer = RepeatingTimer(on: queue)
+    timer.handle { [weak self] in self?.look() }
   }
 
   /// Reads the file once now, and afterwards ten times a second.
   package func start() {
     queue.sync { look() }
-    timer.schedule(deadline: .now() + Self.interval, repeating: Self.interval, leeway: .milliseconds(10))
+    timer.schedule(every: Self.interval, leeway: .milliseconds(10))
   }
 
   /// Reads the file and applies what changed in it.

@@ -3,10 +3,6 @@ import Glibc
 
 /// Reads the extended attributes of files that a walk found.
 package enum AttributeReader {
-  /// Names, or their beginnings, of attributes that the kernel keeps for itself. XFS shows an access control list a second time,
-  /// as `trusted.SGI_ACL_FILE`; `security.evm` is a checksum of one inode. Tools with `/etc/xattr.conf` leave out the same.
-  private static let ofKernel = ["trusted.SGI_", "security.evm"].map { Array($0.utf8) }
-
   /// All attributes that are readable, sorted by name, except those that the kernel keeps for itself.
   ///
   /// The file is opened through the folder's descriptor, so a long path or a replaced folder does no harm.
@@ -60,7 +56,7 @@ package enum AttributeReader {
   ) -> [ExtendedAttribute] {
     guard let names = bytes(list), !names.isEmpty else { return [] }
     return names.split(separator: 0).compactMap { name in
-      guard !ofKernel.contains(where: name.starts) else { return nil }
+      guard !ExtendedAttribute.isOfKernel(name) else { return nil }
       let found = PathBytes(name).withCString { pointer in bytes { value(pointer, $0, $1) } }
       return found.map { ExtendedAttribute(name: Array(name), value: $0) }
     }.sorted { $0.name.lexicographicallyPrecedes($1.name) }

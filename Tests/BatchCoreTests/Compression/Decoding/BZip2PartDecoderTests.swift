@@ -60,7 +60,10 @@ struct BZip2PartDecoderTests {
     }
   }
 
-  @Test("have the content of the file, at every level and size", arguments: 1...9, SampleContent.allCases)
+  @Test(
+    "have the content of the file, at every level and size",
+    arguments: Campaign.isFull ? Array(1...9) : [1, 2, 9],
+    SampleContent.allCases)
   func good(level: Int, sample: SampleContent) throws {
     let block = 100_000 * level
     for count in [0, 1, block - 20, block - 19, block - 18, block, 2 * block + 7] {
@@ -102,7 +105,7 @@ struct BZip2PartDecoderTests {
     let good =
       try format.compressed(sample.bytes(350_000), level: 1)
       + format.compressed(sample.bytes(70_000), level: 2)
-    for turn in 0..<120 {
+    for turn in 0..<(Campaign.isFull ? 120 : 36) {
       var file = good
       let place = Int(chance.next() % UInt64(file.count))
       switch turn % 4 {

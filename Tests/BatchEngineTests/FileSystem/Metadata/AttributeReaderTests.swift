@@ -15,7 +15,7 @@ struct AttributeReaderTests {
     try fixture.file("file", "text")
     let file = open(fixture.path("file").description, O_RDWR)
     defer { close(file) }
-    for name in ["user.z", "trusted.SGI_ACL_FILE", "trusted.SGI_ACL_DEFAULT", "trusted.note", "user.a"] {
+    for name in ["user.z", "trusted.SGI_MAC_FILE", "trusted.SGI_CAP_FILE", "trusted.note", "user.a"] {
       try #require(clinux_fsetxattr(file, name, name, name.utf8.count) == 0)
     }
     let names = ["trusted.note", "user.a", "user.z"]

@@ -103,6 +103,9 @@ import Testing
     def run(*command):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return done.returncode, done.stdout, done.stderr
+    # Of the forms with a mark inside a block one place is enough, and its wrong check.
+    if sys.argv[2] == 'few':
+        files = {name: data for name, data in files.items() if not name[-1].isdigit() or name[-1] == '7' or 'removed' in name}
     for name, data in files.items():
         open('x.bz2', 'wb').write(data)
         stock = run('bzip2', '-dc', 'x.bz2')
@@ -118,7 +121,8 @@ import Testing
   @Test("decide nothing that the blocks and their CRC-32 do not confirm")
   func crafted() throws {
     try t.file("craft.py", Self.craft)
-    let run = try t.shell("python3 craft.py 1")
-    #expect(run.text == "33\n" && run.errorText.isEmpty, "\(run.text)\(run.errorText)")
+    let run = try t.shell("python3 craft.py 1 \(Campaign.isFull ? "all" : "few")")
+    #expect(
+      run.text == "\(Campaign.isFull ? 33 : 21)\n" && run.errorText.isEmpty, "\(run.text)\(run.errorText)")
   }
 }

@@ -216,7 +216,7 @@ struct EntryMetadata {
 
   /// - Parameter isPlace: whether the file was opened with `O_PATH`.
   private func applyAttributes(to descriptor: Int32, isPlace: Bool = false, _ losses: inout Losses) {
-    for attribute in entry.attributes.listsLast {
+    for attribute in entry.attributes.listsLast where !attribute.isOfKernel {
       guard isHarmless(attribute) || options.restoresPrivileges else {
         losses.insert(.privileges)
         continue

@@ -2,7 +2,7 @@ import BatchEngine
 import var Glibc.EACCES
 import var Glibc.ENOENT
 
-/// Visits folders below the target of an extraction, each one after its subfolders.
+/// Visits folders below the target of an extraction or a mirror, each one after its subfolders.
 ///
 /// Each is opened in its parent, by name and not through a link. Some folders on the way stay open; a closed one is opened
 /// again as `..` of its subfolder, and must be the same inode. So each folder needs a bounded number of calls at any depth.
@@ -57,13 +57,16 @@ struct FolderDescent {
   /// Visits the folders on several threads, and passes on the results in the order of ``visit(_:)``.
   ///
   /// - Parameters:
-  ///   - strides: calls a function for each number below a count, and returns the results in their order; so many calls are worth a
-  ///     thread.
+  ///   - strides: calls a function for each number below a count on several threads, and returns the results in their order.
+  ///     `least` is the number of calls that are worth one thread.
   ///   - work: called on several threads, for each folder after its subfolders.
   func visit<Value: Sendable>(
     by strides: (_ count: Int, _ least: Int, @Sendable (Int) -> [Value]) -> [[Value]],
     _ work: @escaping @Sendable (Visit) -> Value, then: (Value) throws(BatchError) -> Void
   ) throws(BatchError) {
+    guard tree.count >= Self.foldersForThreads else {
+      return try visit { (visit) throws(BatchError) in try then(work(visit)) }
+    }
     let (children, groups) = tree.children()
     // The folders from the target to the first one with several subfolders.
     var way = [first(groups)]
@@ -74,9 +77,10 @@ struct FolderDescent {
       way.append(Level(node: node, rest: groups[Int(node)], identity: identity, open: open))
     }
     let share = (limit - way.count) / Self.mostThreads
-    guard let fork = way.last, fork.rest.count > 1, tree.count >= Self.foldersForThreads,
-      share >= Self.fewestOpen
-    else { return try visit { (visit) throws(BatchError) in try then(work(visit)) } }
+    guard let fork = way.last, fork.rest.count > 1, share >= Self.fewestOpen else {
+      way = []
+      return try visit { (visit) throws(BatchError) in try then(work(visit)) }
+    }
     let parts = strides(
       fork.rest.count, (fork.rest.count + Self.mostThreads - 1) / Self.mostThreads
     ) { number in

@@ -27,6 +27,11 @@ struct FolderDescentTests {
     return tree
   }
 
+  /// All folders except the target, each before those in it.
+  private func paths(_ tree: FolderTree) -> [PathBytes] {
+    (1..<FolderTree.Node(tree.count)).map { PathBytes(tree.path(of: $0)) }
+  }
+
   /// The visited folders, with the error number if a folder cannot be opened.
   private func visits(_ tree: FolderTree, holding open: Int) throws -> [String] {
     var visits = [String]()
@@ -96,6 +101,44 @@ struct FolderDescentTests {
     #expect(threads == (open == 16 ? 0 : min(lanes, 6)))
     #expect(try found == visits(tree, holding: open) && found.count == tree.count)
     #expect(temporary.openDescriptors == 1)
+  }
+
+  @Test("meets the same faults on several threads", arguments: [1, 2, 7])
+  func faultsOnThreads(lanes: Int) throws {
+    let tree = try tree((0..<40).flatMap { outer in (0..<8).map { "only/\(outer)/\($0)" } })
+    let (place, aside) = (temporary.path("only/7"), temporary.path("aside"))
+    #expect(place.withCString { old in aside.withCString { rename(old, $0) } } == 0)
+    #expect(place.withCString { symlink("../aside", $0) } == 0)
+    calls.on(.open, "9", .fail(EACCES))
+    let find = { (visit: FolderDescent.Visit) -> String in
+      let path = String(decoding: tree.path(of: visit.node), as: UTF8.self)
+      // Nothing below can be entered any more, as in a folder that gets its mode too early.
+      guard case .success(let opened) = visit.folder else { return "\(path) cannot be entered" }
+      return fchmod(opened.raw, 0) == 0 ? path : "wrong"
+    }
+    let descent = { FolderDescent(tree, below: folder.root, holding: 64, opener: FolderOpener(calls: calls)) }
+    var (expected, found) = ([String](), [String]())
+    try descent().visit { (visit) throws(BatchError) in expected.append(find(visit)) }
+    for path in paths(tree) { _ = temporary.path(path).withCString { chmod($0, 0o700) } }
+    try descent().visit { (count, _, body) in
+      let parts = Mutex<[Int: [String]]>([:])
+      DispatchQueue.concurrentPerform(iterations: lanes) { lane in
+        for number in stride(from: lane, to: count, by: lanes) {
+          let part = body(number)
+          parts.withLock { $0[number] = part }
+        }
+      }
+      let all = parts.withLock { $0 }
+      return (0..<count).compactMap { all[$0] }
+    } _: { visit in
+      find(visit)
+    } then: { (text) throws(BatchError) in
+      found.append(text)
+    }
+    #expect(found == expected && found.count == tree.count)
+    #expect(found.contains("only/7 cannot be entered") && found.contains("only/7/3 cannot be entered"))
+    #expect(found.contains("only/20/3"))
+    for path in paths(tree) { _ = temporary.path(path).withCString { chmod($0, 0o700) } }
   }
 
   @Test("takes as many calls for each of 1,000 levels as for each of 100", arguments: [0, 16])
