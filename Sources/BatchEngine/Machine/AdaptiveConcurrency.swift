@@ -247,14 +247,15 @@ package struct AdaptiveConcurrency: Sendable {
     let ratio = rate / reference
     if isStalled(ratio, now) { return nil }
     waitedAtReference = wanted(window) > level
-    // A long window cannot be a short pause in which nothing ran, so it counts twice.
-    let weight = window.elapsed >= Self.longDeviation ? 2 : 1
+    // A long window cannot be a short pause in which nothing ran, so it counts twice; but it may contain the beginning or the end
+    // of a stall.
+    let weight = window.elapsed >= Self.longDeviation && !(areFew && ratio < 1) ? 2 : 1
     deviations = ratio < Self.fallen || ratio > Self.risen ? deviations + weight : 0
     if deviations == 0 { reference += (rate - reference) * 0.25 }
     if deviations >= 2 {
       deviations = 0
       reference = rate
-      if ratio > 1 || Double(level) <= max(1, processors) {
+      if ratio > 1 || areFew {
         (nextUp, isCareful) = (now, isAlwaysCareful)
       } else if now >= nextDown, wanted(window) > level || level == ceiling {
         return attempt(1, rate: rate, reason: .deviceSlower, now: now)
@@ -264,12 +265,16 @@ package struct AdaptiveConcurrency: Sendable {
     return step(rate, window, now)
   }
 
+  /// Whether no more operations run than there are processors.
+  private var areFew: Bool { Double(level) <= max(1, processors) }
+
   /// Whether few operations wait for a device that stands still for a moment. Many operations are lowered as usual.
   private mutating func isStalled(_ ratio: Double, _ now: Double) -> Bool {
-    guard ratio < Self.stalled, waitedAtReference, Double(level) <= max(1, processors) else {
+    guard ratio < Self.stalled, waitedAtReference, areFew else {
       stallStart = nil
       return false
     }
+    deviations = 0
     let start = stallStart ?? now
     stallStart = start
     return now - start < Self.longestStall

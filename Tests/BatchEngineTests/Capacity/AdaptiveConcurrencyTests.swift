@@ -46,8 +46,8 @@ import Testing
       [2, 7, 12].contains(Int(time))
         ? VirtualDevice(latency: 0.5) : VirtualDevice(latency: 0.003, penalty: 2, jitter: 0.05)
     }
-    let fixed = [1, 2, 3, 4].map { VirtualRun(files, fixed: $0, seed: seed, device).seconds }
-    let run = VirtualRun(files, fixed: nil, seed: seed, device)
+    let fixed = [1, 2, 3, 4].map { VirtualRun(files, fixed: $0, seed: seed, device: device).seconds }
+    let run = VirtualRun(files, fixed: nil, seed: seed, device: device)
     #expect(run.levels.allSatisfy { $0.time < 1.9 || $0.level <= 4 }, "\(run.levels)")
     #expect((fixed.min() ?? 0) / run.seconds >= 0.95, "\(run.levels)")
     let slow = VirtualRun(files, fixed: nil, seed: seed) { time in

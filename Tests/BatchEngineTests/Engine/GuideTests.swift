@@ -121,21 +121,17 @@ import Testing
   private static func finds(_ word: String, in text: String, where isAccepted: (UInt8?, UInt8?) -> Bool)
     -> Bool
   {
-    let word = Array(word.utf8)
-    var text = text
-    return text.withUTF8 { bytes in
-      var start = 0
-      while let base = bytes.baseAddress,
-        let found = memmem(base + start, bytes.count - start, word, word.count)
-      {
-        let place = UnsafeRawPointer(found) - UnsafeRawPointer(base)
-        let end = place + word.count
-        if isAccepted(place > 0 ? bytes[place - 1] : nil, end < bytes.count ? bytes[end] : nil) {
-          return true
+    text.withCString { text in
+      word.withCString { word in
+        var rest = text
+        while let found = strstr(rest, word) {
+          let end = UnsafePointer(found) + strlen(word)
+          let before = found == text ? nil : UInt8(bitPattern: found[-1])
+          if isAccepted(before, end.pointee == 0 ? nil : UInt8(bitPattern: end.pointee)) { return true }
+          rest = end
         }
-        start = end
+        return false
       }
-      return false
     }
   }
 

@@ -110,7 +110,7 @@ struct FolderDescentTests {
     #expect(place.withCString { old in aside.withCString { rename(old, $0) } } == 0)
     #expect(place.withCString { symlink("../aside", $0) } == 0)
     calls.on(.open, "9", .fail(EACCES))
-    let find = { (visit: FolderDescent.Visit) -> String in
+    let find = { @Sendable (visit: FolderDescent.Visit) -> String in
       let path = String(decoding: tree.path(of: visit.node), as: UTF8.self)
       // Nothing below can be entered any more, as in a folder that gets its mode too early.
       guard case .success(let opened) = visit.folder else { return "\(path) cannot be entered" }
