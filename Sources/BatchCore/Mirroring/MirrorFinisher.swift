@@ -17,6 +17,7 @@ struct MirrorFinisher {
   /// What was done with a folder.
   struct Described: Sendable {
     let node: FolderTree.Node
+    /// Nil for a folder that is only on the way to others; or why it cannot be opened.
     let result: Result<(outcome: MirrorReport.Outcome, losses: EntryMetadata.Losses)?, BatchError>
   }
 

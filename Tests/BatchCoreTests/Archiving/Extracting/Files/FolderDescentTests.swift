@@ -27,6 +27,21 @@ struct FolderDescentTests {
     return tree
   }
 
+  /// Calls a function for each number below a count, in as many lanes as given.
+  private static func strides<Value: Sendable>(
+    _ count: Int, on threads: Int, _ body: @Sendable (Int) -> [Value]
+  ) -> [[Value]] {
+    let parts = Mutex<[Int: [Value]]>([:])
+    DispatchQueue.concurrentPerform(iterations: threads) { lane in
+      for number in stride(from: lane, to: count, by: threads) {
+        let part = body(number)
+        parts.withLock { $0[number] = part }
+      }
+    }
+    let all = parts.withLock { $0 }
+    return (0..<count).compactMap { all[$0] }
+  }
+
   /// All folders except the target, each before those in it.
   private func paths(_ tree: FolderTree) -> [PathBytes] {
     (1..<FolderTree.Node(tree.count)).map { PathBytes(tree.path(of: $0)) }
@@ -76,15 +91,7 @@ struct FolderDescentTests {
     try descent.visit { (count, least, body) in
       let width = min(lanes, count / least)
       threads = width
-      let parts = Mutex<[Int: [(FolderTree.Node, Bool)]]>([:])
-      DispatchQueue.concurrentPerform(iterations: width) { lane in
-        for number in stride(from: lane, to: count, by: width) {
-          let part = body(number)
-          parts.withLock { $0[number] = part }
-        }
-      }
-      let all = parts.withLock { $0 }
-      return (0..<count).compactMap { all[$0] }
+      return Self.strides(count, on: width, body)
     } _: { visit in
       let children = (0..<FolderTree.Node(tree.count)).filter { tree.parent(of: $0) == visit.node }
       let isLast = finished.withLock { finished in
@@ -121,15 +128,7 @@ struct FolderDescentTests {
     try descent().visit { (visit) throws(BatchError) in expected.append(find(visit)) }
     for path in paths(tree) { _ = temporary.path(path).withCString { chmod($0, 0o700) } }
     try descent().visit { (count, _, body) in
-      let parts = Mutex<[Int: [String]]>([:])
-      DispatchQueue.concurrentPerform(iterations: lanes) { lane in
-        for number in stride(from: lane, to: count, by: lanes) {
-          let part = body(number)
-          parts.withLock { $0[number] = part }
-        }
-      }
-      let all = parts.withLock { $0 }
-      return (0..<count).compactMap { all[$0] }
+      Self.strides(count, on: lanes, body)
     } _: { visit in
       find(visit)
     } then: { (text) throws(BatchError) in
