@@ -98,12 +98,15 @@ static void serve(void) {
   double latency = m.latency * (1 + m.penalty * in_service);
   in_service++;
   if (in_service + waiting > most) most = in_service + waiting;
+  /* The width may have grown since this request was woken. */
+  if (waiting && in_service < m.width) pthread_cond_signal(&freed);
   pthread_mutex_unlock(&lock);
   struct timespec t = {(time_t)(latency / 1e6), (long)(latency * 1000) % 1000000000L};
   while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {}
   pthread_mutex_lock(&lock);
   in_service--;
-  pthread_cond_broadcast(&freed);
+  /* A request that is woken and must wait again would cost processor time, which it does not on a device. */
+  pthread_cond_signal(&freed);
   pthread_mutex_unlock(&lock);
 }
 
