@@ -8,8 +8,9 @@
  * the latency that each request in service adds to a new one. A disk that becomes slower with parallel requests has a
  * penalty above 1. A model after SECONDS= applies from that time on, counted from the first request.
  * At the end, SLOW_DEVICE_LOG=FILE gets the number of files that were read, the seconds from the first request to the
- * last, the seconds of the second half of the files, and the greatest number of concurrent requests.
- * SLOW_DEVICE_TIMES=FILE gets the time at which each file was read, by CLOCK_MONOTONIC.
+ * last, the seconds of the second half of the files, and the greatest number of concurrent requests. A file counts from its
+ * first read on.
+ * SLOW_DEVICE_TIMES=FILE gets the time of the first read of each file, by CLOCK_MONOTONIC.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,7 +35,7 @@ struct model { double since, latency, penalty; int width; };
 static struct model models[MODELS];
 static int model_count, in_service, waiting, most, file_count;
 static unsigned char is_slow[DESCRIPTORS];
-static double first, finished[FILES];
+static double first, last, finished[FILES];
 static char root[4096];
 static size_t root_length;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -105,6 +106,7 @@ static void serve(void) {
   while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR) {}
   pthread_mutex_lock(&lock);
   in_service--;
+  last = now() - first;
   /* A request that is woken and must wait again would cost processor time, which it does not on a device. */
   pthread_cond_signal(&freed);
   pthread_mutex_unlock(&lock);
@@ -221,7 +223,6 @@ __attribute__((destructor)) static void end(void) {
   if (!log || !file_count) return;
   FILE *file = fopen(log, "w");
   if (!file) return;
-  double last = finished[file_count - 1];
   fprintf(file, "%d %.4f %.4f %d\n", file_count, last, last - finished[(file_count - 1) / 2], most);
   fclose(file);
   const char *times = getenv("SLOW_DEVICE_TIMES");
