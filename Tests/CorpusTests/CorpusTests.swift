@@ -44,7 +44,7 @@ import Testing
     let entry = try #require(fuzzEntries.first { $0.name == name })
     var numbers = SeededNumbers(seed: 5)
     let inputs = try Self.inputs(name)
-    for _ in 0..<Campaign.cases(2000) {
+    for _ in 0..<Campaign.costlyCases(2000) {
       guard var input = inputs.randomElement(using: &numbers), !input.isEmpty else { continue }
       for _ in 0..<Int.random(in: 1...4, using: &numbers) {
         input[Int.random(in: 0..<input.count, using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)

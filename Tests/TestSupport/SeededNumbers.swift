@@ -12,6 +12,14 @@ package struct SeededNumbers: RandomNumberGenerator {
     return mixed ^ (mixed >> 31)
   }
 
+  /// Bytes of any value, eight from each number, since a loop over bytes is slow without optimization.
+  package mutating func bytes(_ count: Int) -> [UInt8] {
+    var words: [UInt64] = []
+    words.reserveCapacity(count / 8 + 1)
+    while words.count * 8 < count { words.append(next()) }
+    return words.withUnsafeBytes { Array(UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+  }
+
   package mutating func bytes(_ count: ClosedRange<Int>, of alphabet: [UInt8]) -> [UInt8] {
     (0..<Int.random(in: count, using: &self)).map { _ in
       alphabet[Int.random(in: alphabet.indices, using: &self)]

@@ -45,7 +45,7 @@ import Testing
     try Outcome(
       shell: """
         cd '\(folder)' && find . -printf '%P|%y|%m|%U|%G|%T@|%l|%n|' \\( -type d -printf 0 -o -printf '%s' \\) -print | sort
-        find . -type f -exec sha256sum {} + | sort
+        find . -type f -exec b2sum {} + | sort
         """
     ).text
   }
@@ -97,9 +97,10 @@ import Testing
 
       """
     if day == 0 {
+      // Files of 16 MiB or more are archived in blocks.
       script += """
-        head -c 34000000 /dev/zero | tr '\\0' a >large
-        truncate -s 40M hole
+        head -c 17000000 /dev/zero | tr '\\0' a >large
+        truncate -s 18M hole
         printf x >$'new\\nline'
         printf y >$'not\\xffutf8'
 

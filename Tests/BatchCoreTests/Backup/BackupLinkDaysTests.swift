@@ -132,14 +132,17 @@ import Testing
       for (day, snapshot) in content.snapshots.enumerated() {
         let (ours, theirs) = (t.path("ours"), t.path("theirs"))
         try restore(snapshot, of: set, concurrency: concurrency, to: ours)
-        try restoreByHand(snapshot, to: theirs)
         let place = PathBytes(t.path("live").bytes.dropFirst())
         let history = "tour \(tour), day \(day):\n\(scripts[...day].joined())"
         #expect(try state(of: ours.appending(place.bytes)) == states[day].all, "\(history)")
-        #expect(
-          try state(of: theirs.appending(place.bytes), withFolderTimes: false)
-            == states[day].withoutFolderTimes,
-          "\(history)")
+        // The script starts many programs for each snapshot.
+        if concurrency == 1 || Campaign.isFull || day.isMultiple(of: 2) {
+          try restoreByHand(snapshot, to: theirs)
+          #expect(
+            try state(of: theirs.appending(place.bytes), withFolderTimes: false)
+              == states[day].withoutFolderTimes,
+            "\(history)")
+        }
         _ = try Outcome(shell: "rm -rf ours theirs", in: t)
       }
     }

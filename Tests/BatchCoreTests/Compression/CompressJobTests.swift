@@ -85,7 +85,8 @@ struct CompressJobTests {
       try fixture.file(name, content.bytes(size, seed: numbers.next()))
       if number % 9 == 0 { try fixture.hardLink(PathBytes("t/link\(number)"), to: name) }
     }
-    try fixture.file("t/large", SampleContent.mixed.bytes(9_000_000, seed: seed))
+    let block = try BlockPlan(format, level: format == .xz ? 0 : nil, fileSize: nil).blockSize
+    try fixture.file("t/large", SampleContent.mixed.bytes(min(9_000_000, 3 * block), seed: seed))
     var first: (files: [String], sums: [String], run: TransformRun)?
     for concurrency in [1, 2, 7, 32] {
       let folder = PathBytes("o\(concurrency)")

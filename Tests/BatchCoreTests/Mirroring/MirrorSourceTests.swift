@@ -12,7 +12,7 @@ import Testing
   init() throws {
     t = try TreeFixture(on: .disk)
     // Holes of all sizes: below the size of a large item, above it, and of a file that is copied in ranges.
-    for number in 1...200 {
+    for number in 1...120 {
       try t.file(PathBytes("src/a/f\(number)"), size: 5000)
       try t.file(PathBytes("src/c/f\(number)"), size: 5000)
     }

@@ -5,7 +5,9 @@ import Testing
 @testable import BatchEngine
 
 @Suite struct AdaptiveConcurrencyTests {
-  private static let sweep = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
+  /// Fixed numbers, among them the best ones of the devices below.
+  private static let sweep =
+    Campaign.isFull ? [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64] : [1, 2, 4, 16, 64]
 
   @Test(
     "5,000 files on a slow device run at 90 % of the best fixed number's rate, the second half at 97 %",
@@ -256,6 +258,23 @@ import Testing
           blocked: running, running: running, hasMore: turn < 20))
     }
     #expect(controller.level == 1)
+  }
+
+  @Test("Five long operations on a slow network run at once for 97 % of two minutes")
+  func longOperationsOnANetwork() {
+    var controller = AdaptiveConcurrency(start: 2, ceiling: 64, processors: 2)
+    var (files, turnsWithFewer) = (0.0, 0)
+    for turn in 0..<12_000 {
+      let running = min(controller.level, 5)
+      files += 0.08 * Double(running)
+      _ = controller.take(
+        AdaptiveConcurrency.Reading(
+          time: .milliseconds(10 * turn), files: Int(files), bytes: 0,
+          processorTime: .milliseconds(turn / 20),
+          blocked: running, running: running, hasMore: controller.level < 5))
+      if controller.level < 5 { turnsWithFewer += 1 }
+    }
+    #expect(turnsWithFewer < 360, "of 12,000")
   }
 
   @Test func nothingIsConcludedWhileNothingRuns() {

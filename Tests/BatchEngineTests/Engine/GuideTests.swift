@@ -21,11 +21,29 @@ import Testing
     }
     return try names.map { name in
       let text = try String(contentsOf: base.appendingPathComponent(name), encoding: .utf8)
-      let lines = text.split(separator: "\n").filter {
-        !$0.utf8.drop { $0 == UInt8(ascii: " ") }.starts(with: "//".utf8)
-      }
-      return (name, lines.joined(separator: "\n"))
+      return (name, lines(of: text).filter { !isComment($0) }.joined(separator: "\n"))
     }
+  }
+
+  /// The lines that are not empty. `split` is slow without optimization.
+  private static func lines(of text: String) -> [String] {
+    text.withCString { text in
+      var lines: [String] = []
+      var rest = text
+      while true {
+        let count = strcspn(rest, "\n")
+        if count > 0 {
+          lines.append(String(decoding: UnsafeRawBufferPointer(start: rest, count: count), as: UTF8.self))
+        }
+        rest += count
+        if rest.pointee == 0 { return lines }
+        rest += 1
+      }
+    }
+  }
+
+  private static func isComment(_ line: String) -> Bool {
+    line.withCString { strncmp($0 + strspn($0, " "), "//", 2) == 0 }
   }
 
   private static let keywords = ["class ", "struct ", "enum ", "protocol "]
@@ -33,10 +51,10 @@ import Testing
   /// The names of types that a text declares; with `isOuter`, only those declared without indentation.
   private static func types(in text: String, isOuter: Bool = false) -> Set<String> {
     Set(
-      text.split(separator: "\n").compactMap { line in
-        guard !isOuter || line.first != " ", keywords.contains(where: { line.contains($0) }) else {
-          return nil
-        }
+      lines(of: text).compactMap { line in
+        guard !isOuter || !line.hasPrefix(" "),
+          line.withCString({ line in keywords.contains { strstr(line, $0) != nil } })
+        else { return nil }
         let match = line.firstMatch(of: /\b(?:class|struct|enum|protocol)\s+([A-Z]\w*)/)
         return match.map { String($0.output.1) }
       })
@@ -141,9 +159,9 @@ import Testing
     for source in try Self.sources("Sources") {
       let folder = source.path.split(separator: "/").dropLast().prefix(depth).joined(separator: "/")
       // `import struct Glibc.stat` declares no type.
-      let lines = source.text.split(separator: "\n").filter { !$0.hasPrefix("import ") }
-      for line in lines { words[folder, default: []].formUnion(Self.words(in: line)) }
-      for type in Self.types(in: lines.joined(separator: "\n"), isOuter: true) {
+      let text = Self.lines(of: source.text).filter { !$0.hasPrefix("import ") }.joined(separator: "\n")
+      words[folder, default: []].formUnion(Self.words(in: text))
+      for type in Self.types(in: text, isOuter: true) {
         homes[type, default: []].insert(folder)
       }
     }
@@ -165,15 +183,24 @@ import Testing
     #expect(found == [])
   }
 
-  /// The words of a line that may be names of types.
-  private static func words(in line: Substring) -> Set<String> {
-    Set(
-      line.utf8.split { byte in
-        !(0x30...0x39).contains(byte) && !(0x41...0x5A).contains(byte) && !(0x61...0x7A).contains(byte)
-          && byte != UInt8(ascii: "_")
+  /// The words of a text that may be names of types. `split` is slow without optimization.
+  private static func words(in text: String) -> Set<String> {
+    text.withCString { text in
+      var words: Set<String> = []
+      var rest = text
+      while true {
+        rest += strcspn(rest, bytesOfWords)
+        if rest.pointee == 0 { return words }
+        let count = strspn(rest, bytesOfWords)
+        if (0x41...0x5A).contains(rest.pointee) {
+          words.insert(String(decoding: UnsafeRawBufferPointer(start: rest, count: count), as: UTF8.self))
+        }
+        rest += count
       }
-      .filter { (0x41...0x5A).contains($0.first ?? 0) }.map { String(Substring($0)) })
+    }
   }
+
+  private static let bytesOfWords = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 
   @Test(arguments: ["Sources", "Tests"]) func noFolderHasMoreThan20Files(root: String) throws {
     let sources = try Self.sources(root)

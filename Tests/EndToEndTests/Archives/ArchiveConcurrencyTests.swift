@@ -67,7 +67,8 @@ struct ArchiveConcurrencyTests {
       for d in 1 2 3 4 5 6; do
         echo deep >t/$d/deep/file; : >t/$d/none; ln -s 1 t/$d/symbolic; ln t/$d/1 t/$d/hard
       done
-      head -c 2500000 /dev/urandom >t/4/large; mkfifo t/5/fifo; find t -depth -print0 | xargs -0 touch -hd @1000000000
+      { head -c 600000 /dev/urandom; head -c 1900000 /dev/zero; } >t/4/large; mkfifo t/5/fifo
+      find t -depth -print0 | xargs -0 touch -hd @1000000000
       if \(hasIndex); then $BP archive -q --no-fsync --stride 20 -o a.\(format) t; else tar caf a.\(format) t; fi
       """)
     try #require(made.status == 0, "\(made.errorText)")

@@ -22,12 +22,13 @@ struct ArchiveIndexMemoryTests {
         listed.append((offset, len(frame), at, len(part), zlib.crc32(frame)))
         offset += len(frame); at += len(part)
     def column(form, values): return b''.join(struct.pack('<' + form, value) for value in values)
-    n, length, count, pages, sizes = 8192, 12_000, 4, b'', []
+    # The names of each page are larger than the limit of 64 MiB.
+    n, length, count, pages, sizes = 8192, 10_000, 2, b'', []
     for page in range(count):
         text = struct.pack('<I', n) + column('I', [length] * n) + b'0' * n + bytes(25 * n)
         text += column('Q', range(page * n, page * n + n)) + bytes(4 * n)
         # The noise limits the compression ratio of the names to a plausible one.
-        text += os.urandom(300_000).hex().encode() + b'a' * (length * n - 600_000)
+        text += os.urandom(250_000).hex().encode() + b'a' * (length * n - 500_000)
         frame = zstd(text)
         pages += frame; sizes.append((len(frame), len(text), n, 0))
     checks = bytes(4 * n * count)

@@ -54,7 +54,7 @@ import Testing
 
     var bytes = try #require(t.content("a.tar.zst"))
     var numbers = SeededNumbers(seed: UInt64(index))
-    let tail = Data(bytes).firstRange(of: Data([0x5a, 0x2a, 0x4d, 0x18]))?.lowerBound ?? bytes.count
+    let tail = Data(bytes).range(of: Data([0x5a, 0x2a, 0x4d, 0x18]))?.lowerBound ?? bytes.count
     bytes[Int.random(in: 0..<tail, using: &numbers)] ^= UInt8.random(in: 1...255, using: &numbers)
     try t.file("a.tar.zst", bytes)
     let damaged = try t.shell(

@@ -10,13 +10,18 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
+    try t.copy("backup-fault-tree", make: Self.makeTree)
+  }
+
+  private static func makeTree(_ t: TreeFixture) throws {
+    // From 16 MiB on a file is archived in blocks.
     let made = try t.shell(
       """
       mkdir -p src/a src/z
       for i in $(seq 400); do seq $i $((i * 9)) >src/a/f$i; done
       echo one >src/z/one
       ln src/z/one src/z/two
-      head -c 20M /dev/urandom >src/big
+      head -c 17M /dev/urandom >src/big
       ln -s a src/link
       """)
     try #require(made.status == 0)

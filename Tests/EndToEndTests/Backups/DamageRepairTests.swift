@@ -13,7 +13,8 @@ struct DamageRepairTests {
       """
       umask 077
       mkdir -p src/d
-      for n in $(seq 200); do head -c 20K /dev/urandom >src/f$n; done
+      python3 -c 'import os
+      for n in range(1, 201): open(f"src/f{n}", "wb").write(os.urandom(20480))'
       ln src/f3 src/hard
       ln src/f3 src/d/hard
       echo x >src/d/x

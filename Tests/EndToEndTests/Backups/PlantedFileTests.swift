@@ -28,31 +28,29 @@ import Testing
     "set/NEWEST.manifest.zst", "set/NEWEST.tar.zst", "far/NEWEST.manifest.zst", "page.html",
   ]
 
-  private static let kinds = ["fifo", "link", "dangling", "folder", "device", "sparse"]
-
-  /// Each kind in the place of each file in a campaign; else one at which a reader may wait, one that a writer may follow, and in
-  /// some places a third one.
-  private static let cases = names.enumerated().flatMap { number, name in
+  /// The kinds that are put in the place of a file: each one in a campaign; else one at which a reader may wait, one that a writer may
+  /// follow, and in some places a third one.
+  private static func kinds(of name: String) -> [String] {
+    if Campaign.isFull { return ["fifo", "link", "dangling", "folder", "device", "sparse"] }
+    let number = names.firstIndex(of: name) ?? 0
     let fewer = number.isMultiple(of: 2) ? ["fifo", "link"] : ["device", "dangling"]
     let third = number.isMultiple(of: 4) ? ["folder"] : number.isMultiple(of: 5) ? ["sparse"] : []
-    return (Campaign.isFull ? kinds : fewer + third).map { (name, $0) }
+    return fewer + third
   }
 
-  @Test("beside a set", arguments: cases)
-  func planted(name: String, kind: String) throws {
+  @Test("beside a set", arguments: names)
+  func planted(name: String) throws {
     let run = try t.shell(
       """
       \(Self.commands)
       newest=$(ls whole/*.manifest.zst | tail -1); newest=${newest##*/}; newest=${newest%.manifest.zst}
       name=\(name); name=${name/NEWEST/$newest}
-      commands | while read -r command; do
+      cp -a far copied
+      for kind in \(Self.kinds(of: name).joined(separator: " ")); do commands | while read -r command; do
         rm -rf set out page.html metrics far
-        cp -a whole set
-        mkdir far
-        [ -e kept ] && cp -a kept/. far
-        "$BP" copy -q whole far
+        cp -a whole set; cp -a copied far
         rm -rf "$name"
-        case \(kind) in
+        case $kind in
           fifo) mkfifo "$name" ;;
           link) ln -s "$PWD/victim" "$name" ;;
           dangling) ln -s "$PWD/made" "$name" ;;
@@ -62,9 +60,9 @@ import Testing
         esac
         timeout -s KILL 60 "$BP" $command >>log 2>&1 </dev/null
         s=$?
-        [ $s -le 5 ] || [ $s = 11 ] || [ $s = 64 ] || echo "$command: $s"
-        [ "$(cat victim)" = precious ] && [ ! -e made ] && [ -c /dev/zero ] || echo "$command: followed"
-      done
+        [ $s -le 5 ] || [ $s = 11 ] || [ $s = 64 ] || echo "$kind, $command: $s"
+        [ "$(cat victim)" = precious ] && [ ! -e made ] && [ -c /dev/zero ] || echo "$kind, $command: followed"
+      done; done
       """, seconds: 280)
     #expect(run.text.isEmpty, "\(run.text)\(run.errorText)\(t.text("log")?.suffix(2000) ?? "")")
   }

@@ -116,12 +116,14 @@ extension ClusterTests {
       done
       if [ \(command) = decompress ]; then "$BP" compress -q --no-fsync --remove-source t; fi
       sums() {
-        cd $1
-        find . -type f ! -name '*.gz' ! -name '.batchproc-*' -exec sha256sum {} + >../sums
-        find . -name '*.gz' | while read -r f; do
-          echo "$(gunzip -c "$f" | sha256sum | cut -c1-64)  ${f%.gz}"
-        done >>../sums
-        cd ..
+        rm -rf plain
+        cp -a $1 plain
+        (
+          cd plain
+          find . -type f ! -name '*.gz' ! -name '.batchproc-*' -exec sha256sum {} +
+          find . -name '*.gz' -exec gunzip -f {} +
+          find . -type f ! -name '.batchproc-*' -exec sha256sum {} +
+        ) >sums
         sort -u sums
       }
       look() { (cd $1 && find . -type f -printf '%P %s %m %T@\\n' | sort); }

@@ -42,19 +42,24 @@ struct ReportBrowserTests {
     for y in range(height):
         start = y * (width * size + 1)
         filter, row = raw[start], bytearray(raw[start + 1:start + 1 + width * size])
-        # The filters of most rows are decoded a row at a time, which is faster.
+        # The filters of most rows are decoded a row or a channel at a time, which is faster.
         if filter == 1:
             for channel in range(size):
                 row[channel::size] = bytes(value & 255 for value in itertools.accumulate(row[channel::size]))
+        elif filter == 2 and not any(row): row = last
         elif filter == 2: row = bytearray(one + other & 255 for one, other in zip(row, last))
-        for x in range(len(row)) if filter > 2 else ():
-            left = row[x - size] if x >= size else 0
-            above, corner = last[x], last[x - size] if x >= size else 0
-            if filter == 3: row[x] = row[x] + (left + above) // 2 & 255
-            elif filter == 4:
-                p = left + above - corner
-                near = min((abs(p - left), 0, left), (abs(p - above), 1, above), (abs(p - corner), 2, corner))[2]
-                row[x] = row[x] + near & 255
+        for channel in range(size) if filter > 2 else ():
+            left = corner = 0
+            for x in range(channel, len(row), size):
+                above = last[x]
+                if filter == 3: near = (left + above) // 2
+                elif above == corner: near = left
+                elif left == corner: near = above
+                else:
+                    p = left + above - corner
+                    near = min((abs(p - left), 0, left), (abs(p - above), 1, above), (abs(p - corner), 2, corner))[2]
+                left = row[x] = row[x] + near & 255
+                corner = above
         rows.append(row)
         last = row
     def light(row, x): return sum(row[x * size:x * size + 3]) // 3

@@ -198,9 +198,10 @@ import Testing
   func concurrencies() throws {
     try t.shell(
       """
-      mkdir w; for i in $(seq 400); do seq $i >w/f$i; done; $BP compress -q --remove-source --compress-all w
-      for i in $(seq 3 9 400); do truncate -s -3 w/f$i.gz; done; for i in $(seq 40); do mkfifo w/p$i; done
-      $BP hash -q w >m; for i in $(seq 2 7 400); do rm w/f$i.gz; done; for i in $(seq 1 7 400); do echo x >>w/f$i.gz; done
+      mkdir w; seq 400 | awk '{ for (n = 1; n <= $1; n++) print n >("w/f" $1); close("w/f" $1) }'
+      $BP compress -q --remove-source --compress-all w
+      truncate -s -3 $(seq -f w/f%g.gz 3 9 400); mkfifo $(seq -f w/p%g 40)
+      $BP hash -q w >m; rm $(seq -f w/f%g.gz 2 7 400); for i in $(seq 1 7 400); do echo x >>w/f$i.gz; done
       """)
     for (command, titles) in [
       ("test", ["Differences", "Skipped"]), ("check", ["Differences", "Failures"]),

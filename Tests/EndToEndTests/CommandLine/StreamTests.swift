@@ -115,16 +115,17 @@ import Testing
     #expect(closed.messages.count == 1)
   }
 
-  @Test("no run ends by a signal when its input comes late, in a hundred runs")
+  @Test("no run ends by a signal when its input comes late, in many runs")
   func lateInput() throws {
+    let runs = Campaign.isFull ? 100 : 40
     let run = try t.shell(
       """
-      for i in $(seq 100); do
+      for i in $(seq \(runs)); do
         $BP archive -q --format tar -o - t | $BP list -q - | wc -l
         statuses="${PIPESTATUS[*]}"; [ "$statuses" = "0 0 0" ] || echo "$statuses"
       done | sort | uniq -c
       """)
-    #expect(run.text.split(separator: " ") == ["100", "7\n"], "\(run.text)")
+    #expect(run.text.split(separator: " ") == ["\(runs)", "7\n"], "\(run.text)")
   }
 
   @Test("input through a pipe in many pieces has the digest of the whole content")

@@ -33,7 +33,7 @@ import Testing
       for operand in $operands; do
         rm -rf out far page.html new.tar newplan key
         case $operand in none|folder) as= ;; *) as="setpriv --reuid=65534 --clear-groups" ;; esac
-        $as $BP $(echo "$1" | sed "s,X,$operand,") >rows 2>messages </dev/null
+        $as $BP ${1/X/$operand} >rows 2>messages </dev/null
         printf '%s/%s ' $? $(grep -c '^batchproc' messages)
         grep '^batchproc' messages | grep -v -e "$operand" -e 'Permission denied' -e 'no snapshot was made' >&2
       done

@@ -1,3 +1,4 @@
+import BatchEngine
 import TestSupport
 import Testing
 
@@ -12,16 +13,22 @@ struct CompactionFixture {
   init() throws {
     t = try TreeFixture()
     try t.preloadClock()
-    try t.shell(
+    try t.copy("compaction-tree", make: Self.makeTree)
+  }
+
+  private static func makeTree(_ t: TreeFixture) throws {
+    // From 16 MiB on a file is archived in blocks.
+    let made = try t.shell(
       """
       umask 077
       mkdir -p src/d days
       for n in $(seq 12); do head -c 30000 /dev/urandom >src/d/r$n; seq $n 3000 >src/d/f$n; done
-      head -c 34000000 /dev/zero | tr '\\0' x >src/large
+      head -c 17000000 /dev/zero | tr '\\0' x >src/large
       truncate -s 3M src/sparse; echo end >>src/sparse
       ln src/d/f12 src/d/link; ln src/d/f12 src/link; ln -s d/f12 src/symbolic
       "$BP" keygen -o key >recipient
       """)
+    try #require(made.status == 0, "\(made.errorText)")
   }
 
   /// Runs a script of ``Steps`` in which

@@ -91,7 +91,7 @@ import Testing
     arguments: StockFormat.allCases)
   func notSmaller(format: StockFormat) throws {
     try t.shell(
-      "head -c 9000 /dev/urandom >w/noise; : >w/empty; head -c \(format == .zst ? 18 : 9)M /dev/urandom >w/big"
+      "head -c 9000 /dev/urandom >w/noise; : >w/empty; head -c \(format == .zst ? 16_800 : 8_400)K /dev/urandom >w/big"
     )
     // At this level this is more than two blocks of each format.
     let (level, format) = (PathBytes("\(format.fastLevel)"), PathBytes(format.rawValue))

@@ -7,7 +7,7 @@ import Testing
 @Suite(.enabled(if: Host.hasPython, "needs python3"), .timeLimit(.minutes(5)))
 struct CompressMetadataTests {
   private let t: TreeFixture
-  private static let count = 1000
+  private static let count = Campaign.isFull ? 1000 : 400
 
   init() throws {
     t = try TreeFixture()
@@ -21,7 +21,8 @@ struct CompressMetadataTests {
     try t.shell("cp -a src w")
     let made = try t.batchproc("compress", "--compress-all", "--format", PathBytes(format.rawValue), "w")
     #expect(made.status == 0, "\(made.errorText)")
-    #expect(made.errorText.hasPrefix("compressed 1,000 files"), "\(made.errorText)")
+    let told = made.errorText.replacing(",", with: "")
+    #expect(told.hasPrefix("compressed \(Self.count) files"), "\(made.errorText)")
     try t.shell("find w -type f ! -name '*.\(format)' -delete; cp -a w z")
     #expect(
       try t.compare("src", "w", suffix: ".\(format)", contents: false) == "\(Self.count) files\n")

@@ -84,7 +84,7 @@ import Testing
   func large(format: StockFormat) throws {
     let run = try t.shell(
       """
-      { head -c 3M /dev/urandom; seq 700000; head -c 3M /dev/urandom; } >plain
+      { head -c 2M /dev/urandom; seq 100000; head -c 5M /dev/zero; head -c 2M /dev/urandom; } >plain
       $BP compress -q -l \(format.fastLevel) --compress-all --format \(format) --suffix '' plain 2>/dev/null
       $BP compress -q -l \(format.fastLevel) --compress-all --format \(format) plain; size=$(stat -c %s plain.\(format))
       for at in 100 $((size / 3)) $((size / 2)) $((size - 100000)); do
@@ -156,7 +156,7 @@ import Testing
   func bombs(format: StockFormat) throws {
     let run = try t.shell(
       """
-      head -c 80M /dev/zero | \(format.encode) -1 >w/bomb.\(format); seq 9000 | \(format.encode) >w/fine.\(format)
+      head -c 20M /dev/zero | \(format.encode) -1 >w/bomb.\(format); seq 9000 | \(format.encode) >w/fine.\(format)
       $BP decompress --max-output 1M w; echo $?; ls w
       """)
     #expect(run.text == "3\nbomb.\(format)\nfine\nfine.\(format)\n", "\(run.errorText)")

@@ -102,7 +102,7 @@ import Testing
       """
       rm w/*; for i in 1 2 3; do head -c 4M /dev/urandom; done >p; split -b 3M p part; for f in part*; do
         zstd -q -c --no-check $f >>w/without.zst; zstd -q -c $f >>w/with.zst
-      done; head -c 12M p | xz -0 -C none --block-size=2MiB >w/none.xz
+      done; head -c 5M p | xz -0 -C none --block-size=2MiB >stream; cat stream stream >w/none.xz
       for j in 1 2 7 32; do $BP test -v -j $j w 2>&1 | head -3; done
       """)
     let rows =

@@ -167,7 +167,7 @@ import Testing
   func model() throws {
     try t.file("model.py", Self.model)
     let seed = Campaign.isFull ? Int.random(in: 0...1_000_000) : 5
-    let run = try t.shell("python3 model.py \(Campaign.isFull ? 200 : 40) \(seed)", seconds: 500)
+    let run = try t.shell("python3 model.py \(Campaign.isFull ? 200 : 20) \(seed)", seconds: 500)
     #expect(run.text == "equal\n", "seed \(seed): \(run.text)\(run.errorText)")
   }
 

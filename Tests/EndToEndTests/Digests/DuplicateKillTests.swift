@@ -12,11 +12,15 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
+    try t.copy("many-duplicates") { try Self.makeCopies(in: $0) }
+  }
+
+  private static func makeCopies(in t: TreeFixture) throws {
     // The files of every second content are read-only, like those of a version control system.
     let made = try t.shell(
       """
       mkdir -p src/a/b src/c
-      for i in $(seq \(Self.groups)); do
+      for i in $(seq \(groups)); do
         seq $i $((i * 300)) >src/f$i; [ $((i % 2)) = 0 ] || chmod 444 src/f$i
         for d in src/a src/a/b src/c; do for k in 1 2 3; do cp -p src/f$i $d/f$i-$k; done; done
       done

@@ -141,7 +141,7 @@ struct EncryptionTests {
       for count in range(int(sys.argv[1]) // 10):
           if verify(whole[:random.randrange(len(whole))]) != 4: print('cut', count)
       EOF
-      python3 damage.py \(Campaign.cases(2000))
+      python3 damage.py \(Campaign.costlyCases(2000))
       """, seconds: 170)
     // A file that is cut within its first bytes is not recognized as an age file, nor as an archive.
     #expect(run.text.isEmpty, "\(run.text)\(run.errorText)")

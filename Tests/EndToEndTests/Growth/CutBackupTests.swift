@@ -57,7 +57,9 @@ import Testing
     ])
   }
 
-  @Test("after kill -9 at any moment the next run stores only the rest", arguments: [1, 2, 3])
+  @Test(
+    "after kill -9 at any moment the next run stores only the rest",
+    arguments: Campaign.isFull ? [1, 2, 3] : [2])
   func killed(seed: Int) throws {
     let run = try shell(
       """
@@ -83,7 +85,7 @@ import Testing
       # More than the program plans ahead.
       mkdir src/d2/more; for i in $(seq 60); do head -c 3000000 /dev/urandom >src/d2/more/x$i; done
       $BP backup -q --to set --rate 20M src 2>errors & process=$!
-      until [ "$(awk '/rchar/ {print $2}' /proc/$process/io 2>/dev/null || echo 99999999)" -gt 15000000 ]; do :; done
+      until [ "$(awk '/rchar/ {print $2}' /proc/$process/io 2>/dev/null || echo 99999999)" -gt 15000000 ]; do sleep 0.01; done
       kill -TERM $process; wait $process; echo "status: $?"
       counts message 'is not complete: it has the files up to .*run again to continue' <errors
       manifests manifests; id=$(ls set/*.manifest.zst | grep -o '[0-9]*T[0-9]*Z')

@@ -16,7 +16,7 @@ import Testing
     let rounds = Campaign.costlyCases(200)
     let run = try t.shell(
       """
-      mkdir -p src/d; for n in $(seq 400); do seq $n $((n + 3000)) >src/d/f$n; done; head -c 80000000 /dev/urandom >src/large; ln src/d/f1 src/l
+      mkdir -p src/d; for n in $(seq 400); do seq $n $((n + 3000)) >src/d/f$n; done; head -c 70000000 /dev/urandom >src/large; ln src/d/f1 src/l
       (cd src; find . -type f -exec sha256sum {} +) | sort >sums
       for round in $(seq \(rounds)); do
         rm -rf dst; options=$([ $((round % 2)) = 0 ] && echo --no-fsync)

@@ -54,7 +54,8 @@ import Testing
   func folders() throws {
     let run = try t.shell(
       """
-      for n in $(seq 400); do mkdir -p src/$((n % 20))/$n; echo $n >src/$((n % 20))/$n/f; done
+      mkdir -p $(for n in $(seq 400); do echo src/$((n % 20))/$n; done)
+      for n in $(seq 400); do echo $n >src/$((n % 20))/$n/f; done
       chmod 0500 src/3/* src/5; chmod 0755 src/7; setfattr -n user.note -v x src/7 src/7/*
       find src -depth -type d | while read -r folder; do touch -d "2001-02-03 04:05:06.$((RANDOM))" "$folder"; done
       for j in 1 2 7 32; do
@@ -271,8 +272,8 @@ import Testing
   func large(concurrency: Int) throws {
     let run = try t.shell(
       """
-      mkdir src; head -c 90000000 /dev/urandom >src/data; truncate -s 300M src/holes; echo end >>src/holes
-      printf mid | dd of=src/holes bs=1 seek=100000000 conv=notrunc status=none; chmod 640 src/data; touch -d 2002-02-02 src/*
+      mkdir src; head -c 70000000 /dev/urandom >src/data; truncate -s 150M src/holes; echo end >>src/holes
+      printf mid | dd of=src/holes bs=1 seek=80000000 conv=notrunc status=none; chmod 640 src/data; touch -d 2002-02-02 src/*
       "$BP" mirror -q -j \(concurrency) --no-fsync src dst; echo $?; rsync -anHAXS --checksum --itemize-changes src dst/; stat -c %b dst/src/holes | awk '{ print ($1 < 4000) }'
       "$BP" mirror -q -j \(concurrency) --rate 1G src slow; echo $?; cmp src/data slow/src/data; cmp src/holes slow/src/holes
       "$BP" mirror -v src dst 2>&1 | grep -c '^update'

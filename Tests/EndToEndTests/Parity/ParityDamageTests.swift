@@ -11,7 +11,7 @@ import Testing
   init() throws { t = try TreeFixture() }
 
   private func content(_ numbers: inout SeededNumbers) -> [UInt8] {
-    (0..<(Self.blockSize * Self.blockCount - 100)).map { _ in UInt8.random(in: 0...255, using: &numbers) }
+    numbers.bytes(Self.blockSize * Self.blockCount - 100)
   }
 
   /// Damages at most some blocks.
@@ -42,7 +42,7 @@ import Testing
     let whole = content(&numbers)
     try t.file("f", whole)
     #expect(try t.shell("$BP parity create -q -s \(Self.blockSize) -c 16 f").status == 0)
-    for round in 0..<Campaign.cases(1000) {
+    for round in 0..<Campaign.costlyCases(1000) {
       var bytes = whole
       damage(&bytes, blocks: Int.random(in: 2...8, using: &numbers), &numbers)
       try t.file("f", bytes)

@@ -11,7 +11,7 @@ import Testing
   /// Writes a file of random bytes.
   private func file(_ name: PathBytes, _ size: Int, seed: UInt64 = 1) throws {
     var numbers = SeededNumbers(seed: seed &+ UInt64(size))
-    try t.file(name, (0..<size).map { _ in UInt8.random(in: 0...255, using: &numbers) })
+    try t.file(name, numbers.bytes(size))
   }
 
   private static let sizes = [1, 3, 4, 5, 100, 4095, 4096, 4097, 16_383, 16_384, 16_385, 50_000, 300_001]

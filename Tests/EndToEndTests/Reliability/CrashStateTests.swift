@@ -19,9 +19,11 @@ struct CrashStateTests {
       "^backup", "^(?!backup).*(parity|repair|recovery)", "^(?!backup)(?!.*(parity|repair|recovery))",
     ])
   func states(scenarios: String) throws {
-    let run = try look("--states 5 --only '\(scenarios)'")
+    // The extreme states near the end of a run come first.
+    let states = Campaign.isFull ? 5 : 3
+    let run = try look("--states \(states) --only '\(scenarios)'")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
-    #expect(run.text.contains("5 states") && run.text.hasSuffix(" states, all hold\n"), "\(run.text)")
+    #expect(run.text.contains("\(states) states") && run.text.hasSuffix(" states, all hold\n"), "\(run.text)")
   }
 
   @Test("the script finds a missing sync, and a rename or a removal that is too early")

@@ -1,3 +1,4 @@
+import BatchEngine
 import TestSupport
 import Testing
 
@@ -32,20 +33,31 @@ struct ShardStatusTests {
     }
   }
 
+  /// Makes the folder `model`, of which each run gets a copy. Its files are compressed for commands that read
+  /// compressed files.
+  private static func makeModel(in t: TreeFixture, isPacked: Bool) throws {
+    let name = isPacked ? "shard-status-packed" : "shard-status"
+    try t.copy(PathBytes(name)) { t in
+      let made = try t.shell(
+        """
+        mkdir model; cd model; mkdir whole locked empty; for i in 1 2 3 4 5; do seq $((i * 900)) >whole/$i; done
+        \(isPacked ? "$BP compress -q --remove-source whole" : "")
+        cp whole/* locked/; rm -f locked/[2-5]*; chmod 755 . whole locked empty; chmod 000 locked/*; chmod 644 whole/*
+        "$BP" hash -q -o m.whole whole; sed s,whole/,locked/, m.whole | head -1 >m.locked; : >m.empty
+        cp m.whole good; chown -R 65534 .
+        """)
+      try #require(made.status == 0, "\(made.errorText)")
+    }
+  }
+
   private static let functions = #"""
     as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-    fresh() {
-      rm -rf work; mkdir work; cd work; mkdir whole locked empty; for i in 1 2 3 4 5; do seq $((i * 900)) >whole/$i; done
-      [ "$1" != decompress ] && [ "$1" != test ] || "$BP" compress -q --remove-source whole
-      cp whole/* locked/; rm -f locked/[2-5]*; chmod 755 . whole locked empty; chmod 000 locked/*; chmod 644 whole/*
-      "$BP" hash -q -o m.whole whole; sed s,whole/,locked/, m.whole | head -1 >m.locked; : >m.empty
-      cp m.whole good; chown -R 65534 .
-    }
-    alone() { fresh "$1"; as "$BP" "$@" >/dev/null 2>&1; echo $?; cd ..; }
+    fresh() { rm -rf work; cp -a model work; cd work; }
+    alone() { fresh; as "$BP" "$@" >/dev/null 2>&1; echo $?; cd ..; }
     divided() {
       n=$1
       shift
-      fresh "$1"
+      fresh
       as "$BP" plan -q --shards $n --out p -- "$@" >/dev/null 2>&1
       s=$?
       [ $s = 0 ] || { echo $s; cd ..; return; }
@@ -71,6 +83,7 @@ struct ShardStatusTests {
     if takesOnePath, [.allMissing, .oneOfTwo].contains(input) { return }
     let paths = command.name == "check" ? input.manifests : input.trees
     let t = try TreeFixture()
+    try Self.makeModel(in: t, isPacked: ["decompress", "test"].contains(command.name))
     let run = try t.shell(
       """
       \(Self.functions)

@@ -45,13 +45,13 @@ import Testing
       E
       chmod +x tool; mkdir p; for n in $(seq 30); do echo a$n >p/f$n; done
       for turn in $(seq \#(Campaign.costlyCases(200))); do
-        rm -f d/*.o; for n in $(seq 30); do echo a$n >new; mv new p/f$n; done
+        rm -f d/*.o p/*; for n in $(seq 30); do echo a$n >p/f$n; done
         for last in 0 1; do
           "$BP" run -q -j 3 --suffix .o d -- ./tool {} {out} & one=$!; "$BP" run -q -j 3 --in-place p -- sed -i s/a/aa/ & two=$!
           if [ $last = 0 ]; then sleep 0.0$((RANDOM % 10))$((RANDOM % 10)); kill -9 $one $two 2>/dev/null; fi
           wait $one $two 2>/dev/null
-          for f in d/*.o; do [ -e $f ] && { [ "$(head -1 $f)$(tail -1 $f)" = az ] && [ $(wc -l <$f) = 3 ] || echo half $f; }; done
-          for n in $(seq 30); do case $(cat p/f$n) in a$n|aa$n) ;; *) echo wrong $(cat p/f$n) ;; esac; done
+          for f in d/*.o; do [ -e $f ] || continue; IFS= read -r -d '' is <$f; [[ $is == $'a\n'+([0-9])$'\nz\n' ]] || echo half $f; done
+          for n in $(seq 30); do IFS= read -r -d '' is <p/f$n; [[ $is == a$n$'\n' || $is == aa$n$'\n' ]] || echo wrong $is; done
         done
         ls d/*.o | wc -l; cat p/* | grep -c aa; ls -A d p | grep -c batchproc
       done | sort | uniq -c | awk '{ print $2, $3 }'

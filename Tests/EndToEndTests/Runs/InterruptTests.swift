@@ -14,7 +14,7 @@ import Testing
     // Small files, large files of several blocks, a file that cannot be compressed, and further names.
     let made = try t.shell(
       """
-      mkdir src; cd src; for i in $(seq 90); do seq $((i * 40)) >f$i; done; seq 400000 >z200; seq 500000 >z35x
+      mkdir src; cd src; for i in $(seq 90); do seq $((i * 40)) >f$i; done; seq 250000 >z200; seq 300000 >z35x
       head -c 5000 /dev/urandom >random; echo x >tiny; for i in 5 50 70; do ln f$i g$i; done
       """)
     try #require(made.status == 0, "\(made.errorText)")

@@ -121,7 +121,7 @@ extension TreeFixture {
                 frames.append((start, stop))
                 start = stop
     if start < end: frames.append((start, end))
-    out, listed = b'', []
+    out, listed = bytearray(), []
     for a, b in frames + [(end, end + 1024)]:
         data = compress(plain[a:b].ljust(b - a, b'\0'))
         listed.append((len(out), len(data), a, b - a, zlib.crc32(data)))

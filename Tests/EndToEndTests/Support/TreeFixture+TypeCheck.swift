@@ -1,3 +1,4 @@
+import BatchEngine
 import Foundation
 import TestSupport
 import Testing
@@ -28,8 +29,12 @@ extension TreeFixture {
   }
 
   /// Builds a program of `samples/` from the libraries of this test run, which is faster than building its package; it is then
-  /// in the fixture under its name.
+  /// in the fixture under its name. Each program is built once in a run of the tests.
   func buildSample(_ name: String) throws {
+    try copy(PathBytes("sample-\(name)")) { try $0.compileSample(name) }
+  }
+
+  private func compileSample(_ name: String) throws {
     let sources = "'\(DocumentationTests.folder)/samples/\(name)/Sources/\(name)/main.swift'"
     let objects = ["BatchCore", "BatchOutputs", "BatchEngine", "CLinux", "CMD5", "CSHA256"].map {
       "'\(Self.build)/\($0).build'/*.o"
@@ -40,6 +45,10 @@ extension TreeFixture {
       ([sources] + objects).joined(separator: " "))
     try #require(run.status == 0, "\(run.errorText)")
   }
+
+  /// Where the compiler keeps the modules of the system, which take seconds to build: the tests of a run share them.
+  private static let moduleCache =
+    (ProcessInfo.processInfo.environment["BATCHPROC_TEST_TREES"] ?? "$PWD") + "/module-cache"
 
   /// The folder of the products of this test run.
   private static var build: String {
@@ -52,7 +61,7 @@ extension TreeFixture {
       """
       export HOME=$PWD; for f in '\(DocumentationTests.folder)'/Sources/C*/; do set -- "$@" -I "$f"; done
       for f in '\(Self.build)'/C*.build/module.modulemap; do set -- "$@" -Xcc -fmodule-map-file="$f"; done
-      \(tool) -I '\(Self.build)/Modules' "$@" \(files)
+      \(tool) -module-cache-path "\(Self.moduleCache)" -I '\(Self.build)/Modules' "$@" \(files)
       """)
   }
 }

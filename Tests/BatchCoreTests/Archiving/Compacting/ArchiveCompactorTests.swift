@@ -20,9 +20,9 @@ import Testing
       mkdir -p src/a/b src/c && cd src
       for n in $(seq 60); do seq $n $((n * 40)) >a/f$n; done
       for n in $(seq 20); do head -c $((n * 1500)) /dev/urandom >a/b/r$n; ln a/b/r$n c/link$n; done
-      head -c 40000000 /dev/zero | tr '\\0' x >large
-      truncate -s 40M c/sparse; echo end >>c/sparse; truncate -s 2M c/small; echo x >>c/small
-      head -c 34000000 /dev/zero | tr '\\0' y >c/other
+      head -c 20000000 /dev/zero | tr '\\0' x >large
+      truncate -s 20M c/sparse; echo end >>c/sparse; truncate -s 2M c/small; echo x >>c/small
+      head -c 17000000 /dev/zero | tr '\\0' y >c/other
       ln -s f1 a/symbolic; mkfifo a/pipe
       """)
     var batch = BatchOptions()

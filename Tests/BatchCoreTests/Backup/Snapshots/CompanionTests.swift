@@ -51,7 +51,7 @@ import Testing
   @Test("is refused with any flipped bit or cut") func damage() throws {
     let bytes = try companion.bytes()
     for place in bytes.indices {
-      for bit in 0..<8 {
+      for bit in Campaign.isFull ? Array(0..<8) : [place % 8] {
         var other = bytes
         other[place] ^= 1 << UInt8(bit)
         expectError(.malformed) { try Companion(other) }

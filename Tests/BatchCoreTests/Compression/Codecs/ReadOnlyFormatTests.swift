@@ -25,7 +25,7 @@ struct ReadOnlyFormatTests {
 
   @Test("are decoded to the content that the stock tool encoded", arguments: writers, SampleContent.allCases)
   func content(writer: Writer, content: SampleContent) throws {
-    for count in [1, 2, 300, 5000, 150_000] {
+    for count in [1, 2, 300, 5000, 110_000] {
       let bytes = content.bytes(count)
       let stock = try Outcome(shell: writer.command, input: bytes)
       #expect(CompressionFormat.detect(stock.output) == (writer.format == .lzma ? nil : writer.format))

@@ -62,14 +62,17 @@ struct BZip2PartDecoderTests {
 
   @Test(
     "have the content of the file, at every level and size",
-    arguments: Campaign.isFull ? Array(1...9) : [1, 2, 9],
+    arguments: Campaign.isFull ? Array(1...9) : [1, 9],
     SampleContent.allCases)
   func good(level: Int, sample: SampleContent) throws {
     let block = 100_000 * level
+    // Each range is searched together with much behind it, so many ranges take long without optimization.
+    let (most, rangeSizes): (Int, [UInt64]) =
+      Campaign.isFull ? (500, [64, 5000, 256 << 10]) : (120, [64, 600, 16_000, 256 << 10])
     for count in [0, 1, block - 20, block - 19, block - 18, block, 2 * block + 7] {
       let content = sample.bytes(count)
       let file = try CompressionFormat.bz2.compressed(content, level: level)
-      for rangeSize in [64, 5000, 256 << 10] as [UInt64] where file.count / Int(rangeSize) < 500 {
+      for rangeSize in rangeSizes where file.count / Int(rangeSize) < most {
         let result = try decoded(file, rangeSize: rangeSize)
         #expect(result.isWhole && result.content.equals(content), "\(count) bytes, \(rangeSize)")
       }
@@ -80,11 +83,11 @@ struct BZip2PartDecoderTests {
   func streams(width: Int) throws {
     var (file, content) = ([UInt8](), [UInt8]())
     for (index, level) in [1, 9, 3, 3, 1].enumerated() {
-      let plain = SampleContent.mixed.bytes(index == 2 ? 0 : 90_000 * (index + 1), seed: UInt64(index))
+      let plain = SampleContent.mixed.bytes(index == 2 ? 0 : 45_000 * (index + 1), seed: UInt64(index))
       content += plain
       file += try CompressionFormat.bz2.compressed(plain, level: level)
     }
-    for rangeSize in [500, 20_000] as [UInt64] {
+    for rangeSize in [2000, 20_000] as [UInt64] {
       let result = try decoded(file, rangeSize: rangeSize, width: width)
       #expect(result.isWhole && result.content.equals(content))
     }
@@ -92,7 +95,8 @@ struct BZip2PartDecoderTests {
 
   @Test("of large content are decoded piece by piece")
   func large() throws {
-    let content = [UInt8](repeating: 7, count: 200 << 20)
+    // More than the memory for the content of a range, which is 64 MiB.
+    let content = [UInt8](repeating: 7, count: 80 << 20)
     let file = try CompressionFormat.bz2.compressed(content, level: 9)
     let result = try decoded(file, rangeSize: 4096)
     #expect(result.isWhole && result.content.equals(content))
@@ -103,9 +107,9 @@ struct BZip2PartDecoderTests {
     var chance = SeededNumbers(seed: 5)
     let format = CompressionFormat.bz2
     let good =
-      try format.compressed(sample.bytes(350_000), level: 1)
-      + format.compressed(sample.bytes(70_000), level: 2)
-    for turn in 0..<(Campaign.isFull ? 120 : 36) {
+      try format.compressed(sample.bytes(250_000), level: 1)
+      + format.compressed(sample.bytes(40_000), level: 2)
+    for turn in 0..<(Campaign.isFull ? 120 : 24) {
       var file = good
       let place = Int(chance.next() % UInt64(file.count))
       switch turn % 4 {
@@ -115,9 +119,11 @@ struct BZip2PartDecoderTests {
       default: file += (0...(turn / 4)).map { _ in UInt8(truncatingIfNeeded: chance.next()) }
       }
       let expected = try sequential(file)
-      let result = try decoded(file, rangeSize: [300, 4000, 1 << 20][turn % 3])
+      // At most a hundred ranges, each of which is searched together with much behind it.
+      let small = UInt64(max(300, file.count / 100))
+      let result = try decoded(file, rangeSize: [small, 4000, 1 << 20][turn % 3])
       #expect(!result.isWhole || expected.isWhole, "\(turn)")
-      #expect(expected.content.starts(with: result.content), "\(turn)")
+      #expect(Array(expected.content.prefix(result.content.count)).equals(result.content), "\(turn)")
       let inPieces = try sequential(file, pieceSize: 10_000)
       #expect(inPieces.content.equals(expected.content) && inPieces.isWhole == expected.isWhole, "\(turn)")
       if result.isWhole { #expect(expected.content.equals(result.content), "\(turn)") }

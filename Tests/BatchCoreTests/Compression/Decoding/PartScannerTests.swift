@@ -33,11 +33,11 @@ struct PartScannerTests {
 
   @Test(
     "are found in time in proportion to the size of an xz file, also of very many streams",
-    arguments: [1000, 50_000, 100_000])
+    arguments: Campaign.isFull ? [1000, 50_000, 100_000] : [1000, 100_000])
   func manyStreams(count: Int) throws {
     let empty = try Outcome(shell: "xz -c", input: []).output
     let full = try Outcome(shell: "xz -c", input: SampleContent.text.bytes(100)).output
-    let file = full + Array([[UInt8]](repeating: empty, count: count).joined()) + full
+    let file = full + [UInt8](repeating: empty, length: count * empty.count) + full
     var calls = 0
     let found = try PartScanner.parts(of: .xz, size: UInt64(file.count), smallest: 1) {
       (offset, buffer) throws(BatchError) in
@@ -91,7 +91,7 @@ struct PartScannerTests {
       guard let parts = try scan(format, damaged, smallest: 1) else { continue }
       do {
         #expect(try joined(parts, of: damaged, format).equals(content + content) || !damaged.equals(file))
-        #expect(damaged == file)
+        #expect(damaged.equals(file))
       } catch is DecodingError {
         continue
       }

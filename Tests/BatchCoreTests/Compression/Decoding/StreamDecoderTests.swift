@@ -108,6 +108,8 @@ struct StreamDecoderTests {
 
   @Test("judges the bytes after a gzip member as gzip does")
   func behindGzip() throws {
+    // Short, since each file is also decoded byte by byte.
+    let text = SampleContent.text.bytes(3000)
     let file = try CompressionFormat.gz.compressed(text)
     let zeros = [UInt8](repeating: 0, count: 512)
     // Cuts of a second member, from its first byte to the last byte but one.
@@ -257,7 +259,9 @@ struct StreamDecoderTests {
     #expect(error == .failed(full))
   }
 
-  @Test("never accepts damaged content as complete", arguments: CompressionFormat.writable, 0..<200)
+  @Test(
+    "never accepts damaged content as complete", arguments: CompressionFormat.writable,
+    0..<UInt64(Campaign.isFull ? 200 : 70))
   func flippedBits(format: CompressionFormat, seed: UInt64) throws {
     var chance = SeededNumbers(seed: seed)
     let level = format.levels.lowerBound
@@ -277,7 +281,7 @@ struct StreamDecoderTests {
       do {
         // Bits that do not affect the content, such as those of the time in gzip's header, may be changed.
         let decoded = try format.decompressed(file, piece: piece)
-        #expect(decoded == content && !isCut)
+        #expect(decoded.equals(content) && !isCut)
       } catch is DecodingError {
         continue
       }

@@ -41,7 +41,7 @@ import Testing
 
   @Test func mixesOfAllLengths() throws {
     var numbers = SeededNumbers(seed: 28)
-    for _ in 0..<20_000 {
+    for _ in 0..<Campaign.cases(20_000) {
       let most = [64, 130, 300, 2_000].randomElement(using: &numbers) ?? 64
       let contents = (0..<Int.random(in: 1...9, using: &numbers)).map { _ in
         let start = Int.random(in: 0..<100_000, using: &numbers)

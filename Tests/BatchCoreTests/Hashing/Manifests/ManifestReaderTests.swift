@@ -186,10 +186,12 @@ import Testing
     let start = try #require(ends.dropLast().last) + 1
     // A cut that leaves nothing of a row is not a malformed row.
     for end in (start + 1)..<(manifest.count - 1) { try judge(Array(manifest[..<end]), "cut") }
+    let wrong = [
+      0x00, 0x1f, UInt8(ascii: "!"), UInt8(ascii: "g"), UInt8(ascii: "0"), UInt8(ascii: "\""), 0xff,
+    ]
     for position in header..<(manifest.count - 1) where manifest[position] != UInt8(ascii: "\n") {
-      for byte in [
-        0x00, 0x1f, UInt8(ascii: "!"), UInt8(ascii: "g"), UInt8(ascii: "0"), UInt8(ascii: "\""), 0xff,
-      ] {
+      let tried = Campaign.isFull ? wrong : [wrong[position % 7], wrong[(position + 3) % 7]]
+      for byte in tried {
         var bytes = manifest
         bytes[position] = byte
         try judge(bytes, "byte \(byte) at \(position)")

@@ -174,7 +174,7 @@ import Testing
 
   @Test func goesBelowTheLongestPathWithTwoDescriptors() throws {
     // The path has twice as many bytes as levels, which is more than PATH_MAX.
-    let depth = 2500
+    let depth = 2100
     try fixture.chain(of: "n", depth: depth, leaf: "leaf")
     let found = walk(descriptors: 2) {
       $0.readAhead = 8

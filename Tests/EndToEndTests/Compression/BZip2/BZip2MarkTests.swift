@@ -9,18 +9,15 @@ import Testing
   init() throws { t = try TreeFixture() }
 
   private static let craft = #"""
-    import bz2, os, random, subprocess, sys
+    import bz2, os, random, subprocess, sys, zlib
     BLOCK, END = 0x314159265359, 0x177245385090
 
     def bits(data): return bin(int.from_bytes(b'\1' + data, 'big'))[3:]
     def number(value, count): return format(value, '0%db' % count)
 
-    def crc(data):
-        c = 0xFFFFFFFF
-        for byte in data:
-            c ^= byte << 24
-            for _ in range(8): c = (c << 1 ^ (0x04C11DB7 if c >> 31 else 0)) & 0xFFFFFFFF
-        return c ^ 0xFFFFFFFF
+    # The CRC-32 of bzip2 is that of zlib with the bits of each byte, and of the result, in reverse order.
+    turned = bytes(int(number(byte, 8)[::-1], 2) for byte in range(256))
+    def crc(data): return int(number(zlib.crc32(data.translate(turned)), 32)[::-1], 2)
 
     def blocks(data):
         text, mark = bits(data), number(BLOCK, 48)
@@ -41,8 +38,9 @@ import Testing
         text += '0' * (-len(text) % 8)
         return int(text, 2).to_bytes(len(text) // 8, 'big')
 
-    # A block of symbols from 2 to 253, of which each has a code of 8 bits: its own number.
-    def block(symbols, wrong=0):
+    # A block of symbols from 2 to 253, of which each has a code of 8 bits: its own number. With codes of 20 bits, a
+    # block of the same size has fewer symbols, and is decoded faster.
+    def block(symbols, wrong=0, isWide=False):
         out, order = [], list(range(256))
         for s in symbols:
             order.insert(0, order.pop(s - 1))
@@ -72,6 +70,7 @@ import Testing
         groups = (len(symbols) + 50) // 50
         text = number(BLOCK, 48) + number(crc(plain) ^ wrong, 32) + '0' + number(5, 24) + '1' * 272
         text += number(2, 3) + number(groups, 15) + '0' * groups
+        if isWide: return text + 2 * (number(20, 5) + '0' * 258) + ''.join(number(s, 20) for s in symbols + [257])
         text += 2 * (number(8, 5) + '0' * 254 + '100000')
         return text + ''.join(number(s, 8) for s in symbols) + '1' * 9
 
@@ -81,9 +80,9 @@ import Testing
         return s
 
     random.seed(int(sys.argv[1]))
-    plain = random.randbytes(1300000)
-    B = blocks(bz2.compress(plain, 1))
-    two = blocks(bz2.compress(random.randbytes(400000), 2))
+    # Without one of these 12 blocks of 98 kB, a file is still larger than 1 MiB, so that several lanes decode it.
+    B = 3 * [block(random.choices(range(2, 254), k=39000), isWide=True) for _ in range(4)]
+    two = blocks(bz2.compress(random.randbytes(250000), 2))
     mark, end = BLOCK.to_bytes(6, 'big'), END.to_bytes(6, 'big')
     files = {'good': stream(B), 'swapped': stream(B[:3] + [B[4], B[3]] + B[5:]), 'levels': stream(B[:5] + two + B[5:], 9)}
     c = combined(B)
@@ -96,16 +95,14 @@ import Testing
     files['joined'] = stream(B) + bz2.compress(b'') + stream(two, 2) + stream(B[:2])
     files['joined-cut'] = files['joined'][:-9]
     for name, inside in (('block', mark), ('end', end), ('header', b'BZh3' + mark), ('stream', end + b'\x09' * 4 + b'BZh3' + mark)):
-        for at in (0, 1, 7, len(B)):
+        # One place is enough outside of a campaign.
+        for at in (7,) if sys.argv[2] == 'few' else (0, 1, 7, len(B)):
             files['%s%d' % (name, at)] = stream(B[:at] + [block(symbols(inside))] + B[at:])
         files[name + '-crc'] = stream(B[:7] + [block(symbols(inside), 1)] + B[7:])
 
     def run(*command):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         return done.returncode, done.stdout, done.stderr
-    # Of the forms with a mark inside a block one place is enough, and its wrong check.
-    if sys.argv[2] == 'few':
-        files = {name: data for name, data in files.items() if not name[-1].isdigit() or name[-1] == '7' or 'removed' in name}
     for name, data in files.items():
         open('x.bz2', 'wb').write(data)
         stock = run('bzip2', '-dc', 'x.bz2')

@@ -85,6 +85,7 @@ struct FolderDescentTests {
     let tree = try tree(paths + ["only/one/deep/a/b/c/d/e/f/g/h/i/j/k"])
     let descent = FolderDescent(
       tree, below: folder.root, holding: open, opener: FolderOpener(calls: LinuxCalls()))
+    let children = Dictionary(grouping: 0..<FolderTree.Node(tree.count)) { tree.parent(of: $0) }
     let finished = Mutex<Set<FolderTree.Node>>([])
     var threads = 0
     var found: [String] = []
@@ -93,10 +94,9 @@ struct FolderDescentTests {
       threads = width
       return Self.strides(count, on: width, body)
     } _: { visit in
-      let children = (0..<FolderTree.Node(tree.count)).filter { tree.parent(of: $0) == visit.node }
       let isLast = finished.withLock { finished in
         finished.insert(visit.node)
-        return finished.isSuperset(of: children)
+        return finished.isSuperset(of: children[visit.node] ?? [])
       }
       guard case .success(let opened) = visit.folder, isLast else { return (visit.node, false) }
       let place = temporary.root.appending(tree.path(of: visit.node))

@@ -58,9 +58,11 @@ struct IndexLocatorTests {
   @Test("does not accept a cut tail as a complete one", arguments: formats)
   func cuts(format: String) throws {
     let archive = try Archive(format)
-    for count in archive.frames.count..<archive.bytes.count {
+    let (start, end) = (archive.frames.count, archive.bytes.count)
+    let cuts = (start..<end).filter { Campaign.isFull || $0 % 4 == 0 || $0 < start + 40 || $0 >= end - 40 }
+    for count in cuts {
       let answer = try find(archive, in: Array(archive.bytes[..<count]))
-      #expect(answer != .found(remarks: 0), "\(count) of \(archive.bytes.count)")
+      #expect(answer != .found(remarks: 0), "\(count) of \(end)")
     }
   }
 

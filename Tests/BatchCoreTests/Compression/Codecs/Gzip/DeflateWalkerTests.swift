@@ -20,8 +20,7 @@ struct DeflateWalkerTests {
 
   @Test("recognizes each kind of block that zlib writes", arguments: 0...9)
   func zlib(level: Int) throws {
-    for (content, size) in [(SampleContent.mixed, 300_000), (.text, 40), (.noise, 200_000), (.zeros, 70_000)]
-    {
+    for (content, size) in [(SampleContent.mixed, 120_000), (.text, 40), (.noise, 70_000), (.zeros, 70_000)] {
       let gzip = try Outcome(shell: "gzip -nc -\(max(level, 1))", input: content.bytes(size)).output
       try expectSame(Array(gzip.dropFirst(10).dropLast(8)))
       let stored = try Outcome(
