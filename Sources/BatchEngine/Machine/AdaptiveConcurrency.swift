@@ -73,6 +73,8 @@ package struct AdaptiveConcurrency: Sendable {
   private static let keptOfLevel = 6
   private static let probeInterval = 0.25
   private static let longestProbeInterval = 8.0
+  /// After each trial of fewer operations that was slower, the next one is twice as far away, up to this many doublings.
+  private static let mostDoublings = 3
   private static let leastSteadyReadings = 10
   /// The fraction of the work that trials may cost.
   private static let probeCost = 0.008
@@ -96,6 +98,10 @@ package struct AdaptiveConcurrency: Sendable {
   private var nextUp = 0.0
   private var nextDown = 0.0
   private var wantsFewer = false
+  /// The earliest moment of the next trial of fewer operations on a device that is as before, and how many such trials failed there:
+  /// on a slow network each of them takes half a second.
+  private var nextFewer = 0.0
+  private var failuresOfFewer = 0
   /// Whether steps up are short, because more operations were slower.
   private var isCareful: Bool
   private let isAlwaysCareful: Bool
@@ -253,7 +259,7 @@ package struct AdaptiveConcurrency: Sendable {
     deviations = ratio < Self.fallen || ratio > Self.risen ? deviations + weight : 0
     if deviations == 0 { reference += (rate - reference) * 0.25 }
     if deviations >= 2 {
-      deviations = 0
+      (deviations, failuresOfFewer, nextFewer) = (0, 0, now)
       reference = rate
       if ratio > 1 || areFew {
         (nextUp, isCareful) = (now, isAlwaysCareful)
@@ -284,7 +290,7 @@ package struct AdaptiveConcurrency: Sendable {
     _ rate: Double, _ window: RateWindow, _ now: Double
   ) -> ConcurrencyChange.Reason? {
     let wanted = self.wanted(window)
-    if wantsFewer, level > 1, now >= nextDown, wanted > level || level == ceiling {
+    if wantsFewer, level > 1, now >= max(nextDown, nextFewer), wanted > level || level == ceiling {
       return attempt(1, rate: rate, reason: .probe, now: now)
     }
     guard wanted > level, now >= nextUp else { return nil }
@@ -305,6 +311,7 @@ package struct AdaptiveConcurrency: Sendable {
     if gain > Self.fewerRate || (isUp && gain >= keptRate) {
       self.trial = nil
       (reference, waitedAtReference) = (rate, wanted(window) > level)
+      if !isUp { failuresOfFewer = 0 }
       failures = 0
       let isEnough = gain >= (isCareful ? Self.fasterRate : 1)
       wantsFewer =
@@ -315,7 +322,12 @@ package struct AdaptiveConcurrency: Sendable {
       if !isUp { (nextUp, nextDown) = (now + Self.probeInterval, now) }
       return step(rate, window, now)
     }
-    if isUp { (doubted, failures) = (rate, failures + 1) }
+    if isUp {
+      (doubted, failures) = (rate, failures + 1)
+    } else {
+      nextFewer = now + Self.longestProbeInterval * Double(1 << min(failuresOfFewer, Self.mostDoublings))
+      failuresOfFewer += 1
+    }
     wantsFewer = isUp ? trial.base <= Self.few || failures > 1 : gain > Self.fallen
     let reason = move(to: trial.base, nil, isUp ? .slower : .fewerSlower, now)
     // Otherwise the rate of a device that stands still would be the reference.
