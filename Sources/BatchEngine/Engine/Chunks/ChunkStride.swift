@@ -35,7 +35,8 @@ public struct ChunkStride: Sendable, Hashable {
 
   /// The most items in the chunk with this index.
   package func count(at index: Int) -> Int {
-    // Doubled after every 16 chunks. It depends only on the index, so that the plan is the same in every run.
-    rises ? min(count, 32 << min(index / 16, 16)) : count
+    // Doubled after every 64 chunks, so that the last chunks are a small part of the run: on a slow network one file takes a tenth of a
+    // second, and a chunk of 256 half a minute. It depends only on the index, so that the plan is the same in every run.
+    rises ? min(count, 32 << min(index / 64, 16)) : count
   }
 }

@@ -43,6 +43,16 @@ import Testing
     #expect(Self.plan([5000, 6000, 1, 7000], Self.small) == [[5000], [6000], [1], [7000]])
   }
 
+  @Test("An automatic chunk has at most 32 files, or a 32nd of those before it, and in the end 256")
+  func growsSlowly() {
+    var before = 0
+    for chunk in Self.chunks([Int64](repeating: 1, count: 30_000), .automatic).dropLast() {
+      #expect(chunk.items.count >= 32 && chunk.items.count <= max(32, before / 32))
+      before += chunk.items.count
+    }
+    #expect(ChunkStride.automatic.count(at: 1000) == 256)
+  }
+
   @Test func makesNoChunkOfNothing() {
     #expect(Self.plan([], Self.small).isEmpty)
   }
