@@ -56,7 +56,7 @@ class Bench:
             place.mkdir(parents=True, exist_ok=True)
             for file in range(100):
                 (place / f"f{file:03}").write_bytes(numbers.randbytes(numbers.randint(100, 8000)))
-        self.trees["large"].mkdir()
+        self.trees["large"].mkdir(exist_ok=True)
         for file in range(24):
             (self.trees["large"] / f"f{file:02}").write_bytes(numbers.randbytes(48_000_000))
 
@@ -158,7 +158,8 @@ def main() -> None:
                 "# `-j auto` on ten kinds of storage", "",
                 "A preload library delays the requests of the program as the device would. For each device and job the best fixed number and",
                 f"its seconds, and the median of {options.runs} runs of `auto`. Above 0.95 `auto` is as fast as the best number; the last column",
-                "compares the second half of the files, when `auto` has found its number. Made by `Benchmarks/slow_devices.py`.", "",
+                "compares the second half of the files, when `auto` has found its number. A file counts from its first read on, so that column",
+                "says little about few large files. Made by `Benchmarks/slow_devices.py`.", "",
                 *report.machine(options.binary, options.work), "", *lines, ""]))
         if not options.only:
             follow(bench)
