@@ -77,7 +77,8 @@ def main() -> int:
     # A folder for this run only, which is removed at its end.
     disk = options.disk / str(os.getpid())
     disk.mkdir(parents=True)
-    values = {"batchproc": binary, "work": work, "disk": disk, "cores": len(os.sched_getaffinity(0))}
+    values = {"batchproc": binary, "work": work, "disk": disk, "cores": len(os.sched_getaffinity(0)),
+              "children": 1_000 if options.quick else 10_000}
     values |= {name: work / name for name in made}
 
     def chosen(title: str) -> bool:

@@ -70,7 +70,7 @@ OWN_ARCHIVE = "{batchproc} archive -q --no-fsync --force -o {work}/in.tar.zst -C
 
 
 FEW_FILES = ("test -d {work}/children || (mkdir -p {work}/children; cd {work}/children;"
-             " seq 10000 | xargs -I@ sh -c 'head -c 1024 /dev/zero >@')")
+             " seq {children} | xargs -I@ sh -c 'head -c 1024 /dev/zero >@')")
 CHILDREN = "find {work}/children -type f -print0 | "
 
 
