@@ -74,6 +74,7 @@ def main() -> int:
     work = (options.work or trees.place(wanted)) / ("quick" if options.quick else "full")
     results = options.results or HERE / "results" / ("quick" if options.quick else "")
     budget = options.budget or (6 if options.quick else 90)
+    least = 1 if options.quick else 3
     # A folder for this run only, which is removed at its end.
     disk = options.disk / str(os.getpid())
     disk.mkdir(parents=True)
@@ -102,7 +103,7 @@ def main() -> int:
         ours = Timing("batchproc", job.ours.format(**values))
         peers = [(peer, Timing(peer.name, peer.command.format(**values))) for peer in job.peers]
         timings = [ours, *(timing for _, timing in peers)]
-        race(timings, budget, job.prepare.format(**values) if job.prepare else None)
+        race(timings, budget, job.prepare.format(**values) if job.prepare else None, least)
         for timing in timings:
             print(f"  {timing.name:28} {timing.failure or f'{timing.median:.3f} s'}", flush=True)
         races.append((job, ours, peers))
@@ -112,7 +113,7 @@ def main() -> int:
         print(f"{sweep.option}: {sweep.title}", flush=True)
         points = [(value, Timing(f"{sweep.option} {value}", sweep.command.format(value=value, **values)))
                   for value in sweep.values]
-        race([timing for _, timing in points], budget)
+        race([timing for _, timing in points], budget, least=least)
         for _, timing in points:
             print(f"  {timing.name:28} {timing.failure or f'{timing.median:.3f} s'}", flush=True)
         curves.append((sweep, points))

@@ -72,8 +72,8 @@ def one_round(timings: list[Timing], runs: int, prepare: str | None) -> None:
         timing.cpu.append(result["user"] + result["system"])
 
 
-def race(timings: list[Timing], budget: float, prepare: str | None = None) -> None:
-    """Adds rounds to the timings until the budget of seconds is used, from 3 to 15 rounds.
+def race(timings: list[Timing], budget: float, prepare: str | None = None, least: int = 3) -> None:
+    """Adds rounds to the timings until the budget of seconds is used, from `least` to 15 rounds.
 
     A round is one run of each command, or ten of a very short one. Each round begins with another command,
     so that the first run after a pause is not always of the same command.
@@ -83,7 +83,7 @@ def race(timings: list[Timing], budget: float, prepare: str | None = None) -> No
     if not runners:
         return
     runs = 10 if once < 0.05 * len(timings) else 1
-    rounds = max(3, min(15, int(budget / max(once, 0.001))))
+    rounds = max(least, min(15, int(budget / max(once, 0.001))))
     for turn in range(rounds):
         shift = turn % len(runners)
         try:
