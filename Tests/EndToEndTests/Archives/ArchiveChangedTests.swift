@@ -16,7 +16,8 @@ struct ArchiveChangedTests {
     try t.writeTree()
   }
 
-  /// Archives `t`, and changes `t/odd` after its first piece was read.
+  /// Archives `t`, and changes `t/odd` after its first piece was read, or after its first two blocks: two lanes are stopped before
+  /// the third block, which more lanes could read meanwhile.
   private func changing(_ change: String, size: String, _ format: String, options: String = "") throws
     -> Outcome
   {
@@ -25,7 +26,7 @@ struct ArchiveChangedTests {
       \(TreeFixture.stops)
       rm -f trace a.*; head -c \(size) /dev/urandom >t/odd
       strace -qq -f -o trace -P t/odd -e trace=read,pread64 -e inject=read,pread64:signal=STOP:when=1 \
-        $BP archive \(options) -o a.\(format) t & pid=$!
+        $BP archive -j 2 \(options) -o a.\(format) t & pid=$!
       stopped 1; \(change)
       finish
       """)
