@@ -143,7 +143,7 @@ def main() -> None:
                 shutil.rmtree(tree)
     finally:
         shutil.rmtree(options.work)
-    page(options.results, binary, options.results)
+    page(options.results, binary, options.work.parent)
 
 
 if __name__ == "__main__":
