@@ -72,7 +72,7 @@ campaign: release docs
 # The run with --mistakes proves that the check can fail.
 crash-states: release
 	@scripts/bootstrap.sh test
-	scripts/crash-states.py $(RELEASE) --mistakes --states 400
+	scripts/crash-states.py $(RELEASE) --mistakes --states 450
 	scripts/crash-states.py $(RELEASE) $(ARGS)
 
 mutate: release

@@ -6,8 +6,9 @@ usage: scripts/call-faults.py BINARY [--allocations N] [--occurrences N] [--samp
 
 Each command runs once under strace, which shows the calls of each thread on files below its folder. Then it
 runs again for each of these calls, up to the N-th occurrence of a name (50), and for each possible error,
-while strace lets that one call fail (-e inject). --sample chooses that many of these runs with a seeded
-generator; by default all are made.
+while strace lets that one call fail (-e inject). --sample chooses about that many of these runs with a seeded
+generator, the same number of each command. If there are more commands than that, it chooses that many of them,
+from all parts of the list, and one run of each. By default all are made.
 
 With --allocations, a preload library lets allocations fail instead of calls: each of the first N after the
 start of main(), and each of the first N that the Swift runtime does not make, so that the C libraries are
@@ -187,9 +188,8 @@ class Allocations(Faults):
 
     def __init__(self, name, kind, place, binary):
         self.library = os.path.join(place, "few-allocations.so")
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Tests/SlowDevice/few-allocations.c")
-        compiler = shutil.which("clang") or "cc"
-        subprocess.run([compiler, "-shared", "-fPIC", "-O2", source, "-o", self.library, "-ldl"], check=True)
+        with open(self.library, "wb") as file:
+            file.write(library_of_allocations())
         self.runtime = runtime_of_swift(binary)
         super().__init__(name, kind, place, binary)
 
@@ -233,6 +233,18 @@ class Allocations(Faults):
 
 
 @functools.cache
+def library_of_allocations():
+    """The content of the preload library."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Tests/SlowDevice/few-allocations.c")
+    compiler = shutil.which("clang") or "cc"
+    with tempfile.TemporaryDirectory(prefix="batchproc-faults-") as folder:
+        library = os.path.join(folder, "few-allocations.so")
+        subprocess.run([compiler, "-shared", "-fPIC", "-O2", source, "-o", library, "-ldl"], check=True)
+        with open(library, "rb") as file:
+            return file.read()
+
+
+@functools.cache
 def runtime_of_swift(binary):
     """The addresses of the runtime's allocation functions as LOW-HIGH,...; empty for a program without
     symbols.
@@ -243,12 +255,20 @@ def runtime_of_swift(binary):
     return ",".join(f"{int(low, 16):x}-{int(low, 16) + int(size, 16):x}" for low, size in (row.groups()[:2] for row in found))
 
 
+def spread(names, count, numbers):
+    """At most `count` of the names: one of each of that many parts of the list."""
+    if count >= len(names):
+        return names
+    borders = [part * len(names) // count for part in range(count + 1)]
+    return [names[numbers.randrange(first, end)] for first, end in zip(borders, borders[1:])]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
     parser.add_argument("--allocations", type=int, help="fail each of the first N allocations instead of calls")
     parser.add_argument("--occurrences", type=int, default=50, help="how many occurrences of each call")
-    parser.add_argument("--sample", type=int, help="how many runs; all by default")
+    parser.add_argument("--sample", type=int, help="about how many runs; all by default")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="only commands whose name matches")
     parser.add_argument("--calls", default="", help="only calls whose name matches")
@@ -257,13 +277,15 @@ def main():
     numbers = random.Random(options.seed)
     total = failed = 0
     every = {**SCENARIOS, **READERS, **(CODECS if options.allocations else {})}
-    kinds = {name: kind for name, kind in every.items() if re.search(options.only, name)}
-    for name, kind in kinds.items():
+    names = [name for name in every if re.search(options.only, name)]
+    if options.sample is not None:
+        names = spread(names, options.sample, numbers)
+    for name in names:
         with tempfile.TemporaryDirectory(prefix="batchproc-faults-", dir=memory) as place:
-            faults = (Allocations if options.allocations else Faults)(name, kind, place, os.path.abspath(options.binary))
+            faults = (Allocations if options.allocations else Faults)(name, every[name], place, os.path.abspath(options.binary))
             cases = list(faults.cases(options))
             if options.sample is not None:
-                share = -(-options.sample // len(kinds))
+                share = -(-options.sample // len(names))
                 cases = numbers.sample(cases, min(len(cases), share))
             statuses, wrong = collections.Counter(), []
             for case in cases:

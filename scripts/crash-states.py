@@ -20,8 +20,8 @@ ends with 0, completes the work and leaves no temporary file. If the run had end
 stored.
 
 With --mistakes the calls are changed first, and each change must be found: syncs of files or of folders are
-left out, names come before contents, and removals come before the syncs. Ends with 1 when a condition is
-violated.
+left out, names come before contents, and removals come before the syncs. Then the extreme states at a few
+points of the whole run come first. Ends with 1 when a condition is violated.
 """
 
 import argparse
@@ -456,14 +456,23 @@ class States:
                 return number
         return len(self.ops)
 
-    def choices(self):
-        """(point, model, names and metadata, contents): extreme choices first, then random ones without end."""
+    @staticmethod
+    def extremes(point):
+        for model in ("posix", "ordered", "log"):
+            for names in (1.0, 0.0):
+                for data in ("none", "all", "zeros", "half"):
+                    yield point, model, names, data, None
+
+    def choices(self, is_wide):
+        """(point, model, names and metadata, contents): extreme choices first, then random ones without end.
+
+        The last points of the run come first. If `is_wide`, some points of the whole run come before them.
+        """
         points = [number for number in range(len(self.ops) + 1) if number == len(self.ops) or self.ops[number].kind]
+        for point in points[::-max(1, len(points) // 8)] if is_wide else ():
+            yield from self.extremes(point)
         for point in reversed(points):
-            for model in ("posix", "ordered", "log"):
-                for names in (1.0, 0.0):
-                    for data in ("none", "all", "zeros", "half"):
-                        yield point, model, names, data, None
+            yield from self.extremes(point)
             pending = [n for n in range(point) if self.own[n] >= point and self.ops[n].kind == "name"]
             for one in pending:
                 for data in ("all", "none"):
@@ -555,10 +564,10 @@ class States:
             content = build_content(content, [self.ops[index] for index in indexes], lambda op: chosen[id(op)])
         return file.kind, content, mode, mtime, inode
 
-    def sample(self, count):
+    def sample(self, count, is_wide):
         """(choice, tree) of up to `count` different states."""
         known = 0
-        for choice in self.choices():
+        for choice in self.choices(is_wide):
             if count <= 0 or known > 1000:
                 return
             known += 1
@@ -653,7 +662,7 @@ def record(scenario, program):
 def check(scenario, program, states, count, keep, stop_at_first=False):
     """(number of states, problems by kind, descriptions)."""
     looked, kinds, words = 0, {}, []
-    for choice, tree in states.sample(count):
+    for choice, tree in states.sample(count, is_wide=stop_at_first):
         rebuild(program.root, tree, scenario.constant)
         looked += 1
         try:

@@ -491,7 +491,6 @@ class Sets(Kind):
             for turn in range(2):
                 write(source + "/new", b"%d" % turn)
                 self.program.must("backup", "-q", "--to", self.path(folder), *(["--init"] if turn == 0 else []), *options, source)
-                time.sleep(1.1)
             self.program.must("restore", "-q", *self.identity(folder), "-C", self.target(), self.path(folder))
             self.original[folder] = tree(self.path("box/in"), True)
             for name in sorted(os.listdir(self.path(folder))):
@@ -665,9 +664,10 @@ def main():
     found, statuses, changed = 0, collections.Counter(), 0
     with tempfile.TemporaryDirectory(prefix="batchproc-mutate-", dir=memory) as work:
         program = Program(os.path.abspath(options.binary), work)
+        names = [name for name in KINDS if re.search(options.only, name)]
         # The configurations use an archive and a key that the archives make.
-        kinds = {name: kind(program) for name, kind in KINDS.items()}
-        names = [name for name in kinds if re.search(options.only, name)]
+        needed = names + (["archives"] if "configurations" in names else [])
+        kinds = {name: kind(program) for name, kind in KINDS.items() if name in needed}
         program.count = 0
         while program.count < options.runs:
             word = names[changed % len(names)]

@@ -137,6 +137,8 @@ class World:
             file.truncate(16 << 20)
         subprocess.run(["mkfs.ext4", "-qF", "-E", f"root_owner={USER}:{USER}", self.disk], check=True)
         self.series = {}
+        # The ids of the snapshots after the last backup, by the folders of the sets.
+        self.there = {}
         self.key = os.path.join(place, "key")
         self.recipient = None
 
@@ -234,7 +236,7 @@ class World:
     def home(self, machine):
         return os.path.join(self.machines[machine].folder, "src")
 
-    def contents(self, machine, paths):
+    def contents(self, machine, paths, mounts=True):
         """The regular files below some paths as the machine sees them; a path that is a link to a folder is followed."""
         script = r"""
 import base64, json, os, sys
@@ -250,7 +252,7 @@ for top in sys.argv[1:]:
                     pass
 print(json.dumps(found))
 """
-        out = subprocess.run(self.enter(machine, [sys.executable, "-c", script, *paths]), cwd=self.place, capture_output=True, check=True)
+        out = subprocess.run(self.enter(machine, [sys.executable, "-S", "-c", script, *paths], mounts), cwd=self.place, capture_output=True, check=True)
         return {path: hashlib.sha256(value.encode()).hexdigest() for path, value in json.loads(out.stdout).items()}
 
     # Sets.
@@ -263,23 +265,25 @@ print(json.dumps(found))
     def backup(self, machine, key, sources, *options, status=0, mounts=True, target=None, known=None):
         """A backup, its end, and what it must have added and removed.
 
-        `known` replaces the contents that the machine shows, where a snapshot must have others.
+        `known` are the contents that the snapshot must have; without it, they are what the machine shows.
         """
         target = target or self.target
-        before = set(self.listed(target)) if os.listdir(target) else set()
-        contents = known if known is not None else self.contents(machine, [os.path.join(self.source, name) for name in sources])
+        before = self.there.get(target, set())
+        if known is None:
+            # The disk is in no other folder.
+            known = self.contents(machine, [os.path.join(self.source, name) for name in sources], mounts="home" in sources)
         run = self.run(machine, "backup", "-q", "--to", target, *options, *(os.path.join(self.source, name) for name in sources), mounts=mounts)
         if run.returncode != status:
             self.wrong(f"{key}: the status is {run.returncode} and not {status}", run)
         rows = self.listed(target) if os.listdir(target) else {}
-        after = set(rows)
+        self.there[target] = after = set(rows)
         series = self.series.setdefault((target, *key), Series())
         added = after - before
         makes = status in (0, 3, 4)
         if len(added) != (1 if makes else 0):
             self.wrong(f"{key}: added {sorted(added)}", run)
         for stamp in added:
-            series.snapshots.append(Snapshot(stamp, int(rows[stamp]["started"].split(".")[0]), contents, status != 3))
+            series.snapshots.append(Snapshot(stamp, int(rows[stamp]["started"].split(".")[0]), known, status != 3))
         if status == 0:
             series.prune(self.now())
         expected = {one.stamp for name, other in self.series.items() if name[0] == target for one in other.snapshots}
@@ -292,7 +296,7 @@ print(json.dumps(found))
     def restore(self, target, snapshot, *options):
         out = os.path.join(self.place, "out")
         shutil.rmtree(out, ignore_errors=True)
-        run = self.run("one", "restore", "-q", "-C", out, "--at", snapshot.stamp, *options, target)
+        run = self.run("one", "restore", "-q", "-C", out, "--at", snapshot.stamp, *options, target, mounts=False)
         found = {}
         for folder, _, names in os.walk(out):
             for name in names:
@@ -357,7 +361,8 @@ print(json.dumps(found))
             os.rename(home, moved)
             os.symlink("moved", home)
         # The first machine.
-        self.backup("one", ("one", "etc"), ["etc"], *keep)
+        etc = self.contents("one", [os.path.join(self.source, "etc")], mounts=False)
+        self.backup("one", ("one", "etc"), ["etc"], *keep, known=etc)
         key, whole = ("one", "home"), ("--copy-to", self.copy, "--copy-keep-daily", "3", *keep)
         if night in events.unmounted:
             self.backup("one", key, ["home"], *whole, status=1, mounts=False)
@@ -382,7 +387,8 @@ print(json.dumps(found))
         self.backup("two", ("two", "etc"), ["etc"], *keep)
         # The encrypted set.
         recipient = () if night in events.forgotten else ("--encrypt-to", self.recipient)
-        self.backup("one", ("one", "vault"), ["etc"], "--name", "vault", *recipient, *keep, status=0 if recipient else 64, target=self.vault)
+        self.backup("one", ("one", "vault"), ["etc"], "--name", "vault", *recipient, *keep, status=0 if recipient else 64, target=self.vault,
+                    known=etc)
         self.check(everything=self.night == self.nights - 1)
 
     def live(self):

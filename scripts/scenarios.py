@@ -5,6 +5,7 @@ Used by crash-states.py and call-faults.py.
 """
 
 import bz2
+import functools
 import gzip
 import hashlib
 import json
@@ -15,7 +16,7 @@ import re
 import shutil
 import stat
 import subprocess
-import time
+import tempfile
 
 TEMPORARY = ".batchproc-"
 
@@ -459,12 +460,13 @@ class Merge(OneOutput):
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <time.h>
 int clock_gettime(clockid_t id, struct timespec *t) {
   static int (*real)(clockid_t, struct timespec *);
   if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
   int result = real(id, t);
-  if (id == CLOCK_REALTIME) t->tv_sec += 86400;
+  if (id == CLOCK_REALTIME && getenv("SHIFT")) t->tv_sec += atol(getenv("SHIFT"));
   return result;
 }
 time_t time(time_t *t) {
@@ -476,46 +478,79 @@ time_t time(time_t *t) {
 """
 
 
+@functools.cache
+def clock_library():
+    """The content of a library that moves the clock of a program by SHIFT seconds."""
+    with tempfile.TemporaryDirectory(prefix="batchproc-clock-") as folder:
+        library = os.path.join(folder, "clock.so")
+        subprocess.run(("cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", library, "-ldl"), input=CLOCK.encode(), check=True)
+        with open(library, "rb") as file:
+            return file.read()
+
+
 class Sets(Scenario):
     """Snapshots: each listed snapshot can be restored."""
     constant = ("src",)
     folder = "s"
     identity = ()
+    # How many seconds the clock of the program is ahead.
+    ahead = 0
 
     def backup(self, *options):
+        """Makes a snapshot an hour before the command runs."""
+        self.set_clock(self.ahead - 3600)
         self.program.must("backup", "-q", "--to", "s", *options, "src")
-        # The id of a snapshot is the second in which it began.
+        self.set_clock(self.ahead)
+        # The id of a snapshot is the second in which it began, or the next one that is not taken.
         ids = self.listed("s")
         trees = getattr(self, "trees", {})
         self.trees = {**trees, **{id: read_all(self.path("src")) for id in ids if id not in trees}}
 
     def advance_clock(self):
         """Lets the program see a clock that is a day ahead: files that have just been made would be archived again."""
-        library = self.root + "-tmp/clock.so"
-        subprocess.run(("cc", "-shared", "-fPIC", "-O1", "-x", "c", "-", "-o", library, "-ldl"), input=CLOCK.encode(), check=True)
-        self.program.environment["LD_PRELOAD"] = library
+        self.ahead = 86400
+        self.set_clock(self.ahead)
+
+    def set_clock(self, seconds):
+        environment = self.program.environment
+        environment.pop("LD_PRELOAD", None)
+        if seconds:
+            library = self.root + "-tmp/clock.so"
+            write(library, clock_library())
+            environment.update(LD_PRELOAD=library, SHIFT=str(seconds))
 
     def files(self, folder):
         return {path: content for path, (kind, content) in read_all(self.path(folder)).items()
                 if not os.path.basename(path).startswith(".")}
+
+    def digest(self, folder):
+        """A digest of the files of a set."""
+        digest = hashlib.sha1()
+        for path, content in sorted(self.files(folder).items()):
+            digest.update(b"%s\0%d\0" % (os.fsencode(path), len(content)))
+            digest.update(content)
+        return digest.digest()
 
     def listed(self, folder, is_complete=True):
         """The ids of the snapshots that can be restored; those of runs that were cut with `is_complete` False."""
         return [row["id"] for row in self.rows(folder) if row.get("whole") and row.get("complete", True) == is_complete]
 
     def rows(self, folder):
-        """The rows of the list of snapshots."""
+        """The rows of the list of snapshots. They are cached by the files of the set."""
         if not os.path.isdir(self.path(folder)):
             return []
-        done = self.program.run("snapshots", "--json", *self.identity, folder)
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
-        return [row for row in rows if row.get("type") == "snapshot"]
+        key = "rows", folder, self.digest(folder)
+        if key not in self.memo:
+            done = self.program.run("snapshots", "--json", *self.identity, folder)
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            self.memo[key] = [row for row in rows if row.get("type") == "snapshot"]
+        return self.memo[key]
 
     def restores(self, folder, id, expected):
         """Whether a restore of a snapshot gives its original tree. The result is cached by the files of the
         set.
         """
-        key = folder, id, hashlib.sha1(repr(sorted(self.files(folder).items())).encode()).digest()
+        key = folder, id, self.digest(folder)
         if key not in self.memo:
             target = self.root + "-restored"
             shutil.rmtree(target, ignore_errors=True)
@@ -545,7 +580,6 @@ class Backup(Sets):
         self.before = self.listed("s")
         write(self.path("src/new"), text(9, 2000))
         write(self.path("src/f0"), text(8, 50))
-        time.sleep(2.1)
 
     def look(self, is_end):
         yield from self.restorable("s", self.before)
@@ -599,7 +633,6 @@ class CheckpointBackup(Backup):
         super().prepare()
         for number in range(9):
             write(self.path(f"src/d/more{number}"), text(20 + number, 60_000))
-        time.sleep(2.1)
 
     def after(self):
         if len([path for path in self.files("s") if ".tar.zst" in path]) < 5:
@@ -630,7 +663,6 @@ class ReferringBackup(Backup):
         self.advance_clock()
         self.backup("--init")
         self.before = self.listed("s")
-        time.sleep(1.1)
         os.rename(self.path("src/d"), self.path("src/moved"))
         os.chmod(self.path("src/large"), 0o600)
         with open(self.path("src/image"), "r+b") as file:
@@ -655,11 +687,9 @@ class PruningBackup(Backup):
         for number in range(3):
             write(self.path("src/new"), text(number, 500))
             self.backup(*(["--init"] if number == 0 else []), "--full")
-            time.sleep(1.1)
         listed = self.listed("s")
         self.old, self.before = listed[:-1], listed[-1:]
         write(self.path("src/f0"), text(8, 50))
-        time.sleep(2.1)
 
     def listed(self, folder):
         return [id for id in super().listed(folder) if id not in self.old]
@@ -677,7 +707,6 @@ class EncryptedBackup(Backup):
         self.backup("--init", "--encrypt-to", recipient)
         self.before = self.listed("s")
         write(self.path("src/new"), text(9, 2000))
-        time.sleep(2.1)
 
 
 class Prune(Sets):
@@ -689,7 +718,6 @@ class Prune(Sets):
         for number in range(5):
             write(self.path("src/new"), text(number, 500))
             self.backup(*(["--init"] if number == 0 else []), *(["--full"] if number in (0, 3) else []))
-            time.sleep(1.1)
         self.kept = self.listed("s")[-2:]
 
     def after(self):
@@ -719,7 +747,6 @@ class Compaction(Prune):
                 os.unlink(self.path("src/" + name))
             write(self.path("src/new"), text(number, 500))
             self.backup(*(["--init"] if number == 0 else []), "--full-every", "1000", *self.options)
-            time.sleep(1.1)
         self.kept = self.listed("s")[-2:]
         self.first = min(path for path in self.files("s") if ".tar.zst" in path)
         self.whole = len(self.files("s")[self.first])
@@ -767,7 +794,6 @@ class Copy(Sets):
         for number in range(2):
             write(self.path("src/new"), text(number, 500))
             self.backup(*([] if number else ["--init"]))
-            time.sleep(1.1)
         os.mkdir(self.path("c"))
 
     def look(self, is_end):
@@ -845,10 +871,8 @@ class Duplicates(Scenario):
 
 def recoverable(scenario, folder=""):
     """Each archive and manifest that has recovery data is the one that they describe."""
-    for path in sorted(os.listdir(scenario.path(folder))):
-        if not path.endswith(".par2"):
-            continue
-        file = re.sub(r"(\.vol\d+\+\d+)?\.par2$", "", path)
+    names = [name for name in os.listdir(scenario.path(folder)) if name.endswith(".par2")]
+    for file in sorted({re.sub(r"(\.vol\d+\+\d+)?\.par2$", "", name) for name in names}):
         if not os.path.exists(scenario.path(os.path.join(folder, file))):
             continue
         done = scenario.program.run("parity", "verify", "-q", os.path.join(folder, file))

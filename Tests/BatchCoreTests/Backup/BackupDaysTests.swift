@@ -97,16 +97,23 @@ import Testing
 
       """
     if day == 0 {
-      // Files of 16 MiB or more are archived in blocks.
       script += """
-        head -c 17000000 /dev/zero | tr '\\0' a >large
-        truncate -s 18M hole
+        \(Self.largeFiles)
         printf x >$'new\\nline'
         printf y >$'not\\xffutf8'
 
         """
     }
     _ = try Outcome(of: ["bash", "-c", PathBytes("(\(script)) 2>/dev/null; true")])
+  }
+
+  /// Makes files of 16 MiB or more, which are archived in blocks.
+  private static let largeFiles = "head -c 16800000 /dev/zero | tr '\\0' a >large; truncate -s 17M hole"
+
+  /// Makes or removes the large files.
+  private func changeLargeFiles(_ script: String) throws {
+    let changed = try Outcome(shell: "cd '\(t.path("live"))' && \(script)")
+    #expect(changed.status == 0, "\(changed.errorText)")
   }
 
   @Test("each of the days is restored as it was")
@@ -116,6 +123,9 @@ import Testing
     var states: [String] = []
     for day in 0..<count {
       try change(&generator, day: day)
+      // Each full snapshot has the large files, the next one refers to them, and later ones have none.
+      if day > 0, day.isMultiple(of: 7) { try changeLargeFiles(Self.largeFiles) }
+      if day % 7 == 2 { try changeLargeFiles("rm large hole") }
       states.append(try state(of: "\(t.path("live"))"))
       try backUp(day: day)
     }

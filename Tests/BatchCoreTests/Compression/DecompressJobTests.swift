@@ -174,7 +174,7 @@ struct DecompressJobTests {
 /// A content that several tests use, and that is compressed only once: xz needs a second for it.
 private enum LargeFile {
   static let content =
-    SampleContent.noise.bytes(9_000_000) + SampleContent.zeros.bytes(2_000_000)
+    SampleContent.noise.bytes(8_400_000) + SampleContent.zeros.bytes(2_000_000)
     + SampleContent.text.bytes(50_000)
   private static let files = Mutex<[CompressionFormat: [UInt8]]>([:])
 

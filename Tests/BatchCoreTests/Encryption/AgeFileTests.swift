@@ -21,9 +21,9 @@ import Testing
   func roundTrip(size: Int, width: Int) throws {
     let plain = TreeFixture.content(size)
     let sealed = try MemoryFile.sealed(plain, for: lock, width: width)
-    #expect(try sealed.opened(keys, width: width) == plain)
-    #expect(try sealed.streamed(keys) == plain)
-    #expect(try sealed.streamed(keys, step: 4093) == plain)
+    #expect(try sealed.opened(keys, width: width).equals(plain))
+    #expect(try sealed.streamed(keys).equals(plain))
+    #expect(try sealed.streamed(keys, step: 4093).equals(plain))
   }
 
   @Test("are decrypted by each of twenty recipients, and by no other key")
@@ -40,13 +40,37 @@ import Testing
   func passphrase() throws {
     let right = try SecretBytes(copying: Array("right".utf8))
     let wrong = try SecretBytes(copying: Array("wrong".utf8))
-    let sealed = try MemoryFile.sealed(Array("text".utf8), for: .passphrase(right))
-    #expect(try sealed.opened(AgeKeys(passphrases: [wrong, right])) == Array("text".utf8))
-    expectError(.unsupported) { try sealed.opened(AgeKeys(passphrases: [wrong])) }
+    let text = Array("text".utf8)
+    let sealed = try MemoryFile.sealed(text, for: .passphrase(right))
+    #expect(try sealed.opened(AgeKeys(passphrases: [right])) == text)
     expectError(.unsupported) { try sealed.opened(keys) }
     expectError(.exhausted) {
       try sealed.opened(AgeKeys(passphrases: [right], memory: 1 << 20))
     }
+    let light = try Self.sealed(text, for: right, factor: 10)
+    #expect(try light.opened(AgeKeys(passphrases: [wrong, right])) == text)
+    expectError(.unsupported) { try light.opened(AgeKeys(passphrases: [wrong])) }
+  }
+
+  /// Bytes encrypted with a passphrase by another program, which chose the work factor.
+  private static func sealed(
+    _ plain: [UInt8], for passphrase: SecretBytes, factor: Int
+  ) throws -> [UInt8] {
+    let fileKey = try Primitives.randomSecret(Primitives.fileKeySize)
+    let salt = try Primitives.random(AgePassphrase.saltSize)
+    let key = try Primitives.stretch(passphrase, salt: AgePassphrase.label + salt, factor: factor)
+    let stanza = AgeHeader.Stanza(
+      arguments: [
+        Array(AgePassphrase.type.utf8), CanonicalBase64.encode(salt), Array(String(factor).utf8),
+      ],
+      body: try Primitives.wrap(fileKey, by: key))
+    let header = try AgeHeader([stanza], fileKey: fileKey)
+    let file = MemoryFile()
+    let output = try EncryptedOutput(
+      file, as: header.bytes.reading, keys: AgeKeys(passphrases: [passphrase]))
+    try output.write(plain)
+    try output.finish()
+    return file.bytes
   }
 
   @Test("can be decrypted in any part")

@@ -95,10 +95,11 @@ import Testing
     #expect(t.names() == ["t"])
   }
 
-  @Test("the parser refuses each wrong line")
+  @Test("the parser refuses every third wrong line; all of them in a campaign")
   func parser() {
     let parser = CommandLineParser { _ in nil }
-    #expect(Self.all.filter { (try? parser.parse($0)) != nil } == [])
+    let lines = stride(from: 0, to: Self.all.count, by: Campaign.isFull ? 1 : 3).map { Self.all[$0] }
+    #expect(lines.filter { (try? parser.parse($0)) != nil } == [])
   }
 
   @Test("lines with contradictory or missing parts are refused with 64")

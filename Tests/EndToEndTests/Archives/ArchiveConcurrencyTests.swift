@@ -56,6 +56,13 @@ struct ArchiveConcurrencyTests {
     #expect(run.status == 0 && run.text == "", "\(run.text.prefix(3000))\(run.errorText)")
   }
 
+  /// The numbered files in each of six folders.
+  private static let files = Campaign.isFull ? 30 : 12
+  /// The size of the first of these files; both numbers give half a megabyte.
+  private static let unit = Campaign.isFull ? 50 : 300
+  /// The members in a segment: there are ten segments.
+  private static let stride = Campaign.isFull ? 20 : 10
+
   /// Makes an archive of folders, files, links and a FIFO.
   private func makeArchive(_ format: String, hasIndex: Bool) throws {
     let made = try t.shell(
@@ -63,13 +70,17 @@ struct ArchiveConcurrencyTests {
       python3 -c 'import os
       for d in range(1, 7):
           os.makedirs(f"t/{d}/deep"); os.makedirs(f"t/{d}/empty")
-          for n in range(1, 31): open(f"t/{d}/{n}", "wb").write(os.urandom(n * d * 50))'
+          for n in range(1, \(Self.files) + 1): open(f"t/{d}/{n}", "wb").write(os.urandom(n * d * \(Self.unit)))'
       for d in 1 2 3 4 5 6; do
         echo deep >t/$d/deep/file; : >t/$d/none; ln -s 1 t/$d/symbolic; ln t/$d/1 t/$d/hard
       done
       { head -c 600000 /dev/urandom; head -c 1900000 /dev/zero; } >t/4/large; mkfifo t/5/fifo
       find t -depth -print0 | xargs -0 touch -hd @1000000000
-      if \(hasIndex); then $BP archive -q --no-fsync --stride 20 -o a.\(format) t; else tar caf a.\(format) t; fi
+      if \(hasIndex); then
+        $BP archive -q --no-fsync \(format == "tar" ? "" : "-l 1") --stride \(Self.stride) -o a.\(format) t
+      else
+        XZ_OPT=-1 tar caf a.\(format) t
+      fi
       """)
     try #require(made.status == 0, "\(made.errorText)")
   }
@@ -121,7 +132,7 @@ struct ArchiveConcurrencyTests {
       \(Self.tree)
       for folder, age in (('1', 9), ('3', 11), ('5', 9)):
           os.makedirs('p/t/' + folder, exist_ok=True)
-          for name in range(1, 31):
+          for name in range(1, \(Self.files) + 1):
               path = 'p/t/%s/%d' % (folder, name)
               open(path, 'w').write('what was there'); os.utime(path, (age * 10**8, age * 10**8))
       def run(concurrency):

@@ -13,12 +13,12 @@ import Testing
   private func writeMixedTree() throws {
     try t.writeTexts(files: 12)
     try #require(
-      try t.shell("\(Self.huge(8)) >src/c/huge; head -c 3000000 /dev/urandom >src/c/noise").status == 0)
+      try t.shell("\(Self.huge(8)) >src/c/huge; head -c 2200000 /dev/urandom >src/c/noise").status == 0)
   }
 
   /// Prints lines before and after zeros, which are compressed faster than lines.
   private static func huge(_ mebibytes: Int) -> String {
-    "{ seq 100000; head -c \(mebibytes)M /dev/zero; seq 100000; }"
+    "{ seq 20000; head -c \(mebibytes)M /dev/zero; seq 20000; }"
   }
 
   @Test(
@@ -68,7 +68,7 @@ import Testing
     let isSlow = ["zip", "7z"].contains(format)
     let run = try t.shell(
       """
-      \(isSlow ? ":" : "\(Self.huge(format == "tar.zst" ? 16 : 8)) >src/c/huge")
+      seq 60000 >src/c/big; \(isSlow ? ":" : "\(Self.huge(format == "tar.zst" ? 16 : 8)) >src/c/huge")
       for j in 1 2 7 32; do $BP archive -q \(level) --stride 5 -j $j -o $j.x --format \(format) src; done
       sha256sum <1.x >1.s; for j in 2 7 32; do sha256sum <$j.x | cmp - 1.s; done; ls *.x | wc -l
       """, seconds: 120)

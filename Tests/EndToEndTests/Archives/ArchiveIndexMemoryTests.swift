@@ -23,7 +23,7 @@ struct ArchiveIndexMemoryTests {
         offset += len(frame); at += len(part)
     def column(form, values): return b''.join(struct.pack('<' + form, value) for value in values)
     # The names of each page are larger than the limit of 64 MiB.
-    n, length, count, pages, sizes = 8192, 10_000, 2, b'', []
+    n, length, count, pages, sizes = 8192, 8_400, 2, b'', []
     for page in range(count):
         text = struct.pack('<I', n) + column('I', [length] * n) + b'0' * n + bytes(25 * n)
         text += column('Q', range(page * n, page * n + n)) + bytes(4 * n)

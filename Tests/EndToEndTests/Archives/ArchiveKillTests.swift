@@ -74,7 +74,7 @@ import Testing
     "a signal ends the run by that signal, and no file is left",
     arguments: [(SIGINT, SIGINT), (SIGTERM, SIGTERM), (SIGHUP, SIGTERM)], ["tar.xz", "7z"])
   func signals(_ numbers: (sent: Int32, seen: Int32), format: String) throws {
-    try t.shell("seq 9000000 >src/c/huge")
+    try t.shell("seq 3000000 >src/c/huge")
     let run = try t.start(["archive", "-l", "9", "-o", PathBytes("a." + format), "src"])
     try #require(eventually { !t.temporaries().isEmpty && run.handlesSignals })
     run.signal(numbers.sent)

@@ -212,7 +212,7 @@ import Testing
   func fifo() throws {
     let run = try t.shell(
       """
-      mkfifo p; $BP archive -q -o w.tar.zst t; (until [ -e go ]; do :; done; cat w.tar.zst >p) & $BP list -q p >l & pid=$!
+      mkfifo p; $BP archive -q -o w.tar.zst t; (until [ -e go ]; do sleep 0.01; done; cat w.tar.zst >p) & $BP list -q p >l & pid=$!
       touch go; wait $pid; echo $?; $BP list -q w.tar.zst | cmp - l; wait
       """)
     #expect(run.text == "0\n", "\(run.text)\(run.errorText)")

@@ -17,7 +17,7 @@ import Testing
     // Files that 7z cannot store are refused beforehand.
     try t.shell(
       """
-      touch -d @-7.5 src/a/f11; touch -d @-0.5 src/a/f12; { head -c 1M /dev/urandom; head -c 8M /dev/zero; } >src/c/huge
+      touch -d @-7.5 src/a/f11; touch -d @-0.5 src/a/f12; { head -c 99K /dev/urandom; head -c 8M /dev/zero; } >src/c/huge
       [ \(format) != 7z ] || rm -f src/bytes src/not*
       """)
     let level = ["tar", "cpio"].contains(format) ? "" : "-l 1"

@@ -19,8 +19,9 @@ import Testing
     ("mkdir t; echo text >t/a", ""),
     ("mkdir -p t/empty/folders", ""),
     ("mkdir t; seq 50000 >t/a; seq 7 >t/b; : >t/c", "--level 19"),
-    ("mkdir t; seq 3000 | split -l 1 -a 4 - t/f", "--stride 100"),
-    ("mkdir t; head -c 20000000 /dev/urandom >t/large; echo 1 >t/z", "-j 2"),
+    ("mkdir t; seq 900 | split -l 1 -a 4 - t/f", "--stride 100"),
+    // Three frames of 8 MiB at most.
+    ("mkdir t; head -c 17000000 /dev/urandom >t/large; echo 1 >t/z", "-j 2"),
     (
       "mkdir t; head -c 9000000 /dev/zero >t/zeros; ln t/zeros t/again; ln -s zeros t/link; mkfifo t/pipe",
       ""

@@ -81,10 +81,14 @@ import Testing
 
   @Test("a signal after a checkpoint keeps it, and says what the snapshot has", arguments: [1, 2, 4, 9])
   func checkpoint(count: Int) throws {
-    try t.shell("head -c 18300000 /dev/urandom | split -b 300000 -a 3 -d - src/f")
+    try t.shell("head -c 24000000 /dev/urandom | split -b 300000 -a 3 -d - src/f")
     let program = try t.startShell(
-      "exec $BP backup -q --no-fsync --checkpoint 1M --rate 6M --to set src")
-    try #require(eventually { archiveCount >= count })
+      "exec $BP backup -q --no-fsync --checkpoint 1M --rate 10M --to set src")
+    let isStored = eventually {
+      usleep(10_000)
+      return archiveCount >= count
+    }
+    try #require(isStored)
     program.signal(SIGTERM)
     let run = program.wait()
     #expect(run.ending == .signal(SIGTERM), "\(run.ending) \(run.errorText)")

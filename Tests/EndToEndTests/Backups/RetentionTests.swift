@@ -21,7 +21,7 @@ struct RetentionTests {
     var generator = SeededNumbers(seed: 12)
     // Times near both changes of the clock, near the ends of years, and in bursts.
     var times: Set<Int64> = []
-    let count = Campaign.isFull ? 500 : 12
+    let count = Campaign.isFull ? 500 : 9
     while times.count < count {
       let center: Int64 =
         [1_774_746_000, 1_761_440_400, 1_767_225_600, 1_704_067_200, 1_735_600_000].randomElement(
@@ -55,7 +55,7 @@ struct RetentionTests {
       unsetenv("TZ")
       tzset()
     }
-    for _ in 0..<(Campaign.isFull ? 60 : 6) {
+    for _ in 0..<(Campaign.isFull ? 60 : 4) {
       var counts: [Retention.Rule: Int] = [:]
       var options = ""
       for (rule, word) in [

@@ -22,6 +22,8 @@ struct JSONSchemaTests {
   private static let runs = #"""
     mkdir t; echo one >t/a; seq 20000 >t/b; ln t/b t/c; ln -s a t/link; mkfifo t/pipe; touch "$(printf 't/\377')"
     j() { name=$1; shift; "$BP" "$@" --json >"out.$name" 2>>errors; }
+    # It waits for a while, meanwhile the others run.
+    (until grep -q '"type":"stall"' out.stall; do sleep 0.05; done; echo x) 2>/dev/null | j stall hash --stall-warning 1 - &
     j hash hash -v -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
     "$BP" hash -q t >m; j check check m; j audit audit m .; echo two >t/a; j different check m; j moved audit m t
     j compress compress --on special=warn t; j again compress t; j test test t
@@ -36,7 +38,7 @@ struct JSONSchemaTests {
     mkdir r; j restore restore s -C r; j drill drill s; "$BP" backup -q --full --to s t
     j would prune -n --keep-last 1 s; j prune prune --keep-last 1 s
     j found snapshots s --find a; j paths snapshots s --list latest; j compared snapshots s --diff latest; j set verify s; j pair audit t t
-    j digests snapshots --digests s; j tune tune t
+    j digests snapshots --digests s; j tune tune --seconds 1 t &
     "$BP" plan -q --shards 2 --out p -- hash t; "$BP" hash -q --plan p --shard 0; j status status p; j doctor doctor t; j config config
     # Commands that end before their job begins.
     for c in "list no.tar" "verify no.tar" "extract no.tar" "snapshots no" "prune --keep-last 1 no" "drill no" "doctor no" \
@@ -46,8 +48,8 @@ struct JSONSchemaTests {
     (ulimit -n 12; j few archive -o few.tar t)
     mv s/*.manifest.zst cut; head -c 300 cut >"s/$(basename "$(ls s/*.tar.zst | head -n 1)" .tar.zst).manifest.zst"
     j damaged_set snapshots s; j damaged_drill drill s; j damaged_prune prune --keep-last 1 s
-    (until grep -q '"type":"stall"' out.stall; do :; done; echo x) 2>/dev/null | j stall hash --stall-warning 1 -
     BATCHPROC_QOS=utility XDG_CONFIG_HOME=$PWD/home j settings config hash
+    wait
     """#
 
   private static let validation = #"""

@@ -19,6 +19,7 @@ struct ReportBrowserTests {
   private static let draw = #"""
     draw() { # page, name, width, height, scheme: 0 dark, 1 light
       timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --no-first-run --user-data-dir=$PWD/profile \
+        --disable-extensions --disable-background-networking --disable-component-update --disable-sync --disable-default-apps \
         --enable-logging=stderr --blink-settings=preferredColorScheme=$5 --window-size=$3,$4 --screenshot=$2.png \
         "file://$PWD/$1" 2>log || echo "chromium failed: $(tail -n 3 log)"
       grep CONSOLE log; python3 look.py $2.png
@@ -109,7 +110,7 @@ struct ReportBrowserTests {
   func sets() throws {
     try t.shell(
       """
-      for n in $(seq 20); do seq $((n * n * 1000)) >t/n$n; $BP backup -q --no-fsync --to set t; done
+      for n in $(seq 20); do seq $((n * n * 100)) >t/n$n; $BP backup -q --no-fsync --to set t; done
       $BP backup -q --to set --name '<script>alert(1)<|script>' t; $BP drill -q --name backup set
       rm $(ls set/backup*.tar.zst | tail -n 1); $BP report set -o sets.html
       """, seconds: 120)

@@ -1,4 +1,5 @@
 import BatchEngine
+import Glibc
 import TestSupport
 import Testing
 
@@ -40,10 +41,14 @@ import Testing
     return Array(rows.drop { Int($0) != nil })
   }
 
+  /// Waits for a part of the time in which the bar is drawn again.
+  private static func pause() { usleep(30_000) }
+
   /// Waits until the screen meets the condition.
   private func waits(_ what: String, for condition: ([String]) -> Bool) throws {
     var last: [String] = []
     let came = try eventually {
+      Self.pause()
       last = try screen()
       return condition(last)
     }
@@ -56,10 +61,19 @@ import Testing
     (t.content("frames") ?? []).split(separator: UInt8(ascii: "\r")).count
   }
 
+  /// Waits for a few more frames.
+  private func waitsForFrames() throws {
+    let start = frames
+    let came = eventually {
+      Self.pause()
+      return frames >= start + 3
+    }
+    try #require(came, "no frame")
+  }
+
   /// Waits for a few more frames, and then for two rows, the second of which is a bar that fits.
   private func waitsForBar(columns: Int) throws {
-    let start = frames
-    try #require(eventually { frames >= start + 3 }, "no frame")
+    try waitsForFrames()
     try waits("bar of \(columns)") { rows in
       rows.count == 2 && rows[0] == "before" && rows[1].contains("0%") && rows[1].utf8.count < columns
     }
@@ -108,8 +122,7 @@ import Testing
       try waits("bar") { $0.last?.contains("0%") == true }
       for (number, columns) in [30, 90].enumerated() {
         try resize(to: columns)
-        let start = frames
-        try #require(eventually { frames >= start + 3 })
+        try waitsForFrames()
         // An unknown line of the control file gives a message above the bar.
         try t.file("c", "pause\nwhat \(number)\n")
         try waits("message \(number)") { rows in

@@ -230,7 +230,7 @@ struct CompactionTests {
       open("locked", "w").close()
       while not os.path.exists("done"): time.sleep(0.02)
       END
-      until [ -e locked ]; do :; done
+      until [ -e locked ]; do sleep 0.01; done
       ends prune "$BP" prune -q --keep-last 2 set 2>errors
       counts line 'is not compacted: a restore, drill or verification reads the set' <errors
       [ $(sizes set) = $before ] && echo same | says size

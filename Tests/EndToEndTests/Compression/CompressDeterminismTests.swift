@@ -20,10 +20,11 @@ import Testing
   /// Makes one of the files larger than two blocks of the format at level 1.
   private func makeLarge(_ format: StockFormat) throws {
     // Zeros between the lines are compressed faster than lines.
-    let zeros = [StockFormat.zst: 16, .xz: 8, .lz4: 8][format] ?? 1
+    let zeros = [StockFormat.zst: 16, .xz: 8, .lz4: 8][format] ?? 2
     try t.shell(
       """
-      { seq 100000; head -c \(zeros)M /dev/zero; seq 100000; } >src/d/big; touch -d @1000000000.5 src/d/big
+      { seq 20000; head -c \(zeros)M /dev/zero; seq 20000; } >src/d/big; head -c 300000 /dev/urandom >src/noise
+      touch -d @1000000000.5 src/d/big src/noise
       """)
   }
 

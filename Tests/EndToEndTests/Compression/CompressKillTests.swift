@@ -103,7 +103,7 @@ import Testing
 
   @Test("a signal removes unfinished outputs, and the sources are kept", arguments: [SIGINT, SIGTERM])
   func signals(number: Int32) throws {
-    try t.shell("seq 9000000 >src/huge; cp -a src w")
+    try t.shell("seq 5000000 >src/huge; cp -a src w")
     let run = try t.start(["compress", "-l", "12", "-q", "--remove-source", "w"])
     try #require(eventually { !t.temporaries(in: "w").isEmpty && run.handlesSignals })
     run.signal(number)
@@ -115,7 +115,7 @@ import Testing
 
   @Test("a signal in the middle of a large file leaves no output of it", arguments: [SIGINT, SIGTERM])
   func signalInLargeFile(number: Int32) throws {
-    try t.shell("mkdir w; seq 9000000 >w/big")
+    try t.shell("mkdir w; seq 5000000 >w/big")
     let run = try t.start(["compress", "-l", "12", "--remove-source", "w"])
     try #require(eventually { !t.temporaries(in: "w").isEmpty && run.handlesSignals })
     run.signal(number)

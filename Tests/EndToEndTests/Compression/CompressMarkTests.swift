@@ -36,7 +36,7 @@ import Testing
   func unknown(make: String, concurrency: Int) throws {
     let run = try t.shell(
       """
-      \(make); cp w/a.gz first; seq 6000 >w/a; for i in $(seq 20); do seq $i 3000 >w/b$i; done; seq 600000 >w/large; gzip -k w/large
+      \(make); cp w/a.gz first; seq 6000 >w/a; for i in $(seq 20); do seq $i 3000 >w/b$i; done; seq 340000 >w/large; gzip -1k w/large
       touch w/large; $BP compress -j \(concurrency) w; echo $?; cmp first w/a.gz; ls w/b*.gz | wc -l
       $BP compress -q --replace w; echo $?; for f in a large; do gzip -dc w/$f.gz | cmp - w/$f; done; \(Self.mark) w/a.gz w/large.gz
       """)

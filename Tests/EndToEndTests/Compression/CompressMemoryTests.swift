@@ -17,7 +17,8 @@ import Testing
   func stream(format: String, concurrency: Int, most: Int, size: Int) throws {
     let run = try t.shell(
       """
-      while cat $BP; do :; done 2>/dev/null | head -c \(size)M |
+      { head -c 2500K /dev/urandom; head -c 5500K /dev/zero; } >part
+      while cat part; do :; done 2>/dev/null | head -c \(size)M |
         /usr/bin/time -f %M -o peak $BP compress -q --format \(format) -j \(concurrency) - >o
       echo $?; tail -1 peak
       """, seconds: 200)

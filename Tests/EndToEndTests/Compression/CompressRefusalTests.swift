@@ -104,11 +104,11 @@ import Testing
 
   /// Files that are compressed, and files that are copied: of these, all but `c.gz` have the name of an output.
   private static let copies = """
-    mkdir s; seq 5000 >s/a; echo 1 | gzip >s/a.gz; seq 400000 >s/b; head -c 5M /dev/urandom >s/b.gz
-    seq 350000 >s/d; head -c 5M /dev/urandom | gzip -1 >s/d.gz; echo 2 | gzip >s/c.gz; ln s/c.gz s/h.gz
+    mkdir s; seq 5000 >s/a; echo 1 | gzip >s/a.gz; seq 340000 >s/b; head -c 2200K /dev/urandom >s/b.gz
+    seq 330000 >s/d; head -c 2200K /dev/urandom | gzip -1 >s/d.gz; echo 2 | gzip >s/c.gz; ln s/c.gz s/h.gz
     seq 4000 >s/h; touch -d @1000000000 s/a s/b s/d s/h; for i in 1 2 3; do seq 3000 >s/a-$i; done
     check() {
-      for n in 'a 5000' 'b 400000' 'd 350000' 'h 4000'; do set -- $n; gzip -dc o/s/$1.gz | cmp - <(seq $2); done
+      for n in 'a 5000' 'b 340000' 'd 330000' 'h 4000'; do set -- $n; gzip -dc o/s/$1.gz | cmp - <(seq $2); done
       cmp s/c.gz o/s/c.gz; ls s | tr '\\n' ' '
     }
     """

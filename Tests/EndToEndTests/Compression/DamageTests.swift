@@ -84,7 +84,7 @@ import Testing
   func large(format: StockFormat) throws {
     let run = try t.shell(
       """
-      { head -c 2M /dev/urandom; seq 100000; head -c 5M /dev/zero; head -c 2M /dev/urandom; } >plain
+      { head -c 1M /dev/urandom; seq 100000; head -c 6M /dev/zero; head -c 1M /dev/urandom; } >plain
       $BP compress -q -l \(format.fastLevel) --compress-all --format \(format) --suffix '' plain 2>/dev/null
       $BP compress -q -l \(format.fastLevel) --compress-all --format \(format) plain; size=$(stat -c %s plain.\(format))
       for at in 100 $((size / 3)) $((size / 2)) $((size - 100000)); do

@@ -90,7 +90,7 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
     try t.file("flip.py", "import os, random, shutil, subprocess, sys\n" + Self.campaign)
     let result = try t.shell(
-      "python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.costlyCases(300))")
+      "python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.isFull ? 300 : 6)")
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.text == "")
   }

@@ -22,7 +22,7 @@ struct ArchiveFlipTests {
       """)
     let run = try t.shell(
       #"""
-      python3 - \#(format) \#(Campaign.isFull ? 600 : 9) <<'END'
+      python3 - \#(format) \#(Campaign.isFull ? 600 : 6) <<'END'
       import os, random, shutil, stat, subprocess, sys
       format, count = sys.argv[1], int(sys.argv[2])
       BP = os.environ['BP']

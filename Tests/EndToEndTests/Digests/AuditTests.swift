@@ -10,6 +10,10 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
+    try t.copy("audited-tree") { try Self.makeTree(in: $0) }
+  }
+
+  private static func makeTree(in t: TreeFixture) throws {
     let made = try t.shell(
       """
       mkdir -p src/a src/b
@@ -305,7 +309,7 @@ import Testing
       $BP backup -q --to set src
       mkdir tmp
       export TMPDIR=$PWD/tmp
-      slow="strace -qq -f --seccomp-bpf -o trace -e trace=linkat -e inject=linkat:delay_enter=3000000 -D"
+      slow="strace -qq -f --seccomp-bpf -o trace -e trace=linkat -e inject=linkat:delay_enter=1000000 -D"
       for signal in KILL TERM; do
         old=$(ls tmp)
         rm -f trace

@@ -72,7 +72,7 @@ import Testing
   func damagedRows() throws {
     let run = try t.shell(
       Self.tools + """
-        for day in 1 2 3; do $BP backup -q --to set src; sleep 1.1; done
+        for day in 1 2 3; do $BP backup -q --to set src; done
         plain set/*.manifest.zst
         for damaged in $(ls set/*.manifest.zst); do
           cp $damaged keep; sed -i 's/"uid":/"uid":1/' $damaged

@@ -89,7 +89,7 @@ struct ExtractExistingTests {
     try t.file("existing.py", Self.script)
     try t.shell("printf x >f; tar cf x.tar f; rm f")
     try t.writeIndexed("x.tar", "tar.zst")
-    let cases = Campaign.isFull ? 1000 : 20
+    let cases = Campaign.isFull ? 1000 : 10
     let run = try t.shell("python3 existing.py \"$BP\" 0 \(cases)", seconds: 280)
     #expect(run.status == 0 && run.text.isEmpty, "\(run.text.prefix(2000))\(run.errorText)")
   }

@@ -17,13 +17,13 @@ import Testing
       make("five", 5 << 20)
       make("small", 90000)
       if sys.argv[1:] == ["all"]:
-        # From 16 MiB on a file is archived in blocks, by several lanes. One file grows beyond that, and one has five blocks.
+        # From 16 MiB on a file is archived in blocks, by several lanes. One file grows beyond that, and one has three blocks.
         make("grows", (15 << 20) + 5)
-        make("img", (34 << 20) + 7)
+        make("img", (18 << 20) + 7)
         with open("src/holes", "wb") as f:
-          f.truncate(40 << 20)
-          f.seek(20 << 20)
-          f.write(r.randbytes(6 << 20))
+          f.truncate(18 << 20)
+          f.seek(7 << 20)
+          f.write(r.randbytes(5 << 20))
         os.link("src/img", "src/zimg")
       EOF
       cat >night.py <<'EOF'
@@ -36,12 +36,12 @@ import Testing
           f.write(data)
       put("five", 2000000 + n, b"xyzzy")
       for i in range(3):
-        put("img", r.randrange(34 << 20), r.randbytes(60000))
+        put("img", r.randrange(17 << 20), r.randbytes(60000))
       put("img", (n << 20) + 5, b"\0" * (1 << 20))
       with open("src/grows", "ab") as f:
         f.write(r.randbytes(700000))
-      put("holes", (30 + n) << 20, r.randbytes(100000))
-      put("holes", (21 << 20) + n * 100000, b"\0" * 90000)
+      put("holes", (13 + n) << 20, r.randbytes(100000))
+      put("holes", (8 << 20) + n * 100000, b"\0" * 90000)
       EOF
       cat >same.py <<'EOF'
       import os, subprocess, sys
@@ -76,7 +76,7 @@ import Testing
     let run = try shell(
       """
       python3 make.py all; back first -j \(jobs); cp -a src was0; checks first -j \(jobs)
-      for n in 1 2 3; do
+      for n in 1 2; do
         python3 night.py $n; back "night $n" -j \(jobs); cp -a src was$n; checks "night $n" -j \(jobs)
         [ $(size set) -lt 4000000 ]; echo "small archive: $?"
       done
@@ -85,8 +85,8 @@ import Testing
       tar --zstd -tvf $archive | grep img | awk '{print $3}' | says "size of the sparse member"
       mv src/img src/moved; cp -a src/five src/five2; back moved -j \(jobs); checks moved
       [ $(size set) -lt 5000 ]; echo "nothing stored: $?"
-      truncate -s 20M src/moved; truncate -s 26M src/moved; truncate -s 9M src/holes; back cut -j \(jobs); checks cut
-      n=0; for id in $(ls set/*.manifest.zst | grep -o '[0-9]*T[0-9]*Z' | head -n 4); do
+      truncate -s 17M src/moved; truncate -s 17920K src/moved; truncate -s 5M src/holes; back cut -j \(jobs); checks cut
+      n=0; for id in $(ls set/*.manifest.zst | grep -o '[0-9]*T[0-9]*Z' | head -n 3); do
         rm -rf old; $BP restore -q set --at $id -C old; python3 same.py was$n old$PWD/src; n=$((n + 1))
       done | says "all versions"
       ends drill $BP drill -q --all set; ends verify $BP verify -q set
@@ -97,12 +97,11 @@ import Testing
       "first": "0", "restore of first": "0", "trees after first": "equal",
       "night 1": "0", "restore of night 1": "0", "trees after night 1": "equal", "small archive": "0",
       "night 2": "0", "restore of night 2": "0", "trees after night 2": "equal", "small archive": "0",
-      "night 3": "0", "restore of night 3": "0", "trees after night 3": "equal", "small archive": "0",
       "members":
         "five.changed-blocks-ID grows.changed-blocks-ID holes.changed-blocks-ID img.changed-blocks-ID",
-      "size of the sparse member": "35651591", "moved": "0", "restore of moved": "0",
+      "size of the sparse member": "18874375", "moved": "0", "restore of moved": "0",
       "trees after moved": "equal", "nothing stored": "0", "cut": "0", "restore of cut": "0",
-      "trees after cut": "equal", "all versions": "equal equal equal equal", "drill": "0", "verify": "0",
+      "trees after cut": "equal", "all versions": "equal equal equal", "drill": "0", "verify": "0",
       "audit": "0", "files of blocks": "1",
     ])
   }

@@ -83,9 +83,9 @@ import Testing
     let run = try shell(
       """
       # More than the program plans ahead.
-      mkdir src/d2/more; for i in $(seq 60); do head -c 3000000 /dev/urandom >src/d2/more/x$i; done
-      $BP backup -q --to set --rate 20M src 2>errors & process=$!
-      until [ "$(awk '/rchar/ {print $2}' /proc/$process/io 2>/dev/null || echo 99999999)" -gt 15000000 ]; do sleep 0.01; done
+      mkdir src/d2/more; for i in $(seq 60); do head -c 1000000 /dev/urandom >src/d2/more/x$i; done
+      $BP backup -q --to set -j 2 --rate 10M src 2>errors & process=$!
+      until [ "$(awk '/rchar/ {print $2}' /proc/$process/io 2>/dev/null || echo 99999999)" -gt 8000000 ]; do sleep 0.01; done
       kill -TERM $process; wait $process; echo "status: $?"
       counts message 'is not complete: it has the files up to .*run again to continue' <errors
       manifests manifests; id=$(ls set/*.manifest.zst | grep -o '[0-9]*T[0-9]*Z')
@@ -97,7 +97,7 @@ import Testing
       ends "too old" $BP snapshots -q --max-age 1h set >rows; ends drill $BP drill -q set
       ends copy $BP copy -q set far; ls far/*.manifest.zst 2>/dev/null | wc -l | says "copies"
       ends prune $BP prune -q --keep-last 1 set; manifests "after prune"
-      ends budget $BP backup -q --to set --rate 20M --time-budget 1s src; manifests "after the budget"
+      ends budget $BP backup -q --to set -j 2 --rate 20M --time-budget 1s src; manifests "after the budget"
       ends whole back --keep-last 1; manifests manifests; checks it; stored | says "files in archives"
       """)
     run.expectSteps([
@@ -115,8 +115,8 @@ import Testing
     let run = try shell(
       """
       ends first back; sleep 1.1; mkdir src/d0a
-      for i in $(seq 40); do head -c 3000000 /dev/urandom >src/d0a/n$i; done; mv src/d5 src/d9
-      ends budget back --rate 20M --time-budget 1s
+      for i in $(seq 40); do head -c 1500000 /dev/urandom >src/d0a/n$i; done; mv src/d5 src/d9
+      ends budget back -j 2 --rate 20M --time-budget 1s
       ends second back; checks it; stored | says "old files in archives"
       for a in set/*.tar.zst; do tar --zstd -tf $a; done | grep -c 'n[0-9]*$' | says "new files in archives"
       """)

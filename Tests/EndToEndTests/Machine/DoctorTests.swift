@@ -64,10 +64,8 @@ import Testing
     #expect(run.errorText.contains("none"))
   }
 
-  @Test(
-    "the other facts are printed when a mount does not respond", .enabled(if: Host.canPreload),
-    arguments: ["", "--json"])
-  func silence(option: String) throws {
+  @Test("the other facts are printed when a mount does not respond", .enabled(if: Host.canPreload))
+  func silence() throws {
     try t.preload(
       """
       #include <stdarg.h>
@@ -81,13 +79,18 @@ import Testing
         return next(folder, path, flags, mode);
       }
       """)
-    let run = try t.shell("mkdir held; LD_PRELOAD=$PWD/preload.so $BP doctor \(option) held")
-    #expect(run.status == 1)
-    #expect(run.text.contains(option.isEmpty ? "PROCESSORS" : "\"type\":\"limit\""))
-    #expect(run.text.contains("does not answer"))
-    let errors = option.isEmpty ? run.errorText : run.text
-    let message = option.isEmpty ? "batchproc: held: does not answer" : "\"type\":\"error\""
-    #expect(errors.contains(message), "\(errors)")
+    try t.folder("held")
+    func start(_ option: String) throws -> RunningProgram {
+      try t.startShell("LD_PRELOAD=$PWD/preload.so $BP doctor \(option) held")
+    }
+    let programs = try (text: start(""), events: start("--json"))
+    let text = programs.text.wait()
+    #expect(text.status == 1 && text.text.contains("PROCESSORS") && text.text.contains("does not answer"))
+    #expect(text.errorText.contains("batchproc: held: does not answer"), "\(text.errorText)")
+    let events = programs.events.wait()
+    #expect(events.status == 1 && events.text.contains("\"type\":\"limit\""))
+    #expect(events.text.contains("does not answer"))
+    #expect(events.text.contains("\"type\":\"error\""), "\(events.text)")
   }
 
   @Test func showsAndUsesTheNumberSavedForTheDevice() throws {

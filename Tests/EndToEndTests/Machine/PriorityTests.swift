@@ -6,14 +6,14 @@ import Testing
 
 /// The nice value and the I/O class of all threads of the process, not only of the first one.
 @Suite(.timeLimit(.minutes(3))) struct PriorityTests {
-  struct Case: Sendable, CustomTestStringConvertible {
+  struct Case: Sendable, CustomStringConvertible {
     let prefix: String
     let options: String
     let nice: String
     /// The output of ionice; nil means the class of the tests.
     var ioClass: String?
 
-    var testDescription: String { "\(prefix) batchproc hash \(options)" }
+    var description: String { "\(prefix) batchproc hash \(options)" }
   }
 
   private static let cases = [
@@ -48,15 +48,23 @@ import Testing
     }
     """
 
+  private func check(_ cases: [Case], as user: String) throws {
+    let t = try TreeFixture()
+    let made = try t.shell(
+      """
+      mkdir t; for i in 1 2 3; do head -c 9M /dev/zero >t/$i; done; chmod 755 .
+      mkfifo in out; chmod 666 in out
+      """)
+    try #require(made.status == 0, "\(made.errorText)")
+    for one in cases { try check(one, as: user, in: t) }
+  }
+
   /// Checks two runs: one that begins with standard input, and one that reaches standard input after large
   /// files, which several threads hash.
-  private func check(_ one: Case, as user: String) throws {
-    let t = try TreeFixture()
+  private func check(_ one: Case, as user: String, in t: TreeFixture) throws {
     let run = try t.shell(
       """
       \(Self.show)
-      mkdir t; for i in 1 2 3; do head -c 20000000 /dev/zero >t/$i; done; chmod 755 .
-      mkfifo in out; chmod 666 in out
       for order in '- t' 't -'; do
         \(user) \(one.prefix) $BP hash -a blake3 -j 4 \(one.options) $order <in >out 2>errors & pid=$!
         exec 3>in 4<out
@@ -65,29 +73,29 @@ import Testing
         show; exec 3>&-; cat <&4 >rows; wait $pid || cat errors; exec 4<&-
       done
       """)
-    #expect(run.errorText == "")
+    #expect(run.errorText == "", "\(one)")
     let lines = run.text.split(separator: "\n")
-    #expect(lines.count == 2, "\(run.text)")
+    #expect(lines.count == 2, "\(one): \(run.text)")
     for line in lines {
       let nice = Self.value(of: one)
-      #expect(line.hasPrefix("\(nice) "), "\(line)")
-      if let ioClass = one.ioClass { #expect(line.dropFirst("\(nice)".utf8.count) == " " + ioClass + " ") }
+      #expect(line.hasPrefix("\(nice) "), "\(one): \(line)")
+      if let ioClass = one.ioClass {
+        #expect(line.dropFirst("\(nice)".utf8.count) == " " + ioClass + " ", "\(one): \(line)")
+      }
     }
   }
 
-  @Test("all threads have the requested nice value", arguments: cases)
-  func niceness(_ one: Case) throws { try check(one, as: "") }
+  @Test("all threads have the requested nice value")
+  func niceness() throws { try check(Self.cases, as: "") }
 
   @Test(
     "all threads of root have the requested value, although libdispatch may set any value",
-    .enabled(if: Host.isRoot, "needs root"), arguments: ofRoot)
-  func nicenessOfRoot(_ one: Case) throws { try check(one, as: "") }
+    .enabled(if: Host.isRoot, "needs root"))
+  func nicenessOfRoot() throws { try check(Self.ofRoot, as: "") }
 
-  @Test(
-    "all threads of another user have the requested value", .enabled(if: Host.isRoot, "needs root"),
-    arguments: cases)
-  func nicenessOfUser(_ one: Case) throws {
-    try check(one, as: "setpriv --reuid=65534 --regid=65534 --clear-groups")
+  @Test("all threads of another user have the requested value", .enabled(if: Host.isRoot, "needs root"))
+  func nicenessOfUser() throws {
+    try check(Self.cases, as: "setpriv --reuid=65534 --regid=65534 --clear-groups")
   }
 
   @Test("a hook has the nice value and the capabilities with which the program was started")

@@ -48,7 +48,7 @@ import Testing
     let run = try t.shell(
       """
       LD_PRELOAD=$PWD/preload.so $BP hash -q -j \(concurrency) --stall-warning 1 t >out 2>errors & pid=$!
-      until grep -q 'in progress' errors; do :; done; : >go; wait $pid; echo $?; sha256sum t/* | cmp - out
+      until grep -q 'in progress' errors; do sleep 0.02; done; : >go; wait $pid; echo $?; sha256sum t/* | cmp - out
       sed -E 's/[0-9.]+ s/N s/g' errors
       """)
     #expect(
@@ -61,7 +61,7 @@ import Testing
     let run = try t.shell(
       """
       LD_PRELOAD=$PWD/preload.so $BP hash --json --stall-warning 1 t >out 2>errors & pid=$!
-      until grep -q stall out; do :; done; : >go; wait $pid; echo $?; grep -c 'in progress: t/held' errors
+      until grep -q stall out; do sleep 0.02; done; : >go; wait $pid; echo $?; grep -c 'in progress: t/held' errors
       grep stall out | sed -E 's/[0-9.]+,"path/N,"path/; s/"age":[0-9.]+/"age":N/; s/"seq":[0-9]/"seq":N/'
       """)
     #expect(
@@ -91,7 +91,7 @@ import Testing
       mkdir other; echo o >other/o; $BP backup -q --to set other
       LD_PRELOAD=$PWD/preload.so GO=$PWD/go $BP backup -q --to set --stall-timeout 1 --metrics m \
         --on-failure 'echo failure $BATCHPROC_STATUS >>hooks' --after 'echo after $BATCHPROC_OUTCOME >>hooks' t 2>errors & pid=$!
-      until [ -e ending ]; do :; done
+      until [ -e ending ]; do sleep 0.02; done
       $BP backup -q --to set other; echo $?; : >go; wait $pid; echo $?; cat hooks
       grep -c '^batchproc: .*t/held: nothing was read for .* --stall-timeout' errors; grep -c 'exit_status.* 1$' m
       ls set/*.manifest.zst | wc -l; ls set/.[a-z]*.tmp* set/.batchproc* 2>/dev/null | wc -l

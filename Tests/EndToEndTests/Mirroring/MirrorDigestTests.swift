@@ -9,7 +9,7 @@ import Testing
     t = try TreeFixture()
     try t.shell(
       """
-      mkdir -p src/a src/b; for n in $(seq 200); do seq $n >src/a/f$n; done; ln src/a/f1 src/b/l; head -c 2000000 /dev/urandom >src/b/big
+      mkdir -p src/a src/b; text=; for n in $(seq 200); do text+=$n$'\\n'; printf %s "$text" >src/a/f$n; done; ln src/a/f1 src/b/l; head -c 2000000 /dev/urandom >src/b/big
       truncate -s 5M src/b/holes; echo x >$'src/b/new\\nline'; ln -s x src/b/s; find src -type f -exec touch -d 2020-02-02 {} +
       """)
   }

@@ -7,8 +7,9 @@ import Testing
 @Suite(.enabled(if: Host.hasPython), .timeLimit(.minutes(5))) struct ParityBackupTests {
   private let t: TreeFixture
 
-  /// `damage FILE PLACE...` flips a bit at each place.
-  private static let damage = """
+  /// `damage FILE PLACE...` flips a bit at each place. `later` waits until the next second has begun, so that the next snapshot has
+  /// another id than one that was just made, or that a killed run has begun.
+  private static let functions = """
     damage() { python3 - "$@" <<'PYTHON'
     import sys, os
     with open(sys.argv[1], 'r+b') as file:
@@ -21,6 +22,11 @@ import Testing
             file.write(bytes([byte[0] ^ 1]))
     PYTHON
     }
+    later() {
+      local end now
+      printf -v end '%(%s)T' -1
+      until printf -v now '%(%s)T' -1; [ $now -gt $end ]; do sleep 0.05; done
+    }
     """
 
   init() throws {
@@ -30,7 +36,7 @@ import Testing
   }
 
   private func run(_ script: String) throws -> Outcome {
-    try t.shell("\(Self.damage)\n\(script)", seconds: 120)
+    try t.shell("\(Self.functions)\n\(script)", seconds: 120)
   }
 
   @Test("a closed standard output is no failure of a file")
@@ -52,7 +58,7 @@ import Testing
       set -e
       if \(isEncrypted); then $BP keygen -o key >/dev/null 2>&1; E="--encrypt-to $(grep -o 'age1[a-z0-9]*' key | head -1)"; K="-i key"; fi
       $BP backup -q --parity 5% $E --to set src
-      sleep 1.1; seq 2000 >src/g; $BP backup -q --parity-blocks 3 $E --to set src
+      later; seq 2000 >src/g; $BP backup -q --parity-blocks 3 $E --to set src
       for f in $(ls set/*.zst set/*.age 2>/dev/null | sort -u); do par2 v -q -q $f.par2; done
       [ $(stat -c %a set/* | sort -u) = 600 ]
       sha256sum set/b* >sums
@@ -88,7 +94,7 @@ import Testing
   @Test func aMissingArchiveIsRebuilt() throws {
     let run = try run(
       """
-      $BP backup -q --parity 100% --to set src; sleep 1.1; $BP backup -q --to set src
+      $BP backup -q --parity 100% --to set src; later; $BP backup -q --to set src
       sha256sum set/b* >sums; rm set/*.tar.zst
       $BP repair set >found 2>&1; echo $?; sha256sum -c sums 2>/dev/null | grep -c FAILED; grep -c "has no recovery data" found
       $BP restore -q -C out --at $(ls set/*.manifest.zst | head -1 | grep -o '2[0-9TZ]*') set; echo $?; diff -r src out$PWD/src
@@ -100,13 +106,13 @@ import Testing
   @Test func removalsAndCompactionTakeTheRecoveryData() throws {
     let run = try run(
       """
-      $BP backup -q --parity 10% --to set src; sleep 1.1; rm src/f[1-3]?; $BP backup -q --parity 10% --to set src
-      sleep 1.1; rm src/f?; seq 9 >src/n; echo kept >set/note.par2; A=$(ls set/*.tar.zst | head -1); cp set/note.par2 $A.mine.par2
+      $BP backup -q --parity 10% --to set src; later; rm src/f[1-3]?; $BP backup -q --parity 10% --to set src
+      later; rm src/f?; seq 9 >src/n; echo kept >set/note.par2; A=$(ls set/*.tar.zst | head -1); cp set/note.par2 $A.mine.par2
       par2 c -q -q $A.vol1+1.par2 $A $(ls set/*.tar.zst | tail -1) >/dev/null
       $BP prune -q --keep-last 1 set
       ls set/*.manifest.zst.par2 | wc -l; for f in set/*.zst; do par2 v -q -q $f.par2 >/dev/null || echo $f; done
       damage $A 900; $BP repair -q $A >names; echo $?; $BP verify -q set; echo $?; rm set/*damaged
-      $BP backup -q --full --parity 10% --to set src; sleep 1.1; $BP prune -q --keep-last 1 set
+      $BP backup -q --full --parity 10% --to set src; later; $BP prune -q --keep-last 1 set
       ls set | grep -v "^b.*manifest$" | wc -l; cat set/note.par2 $A.mine.par2; ls $A.vol1+1.par2 >/dev/null; echo $?
       """)
     // Two files of the newest snapshot with two files of recovery data each, its blocks, and ten that are not ours.
@@ -135,12 +141,12 @@ import Testing
       """
       $BP backup -q --parity 10% --to set src; ls set | grep -c par2
       for n in 1 2 3 4 5 6 7 8; do
-        sleep 1.1; seq $n >src/n$n
+        later; seq $n >src/n$n
         strace -qq -f -o trace -e trace=renameat,renameat2,linkat -e inject=renameat,renameat2,linkat:signal=KILL:when=$n \\
           $BP backup -q --parity 10% --to set src 2>/dev/null
         $BP verify -q set || echo damaged $n
       done
-      sleep 1.1; $BP backup -q --parity 10% --to set src; echo $?
+      later; $BP backup -q --parity 10% --to set src; echo $?
       for f in set/*.par2; do p=${f%.par2}; p=${p%.vol*}; [ -e $p ] || echo orphan $f; done
       for f in set/*.zst; do par2 v -q -q $f.par2 >/dev/null || echo $f; done; $BP verify -q set
       """)

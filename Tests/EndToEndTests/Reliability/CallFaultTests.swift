@@ -25,7 +25,7 @@ struct CallFaultTests {
   func sizes() throws {
     let commands = "^(backup --init|copy|prune)$"
     let run = try fail(
-      "$BP", "--only '\(commands)' --calls '^newfstatat$' --sample \(Campaign.isFull ? 90 : 30) --seed 2")
+      "$BP", "--only '\(commands)' --calls '^newfstatat$' --sample \(Campaign.isFull ? 90 : 18) --seed 2")
     #expect(run.status == 0, "\(run.text)\(run.errorText)")
   }
 

@@ -36,7 +36,7 @@ struct ManyMembersTests {
       "data = gzip.compress(b'', 6) * n", "data = bz2.compress(b'') * n", "data = lzma.compress(b'') * n",
       "data = tool('lzip', '-c') * n", "data = tool('zstd', '-qc') * n", "data = tool('lz4', '-qc') * n",
       "data = (b'\\x50\\x2a\\x4d\\x18' + bytes(4)) * n + tool('zstd', '-qc')",
-    ], Campaign.isFull ? [300_000, 600_000] : [100_000, 300_000])
+    ], Campaign.isFull ? [300_000, 600_000] : [30_000, 300_000])
   func compressed(script: String, parts: Int) throws {
     let run = try excess(of: "test -q f", in: script, parts: parts)
     #expect(

@@ -13,7 +13,7 @@ struct ShardStatusTests {
       switch self {
       case .whole: "whole"
       case .missing: "none"
-      case .unreadable: "locked/1*"
+      case .unreadable: "$locked"
       case .empty: "empty"
       case .allMissing: "none none2"
       case .oneOfTwo: "whole none"
@@ -33,7 +33,7 @@ struct ShardStatusTests {
     }
   }
 
-  /// Makes the folder `model`, of which each run gets a copy. Its files are compressed for commands that read
+  /// Makes the folder `model`, of which each command gets a copy. Its files are compressed for commands that read
   /// compressed files.
   private static func makeModel(in t: TreeFixture, isPacked: Bool) throws {
     let name = isPacked ? "shard-status-packed" : "shard-status"
@@ -50,23 +50,22 @@ struct ShardStatusTests {
     }
   }
 
+  /// The copies are `work0` for the command itself, and `workN` for N shards.
   private static let functions = #"""
-    as() { setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; }
-    fresh() { rm -rf work; cp -a model work; cd work; }
-    alone() { fresh; as "$BP" "$@" >/dev/null 2>&1; echo $?; cd ..; }
+    alone() { cd work0; "$BP" "$@" >/dev/null 2>&1; echo $?; cd ..; }
     divided() {
       n=$1
       shift
-      fresh
-      as "$BP" plan -q --shards $n --out p -- "$@" >/dev/null 2>&1
+      cd work$n
+      "$BP" plan -q --shards $n --out p -- "$@" >/dev/null 2>&1
       s=$?
       [ $s = 0 ] || { echo $s; cd ..; return; }
-      for i in $(seq 0 $((n - 1))); do
-        as "$BP" $1 -q --plan p --shard $i >/dev/null 2>errors
+      for ((i = 0; i < n; i++)); do
+        "$BP" $1 -q --plan p --shard $i >/dev/null 2>errors
         s=$?
         case $s in 0|3|4) ;; *) echo "shard $i: $s $(cat errors)" ;; esac
       done
-      as "$BP" merge -q p >/dev/null 2>&1
+      "$BP" merge -q p >/dev/null 2>&1
       echo $?
       cd ..
     }
@@ -86,9 +85,12 @@ struct ShardStatusTests {
     try Self.makeModel(in: t, isPacked: ["decompress", "test"].contains(command.name))
     let run = try t.shell(
       """
-      \(Self.functions)
       export XDG_STATE_HOME=$PWD/state; mkdir -m 777 state
-      alone \(command.name) \(command.options) \(paths); for n in 1 4 7; do divided $n \(command.name) \(command.options) \(paths); done
+      for n in 0 1 4 7; do cp -a model work$n; done
+      # The name depends on whether the files are compressed.
+      export locked=$(cd model; echo locked/1*)
+      setpriv --reuid=65534 --regid=65534 --clear-groups bash -c '\(Self.functions)
+      alone \(command.name) \(command.options) \(paths); for n in 1 4 7; do divided $n \(command.name) \(command.options) \(paths); done'
       """, seconds: 120)
     let statuses = run.text.split(separator: "\n")
     #expect(statuses.count == 4 && Set(statuses).count == 1, "\(run.text)\(run.errorText)")

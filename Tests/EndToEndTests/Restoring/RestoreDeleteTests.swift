@@ -103,8 +103,8 @@ import Testing
       """
       \(Steps.functions)
       refuse() { ends "$1" $BP restore --delete -C / "${@:2}" 2>message; sed "s,$PWD/,,; s/^batchproc: //; s/[0-9]*T[0-9]*Z/ID/g" message | says message; }
-      mkdir src/more; for i in $(seq 40); do head -c 3000000 /dev/urandom >src/more/x$i; done
-      $BP backup -q --to cut --rate 20M --time-budget 1s src 2>/dev/null
+      mkdir src/more; for i in $(seq 40); do head -c 1500000 /dev/urandom >src/more/x$i; done
+      $BP backup -q --to cut -j 2 --rate 20M --time-budget 1s src 2>/dev/null
       rm -r src/more
       mkdir src/locked; echo 1 >src/locked/1; chmod 0 src/locked; chmod 777 . ; mkdir -m 777 failed state
       XDG_STATE_HOME=$PWD/state setpriv --reuid=65534 --regid=65534 --clear-groups $BP backup -q --to failed src 2>/dev/null
@@ -232,7 +232,7 @@ import Testing
           return {os.path.relpath(p + '/' + n, root) for p, ds, fs in os.walk(root) for n in ds + fs}
       def run(*words):
           return subprocess.run([bp, *words], stderr=subprocess.PIPE)
-      for seed in range(12):
+      for seed in range(\#(Campaign.isFull ? 12 : 8)):
           r = random.Random(seed)
           os.makedirs(f'{seed}/src'); os.chdir(str(seed)); os.mkdir('beside'); open('beside/b', 'w').close()
           grow(r, 'src', r.randrange(1, 80), 'a')

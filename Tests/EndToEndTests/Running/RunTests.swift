@@ -84,11 +84,13 @@ import Testing
   @Test(
     "a failed child is tried again, with the number of the try and nothing of what the try before printed")
   func retry() throws {
+    // The runs wait before they try again, all at the same time.
     let run = try t.shell(
       """
-      "$BP" run -q --retry 2 d/f1 d/f2 -- sh -c 'echo $BATCHPROC_TRY $BATCHPROC_PATH $BATCHPROC_NUMBER; [ $BATCHPROC_TRY = 2 ]' x; echo $?
-      "$BP" run -q --retry 1 --stdin d/f3 -- sh -c 'cat; [ $BATCHPROC_TRY = 2 ]'; echo $?
-      "$BP" run -q --retry 1 d/f3 -- false; echo $?
+      ("$BP" run -q --retry 2 d/f1 d/f2 -- sh -c 'echo $BATCHPROC_TRY $BATCHPROC_PATH $BATCHPROC_NUMBER; [ $BATCHPROC_TRY = 2 ]' x; echo $?) >one &
+      ("$BP" run -q --retry 1 --stdin d/f3 -- sh -c 'cat; [ $BATCHPROC_TRY = 2 ]'; echo $?) >two &
+      ("$BP" run -q --retry 1 d/f3 -- false; echo $?) >three &
+      wait; cat one two three
       """)
     #expect(run.text == "2 d/f1 1\n2 d/f2 2\n0\n3\n0\n3\n", "\(run.text)\(run.errorText)")
   }

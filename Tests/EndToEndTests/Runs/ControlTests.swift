@@ -11,8 +11,10 @@ import Testing
     t = try TreeFixture()
     let source = Repository.root.appendingPathComponent("Tests")
       .appendingPathComponent("SlowDevice/slow-device.c").path
-    let compiled = try t.shell("cc -shared -fPIC -O2 \(source) -o slow.so -ldl -lpthread")
-    try #require(compiled.status == 0, "\(compiled.errorText)")
+    try t.copy("slow-device") {
+      let compiled = try $0.shell("cc -shared -fPIC -O2 \(source) -o slow.so -ldl -lpthread")
+      try #require(compiled.status == 0, "\(compiled.errorText)")
+    }
     for number in 0..<300 {
       try t.file(
         PathBytes("t/d\(number % 6)/f\(number)"), String(repeating: "content \(number)\n", count: 1 + number))

@@ -16,14 +16,16 @@ import Testing
   func loweredLimit() throws {
     let (groups, file) = try #require(Host.memoryGroups)
     for number in 0..<12 { try t.file(PathBytes("t/f\(number)"), size: 1 << 20) }
-    // The rate makes the run last until the limit was read; the limit is lowered as soon as the run knows its own.
+    // The rate makes the run last until the limit was read; the limit is lowered as soon as the run knows its own. The rest of
+    // the files is read without the rate.
     let run = try t.shell(
       """
       group=\(groups)/batchproc-test-$$; mkdir $group; echo $((4 << 30)) >$group/\(file)
       (echo $BASHPID >$group/cgroup.procs
-       exec $BP compress -v -j 8 --rate 2M --format xz --output-dir out t 2>err) & run=$!
+       exec $BP compress -v -j 8 --rate 2M --control control --format xz --output-dir out t 2>err) & run=$!
       until [ -d out ]; do sleep 0.05; done
       echo $((400 << 20)) >$group/\(file)
+      until grep -q 'concurrency 8 -> ' err || [ ! -d /proc/$run ]; do sleep 0.05; done; echo 'rate off' >control
       wait $run; end=$?; rmdir $group; cat err
       for f in t/*; do xz -dc out/$f.xz | cmp - $f || end=99; done
       exit $end

@@ -13,6 +13,23 @@ extension TreeFixture {
     return run.text + run.errorText
   }
 
+  /// The faults of several pages, one on each line, with the name of the page.
+  func faults(ofPages paths: [String]) throws -> String {
+    try file("check-page.py", Self.pageCheck)
+    try file(
+      "check-pages.py",
+      """
+      import contextlib, io, runpy, sys
+      for page in sys.argv[1:]:
+          sys.argv[1:] = [page]
+          found = io.StringIO()
+          with contextlib.redirect_stdout(found): runpy.run_path('check-page.py')
+          for line in found.getvalue().splitlines(): print(page, line)
+      """)
+    let run = try shell("python3 check-pages.py \(paths.map { "'\($0)'" }.joined(separator: " "))")
+    return run.text + run.errorText
+  }
+
   /// The visible text of a page, one line for each piece.
   func text(ofPage path: String) throws -> [String] {
     try file("check-page.py", Self.pageCheck)

@@ -39,11 +39,19 @@ extension TreeFixture {
   func differences(_ one: String, _ other: String, _ what: String = "mode time owner xattr hole link") throws
     -> String
   {
-    try shell(
+    try differences(one, [other], what)
+  }
+
+  /// The same for several trees, each of which is compared with the first one.
+  func differences(
+    _ one: String, _ others: [String], _ what: String = "mode time owner xattr hole link"
+  ) throws -> String {
+    let others = others.map { "'\($0)'" }.joined(separator: " ")
+    return try shell(
       #"""
-      python3 - '\#(one)' '\#(other)' '\#(what)' <<'END'
+      python3 - '\#(what)' '\#(one)' \#(others) <<'END'
       import os, stat, sys
-      one, other, what = sys.argv[1:]
+      what, one, *others = sys.argv[1:]
       what = what.split()
       def about(path):
           s = os.lstat(path)
@@ -63,11 +71,13 @@ extension TreeFixture {
           root = os.fsencode(root)
           names = [os.path.relpath(os.path.join(f, n), root) for f, d, m in os.walk(root) for n in d + m]
           return {n: about(os.path.join(root, n)) for n in names + [b'.']}
-      a, b = tree(one), tree(other)
-      for name in sorted(set(a) ^ set(b)): print('only in', one if name in a else other, name)
-      for name in sorted(set(a) & set(b)):
-          for key in a[name]:
-              if a[name][key] != b[name][key]: print(name, key, str(a[name][key])[:60], str(b[name][key])[:60])
+      a = tree(one)
+      for other in others:
+          b, which = tree(other), others[1:] and [other]
+          for name in sorted(set(a) ^ set(b)): print('only in', one if name in a else other, name)
+          for name in sorted(set(a) & set(b)):
+              for key in a[name]:
+                  if a[name][key] != b[name][key]: print(name, key, str(a[name][key])[:60], str(b[name][key])[:60], *which)
       END
       """#
     ).text
@@ -89,13 +99,26 @@ extension TreeFixture {
   }
 
   private static let indexer = #"""
-    import gzip, hashlib, json, lzma, os, struct, subprocess, sys, tarfile, zlib
+    import gzip, hashlib, json, lzma, os, shutil, struct, subprocess, sys, tarfile, zlib
     source, format, segment, part = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     plain = open(source, 'rb').read()
     def run(data, *tool): return subprocess.run(tool, input=data, stdout=subprocess.PIPE, check=True).stdout
     def zstd(data): return run(data, 'zstd', '-q', '-c', '--stream-size=%d' % len(data))
-    compress = {'tar': bytes, 'tar.gz': lambda data: gzip.compress(data, mtime=0), 'tar.zst': zstd,
-      'tar.xz': lambda data: lzma.compress(data, preset=1), 'tar.lz4': lambda data: run(data, 'lz4', '-q', '-c')}[format]
+    # Each part as a frame, all made by one process.
+    def files(parts, suffix, *tool):
+        names = [str(number) for number in range(len(parts))]
+        os.mkdir('frames')
+        for name, part in zip(names, parts):
+            with open('frames/' + name, 'wb') as file: file.write(part)
+        subprocess.run([*tool, *names], cwd='frames', check=True)
+        packed = []
+        for name in names:
+            with open('frames/' + name + suffix, 'rb') as file: packed.append(file.read())
+        shutil.rmtree('frames')
+        return packed
+    compress = {'tar': list, 'tar.gz': lambda parts: [gzip.compress(part, mtime=0) for part in parts],
+      'tar.zst': lambda parts: files(parts, '.zst', 'zstd', '-q'), 'tar.lz4': lambda parts: files(parts, '.lz4', 'lz4', '-q', '-m'),
+      'tar.xz': lambda parts: [lzma.compress(part, preset=1) for part in parts]}[format]
     members = []
     with tarfile.open(source, errors='surrogateescape', encoding='utf-8') as tar:
         for info in tar:
@@ -122,8 +145,8 @@ extension TreeFixture {
                 start = stop
     if start < end: frames.append((start, end))
     out, listed = bytearray(), []
-    for a, b in frames + [(end, end + 1024)]:
-        data = compress(plain[a:b].ljust(b - a, b'\0'))
+    spans = frames + [(end, end + 1024)]
+    for (a, b), data in zip(spans, compress([plain[a:b].ljust(b - a, b'\0') for a, b in spans])):
         listed.append((len(out), len(data), a, b - a, zlib.crc32(data)))
         out += data
     def column(form, values): return b''.join(struct.pack('<' + form, value) for value in values)
@@ -159,7 +182,7 @@ extension TreeFixture {
         tail = [empty(b'BP' + struct.pack('<H', len(piece)) + piece) for piece in slices]
         tail.append(empty(b'BT' + struct.pack('<HQ', 38, start) + b'BPTAIL01' + bytes(22)))
     else:
-        tail = [compress(block)]
+        tail = compress([block])
     open('x.' + format, 'wb').write(out + b''.join(tail))
     def of(number):
         if format == 'tar': return starts[number], starts[number + 1]

@@ -6,7 +6,7 @@ extension TreeFixture {
   static let stops = """
     # Waits until the program has stopped for the N-th time.
     stopped() {
-      until [ "$(grep -sc -- '--- SIGSTOP' trace)" -ge $1 ] 2>/dev/null; do :; done
+      until [ "$(grep -sc -- '--- SIGSTOP' trace)" -ge $1 ] 2>/dev/null; do sleep 0.005; done
       program=$(awk '/^Tgid/ { print $2 }' /proc/$(awk 'NR == 1 { print $1 }' trace)/status)
     }
     go_on() { kill -CONT $program; }

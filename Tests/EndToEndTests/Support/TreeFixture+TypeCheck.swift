@@ -41,7 +41,7 @@ extension TreeFixture {
     }
     let run = try withModules(
       "swiftc -swift-version 6 -warnings-as-errors -package-name other -module-name \(name) -o \(name) "
-        + "$(pkg-config --libs-only-L blake3)",
+        + "-Xlinker --strip-debug $(pkg-config --libs-only-L blake3)",
       ([sources] + objects).joined(separator: " "))
     try #require(run.status == 0, "\(run.errorText)")
   }

@@ -42,7 +42,9 @@ import Testing
     walk.takesEverything = true
     let stream = MemoryStream()
     let members = Recorder<PathBytes>()
-    let options = ArchiveOptions(format: format)
+    var chosen = ArchiveOptions(format: format)
+    if format.levels != nil { chosen.level = 1 }
+    let options = chosen
     let job = ArchiveJob(options, output: stream) { written in
       for member in written { members.record(PathBytes(member.path.lastComponent)) }
       if !changes.isEmpty { run.concurrency.set(changes[members.count % changes.count]) }

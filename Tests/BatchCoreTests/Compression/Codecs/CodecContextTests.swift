@@ -81,7 +81,9 @@ struct CodecContextTests {
     "asks for cancellation several times during a long block, and can be used after it was stopped",
     arguments: [(CompressionFormat.xz, 0), (.xz, 6), (.zst, 6)])
   func interruption(format: CompressionFormat, level: Int) throws {
-    let bytes = SampleContent.mixed.bytes(600_000)
+    // Three slices of 256 KiB at most.
+    let (mixed, zeros) = (SampleContent.mixed.bytes(80_000), SampleContent.zeros.bytes(180_000))
+    let bytes = mixed + zeros + mixed + zeros + mixed
     let fresh = try format.compressed(bytes, level: level)
     var asked = 0
     var limit = Int.max

@@ -30,17 +30,23 @@ import Testing
     cat_() { $BP cat -q -j $1 x.bz2 2>e | sha256sum; echo "${PIPESTATUS[0]}"; cat e; }
     others() { $BP test -j $1 -q x.bz2 2>&1; echo $?
     rm -rf o; mkdir o; $BP decompress -q -j $1 --output-dir o x.bz2 2>&1; echo $?; cat o/* 2>/dev/null | sha256sum; }
+    # same WAY JOBS...: compares what a way prints with the file of its name.
+    same() {
+      local way=$1 j; shift
+      for j; do $way $j >got; cmp $way got || { echo "$damage: $way at $j"; diff $way got; }; done
+    }
 
     """
 
   @Test("are read, and damage is reported as by one lane", arguments: forms)
   func same(form: String) throws {
+    // All forms are read by `cat`, and some of them by the other commands too, which decode files in the same way.
+    let isReadByAll = Campaign.isFull || Self.damaged.contains(form)
     let run = try t.shell(
       """
-      { head -c \(Self.noise(form)) /dev/urandom; seq 60000; head -c 5M /dev/zero; } >plain
-      { \(form); } >good; bzip2 -dc good >stock
-      \(Self.read)cp good x.bz2; $BP decompress -q -j 2 -k x.bz2; cmp x stock; rm -f x
-      size=$(stat -c %s good)
+      { head -c \(Self.noise(form)) /dev/urandom; seq 60000; head -c 2M /dev/zero; } >plain
+      { \(form); } >good; stock=$(bzip2 -dc good | sha256sum)
+      \(Self.read)size=$(stat -c %s good)
       for damage in none flip2\(Self.damaged.contains(form) ? " cut cut2 flip flip3 end junk" : ""); do
         cp good x.bz2
         case $damage in
@@ -51,9 +57,13 @@ import Testing
           end) printf '\\125\\252' | dd of=x.bz2 bs=1 seek=$((size - 5)) conv=notrunc status=none;;
           junk) echo junk >>x.bz2;;
         esac
-        cat_ 1 >1
-        for j in 2 7 32; do cat_ $j >$j; cmp 1 $j || { echo "$damage at $j"; diff 1 $j; }; done
-        others 1 >1; others 7 >7; cmp 1 7 || { echo "$damage"; diff 1 7; }
+        if [ $damage = none ]; then
+          printf '%s\\n0\\n' "$stock" >cat_; same cat_ 1 2 7 32
+          if \(isReadByAll); then printf '0\\n0\\n%s\\n' "$stock" >others; same others 2 7; fi
+        else
+          cat_ 1 >cat_; same cat_ 2 7 32
+          if \(isReadByAll); then others 1 >others; same others 7; fi
+        fi
       done
       """)
     #expect(run.text.isEmpty && run.errorText.isEmpty, "\(form): \(run.text)\(run.errorText)")
