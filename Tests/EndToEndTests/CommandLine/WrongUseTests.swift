@@ -158,7 +158,8 @@ import Testing
   func answers() throws {
     try t.shell("$BP parity create -q file")
     let runs = try t.shell(
-      Self.refused.enumerated().map { "$BP \($1.line) >rows 2>answer.\($0); echo $?" }.joined(separator: "\n"))
+      Self.refused.enumerated().map { "$BP \($1.line) >rows 2>answer.\($0); echo $?" }.joined(separator: "\n")
+    )
     let statuses = runs.text.split(separator: "\n")
     try #require(statuses.count == Self.refused.count, "\(runs.text)\(runs.errorText)")
     for (number, refused) in Self.refused.enumerated() {
