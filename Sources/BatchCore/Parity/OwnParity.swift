@@ -1,4 +1,9 @@
 import BatchEngine
+import var Glibc.EACCES
+import var Glibc.ELOOP
+import var Glibc.ENOENT
+import var Glibc.ENXIO
+import var Glibc.EPERM
 
 /// The files with recovery data of one file alone, beside it: `NAME.par2` and `NAME.vol000+100.par2`, if their packets describe
 /// exactly this name. A file that has such a name and other packets is not among them, so it is never removed.
@@ -51,7 +56,7 @@ package struct OwnParity {
   /// - Parameters:
   ///   - file: the name of the protected file, which need not exist.
   ///   - names: the names of the folder; nil to read it.
-  /// - Throws: the error of reading the folder; the reason when the run is to stop.
+  /// - Throws: the error of reading the folder or one of these files; the reason when the run is to stop.
   package init(
     of file: PathBytes, in folder: OpenFolder, among names: Names? = nil, _ run: RunContext
   ) throws(BatchError) {
@@ -96,14 +101,16 @@ package struct OwnParity {
     let recoveryCount: Int
   }
 
-  /// - Returns: nil for a file that cannot be read.
-  /// - Throws: the reason when the run is to stop.
+  /// - Returns: nil for what is no file with packets, is gone, or belongs to a user who does not let this one read it.
+  /// - Throws: the error of reading a file that may be recovery data: it must not be taken for something else, since recovery data
+  ///   of a removed file would bring it back; the reason when the run is to stop.
   private static func scan(
     _ name: PathBytes, in folder: OpenFolder, _ run: RunContext
   ) throws(BatchError) -> Scan? {
+    let path = folder.path.appending(name.bytes)
     do throws(BatchError) {
       let opened = try ParityInputs.open(
-        RelativePath(name), below: folder, shown: name, by: FolderOpener(calls: run.calls))
+        RelativePath(name), below: folder, shown: path, by: FolderOpener(calls: run.calls))
       let status = try run.calls.status(of: opened)
       let raw = opened.raw
       var scanner = try PacketScanner(
@@ -124,6 +131,9 @@ package struct OwnParity {
         recoveryCount: scanner.skippedCount)
     } catch {
       try run.cancellation.check()
+      guard error.errno == 0 || [EACCES, EPERM, ELOOP, ENOENT, ENXIO].contains(error.errno) else {
+        throw error.at(path)
+      }
       return nil
     }
   }
