@@ -539,7 +539,8 @@ class Sets(Scenario):
         """The rows of the list of snapshots. They are cached by the files of the set."""
         if not os.path.isdir(self.path(folder)):
             return []
-        key = "rows", folder, self.digest(folder)
+        hidden = tuple(sorted(name for name in os.listdir(self.path(folder)) if name.startswith(".")))
+        key = "rows", folder, hidden, self.digest(folder)
         if key not in self.memo:
             done = self.program.run("snapshots", "--json", *self.identity, folder)
             rows = [json.loads(line) for line in done.stdout.splitlines()]

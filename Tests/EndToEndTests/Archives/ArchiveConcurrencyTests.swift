@@ -60,7 +60,7 @@ struct ArchiveConcurrencyTests {
   private static let files = Campaign.isFull ? 30 : 12
   /// The size of the first of these files; both numbers give half a megabyte.
   private static let unit = Campaign.isFull ? 50 : 300
-  /// The members in a segment: there are ten segments.
+  /// The members in a segment: there are about twelve segments.
   private static let stride = Campaign.isFull ? 20 : 10
 
   /// Makes an archive of folders, files, links and a FIFO.

@@ -14,10 +14,12 @@ import Testing
     arguments: ["tar", "tar.zst", "tar.gz", "tar.xz", "tar.lz4", "tar.bz2", "cpio", "zip", "7z"])
   func whole(format: String) throws {
     try t.writeArchiveTree()
+    // From 1 MiB on, libarchive passes on what it has written of zip and 7z, and .bz2 is decoded in parts.
+    let noise = ["zip", "7z", "tar.bz2"].contains(format) ? "1100K" : "99K"
     // Files that 7z cannot store are refused beforehand.
     try t.shell(
       """
-      touch -d @-7.5 src/a/f11; touch -d @-0.5 src/a/f12; { head -c 99K /dev/urandom; head -c 8M /dev/zero; } >src/c/huge
+      touch -d @-7.5 src/a/f11; touch -d @-0.5 src/a/f12; { head -c \(noise) /dev/urandom; head -c 8M /dev/zero; } >src/c/huge
       [ \(format) != 7z ] || rm -f src/bytes src/not*
       """)
     let level = ["tar", "cpio"].contains(format) ? "" : "-l 1"

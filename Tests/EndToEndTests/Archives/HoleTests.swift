@@ -45,7 +45,7 @@ import Testing
   func same(concurrency: Int) throws {
     let run = try t.shell(
       """
-      # Blocks of 1 MiB and of 8 MiB are content, holes, and both; one piece of content lies in two blocks of 8 MiB.
+      # Blocks of 1 MiB are content, holes, and both, and those of 8 MiB are holes and both; one piece of content lies in two blocks of 8 MiB.
       seq 200000 >f
       for at in 127 160 400; do seq 20000 | dd of=f bs=64K seek=$at conv=notrunc iflag=fullblock status=none; done
       truncate -s 33M f; cat f >whole

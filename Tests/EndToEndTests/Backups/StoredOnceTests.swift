@@ -31,12 +31,12 @@ struct StoredOnceTests {
     put(b"odd\n\xff/in", b"inside")
     put(b"odd\n\xff/\\q", b"inside too")
     put(b"closed/x", b"x")
-    # From 4 MiB on a file is read before it is stored, and its blocks are known.
-    for n in range(3): put(b"big/h%d" % n, numbers.randbytes(4_700_000 if n == 1 else 4_200_000))
+    # From 4 MiB on a file is read before it is stored, and its blocks are known; from 8 MiB on it is an operation of its own.
+    for n in range(3): put(b"big/h%d" % n, numbers.randbytes(8_500_000 if n == 1 else 4_200_000))
     with open("src/big/sparse", "wb") as file:
         file.seek(2_000_000)
         file.write(numbers.randbytes(100_000))
-        file.truncate(4_500_000)
+        file.truncate(8_600_000)
     for name, other in [("a/f4", "a/link4"), ("a/f10", "a/b/link10"), ("big/h1", "big/link1")]: os.link("src/" + name, "src/" + other)
     for name, target in [("a/sym", "f1"), ("a/up", "../../.."), ("a/dangling", "nowhere")]: os.symlink(target, "src/" + name)
     os.link("src/a/sym", "src/a/symlink", follow_symlinks=False)

@@ -22,7 +22,7 @@ struct JSONSchemaTests {
   private static let runs = #"""
     mkdir t; echo one >t/a; seq 20000 >t/b; ln t/b t/c; ln -s a t/link; mkfifo t/pipe; touch "$(printf 't/\377')"
     j() { name=$1; shift; "$BP" "$@" --json >"out.$name" 2>>errors; }
-    # It waits for a while, meanwhile the others run.
+    # It runs beside the others.
     (until grep -q '"type":"stall"' out.stall; do sleep 0.05; done; echo x) 2>/dev/null | j stall hash --stall-warning 1 - &
     j hash hash -v -a sha256 -a xxh3 t; j missing hash t nowhere; j dry hash -n t; j control hash --control none -j 2 t
     "$BP" hash -q t >m; j check check m; j audit audit m .; echo two >t/a; j different check m; j moved audit m t

@@ -96,7 +96,7 @@ import Testing
     "ends with 5 and one line when its rows cannot be written",
     arguments: [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")])
   func output(redirection: String, reason: String) throws {
-    // It measures for a second, meanwhile the others run.
+    // It runs beside the others.
     let slow = "tune --seconds 1 ok"
     let run = try t.shell(
       """

@@ -90,7 +90,8 @@ import Testing
     try #require(made.status == 0, "\(made.errorText)")
     try t.file("flip.py", "import os, random, shutil, subprocess, sys\n" + Self.campaign)
     let result = try t.shell(
-      "python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.isFull ? 300 : 6)")
+      "python3 flip.py '\(Host.binary)' \(archive) '\(stock)' \(Campaign.isFull ? 300 : archive.hasSuffix("7z") ? 10 : 6)"
+    )
     #expect(result.status == 0, "\(result.errorText)")
     #expect(result.text == "")
   }

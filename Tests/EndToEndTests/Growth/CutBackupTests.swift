@@ -85,7 +85,7 @@ import Testing
       # More than the program plans ahead.
       mkdir src/d2/more; for i in $(seq 60); do head -c 1000000 /dev/urandom >src/d2/more/x$i; done
       $BP backup -q --to set -j 2 --rate 10M src 2>errors & process=$!
-      until [ "$(awk '/rchar/ {print $2}' /proc/$process/io 2>/dev/null || echo 99999999)" -gt 8000000 ]; do sleep 0.01; done
+      until [ "$(awk '/rchar/ {print $2}' /proc/$process/io 2>/dev/null || echo 99999999)" -gt 14000000 ]; do sleep 0.01; done
       kill -TERM $process; wait $process; echo "status: $?"
       counts message 'is not complete: it has the files up to .*run again to continue' <errors
       manifests manifests; id=$(ls set/*.manifest.zst | grep -o '[0-9]*T[0-9]*Z')

@@ -20,7 +20,7 @@ import Testing
 
   @Test func endsWithACommandLine() throws {
     let before = try t.shell("find t -printf '%p %s %T@\\n' | sort").text
-    // Each measures for a second, all at the same time.
+    // All at the same time.
     let programs = try ["hash", "compress", "archive"].map { job in
       (job, try t.start(["tune", "--job", PathBytes(job), "--seconds", "1", "--max", "4", "t"]))
     }

@@ -84,7 +84,7 @@ import Testing
   @Test(
     "a failed child is tried again, with the number of the try and nothing of what the try before printed")
   func retry() throws {
-    // The runs wait before they try again, all at the same time.
+    // All at the same time.
     let run = try t.shell(
       """
       ("$BP" run -q --retry 2 d/f1 d/f2 -- sh -c 'echo $BATCHPROC_TRY $BATCHPROC_PATH $BATCHPROC_NUMBER; [ $BATCHPROC_TRY = 2 ]' x; echo $?) >one &

@@ -71,7 +71,7 @@ struct DepthTests {
   }
 
   @Test(
-    "thousands of levels are restored completely, with few descriptors and a small stack",
+    "hundreds and thousands of levels are restored completely, with few descriptors and a small stack",
     .enabled(if: Host.hasPython),
     arguments: [(Campaign.isFull ? 10_000 : 2_500, 2), (500, 1), (500, 7), (500, 32)])
   func roundTrip(depth: Int, concurrency: Int) throws {

@@ -11,7 +11,7 @@ import Testing
 
   init() throws {
     t = try TreeFixture()
-    // Small files, large files of several blocks, a file that cannot be compressed, and further names.
+    // Small files, a large file of one block and one of several, a file that cannot be compressed, and further names.
     let made = try t.shell(
       """
       mkdir src; cd src; for i in $(seq 90); do seq $((i * 40)) >f$i; done; seq 100000 >z200; seq 330000 >z35x
@@ -33,7 +33,7 @@ import Testing
 
     init(turn: Int, seed: UInt64) {
       numbers = SeededNumbers(seed: seed &+ UInt64(turn))
-      // Each number with each way to run.
+      // In a campaign each number is combined with each way to run.
       concurrency = ["1", "2", "7", "32"][(turn + turn / 4) % 4]
       isSynced = turn % 2 == 0
       isJSON = turn % 4 > 1

@@ -138,7 +138,7 @@ import Testing
     try writeMany(100)
     let source = Repository.root.appendingPathComponent("Tests")
       .appendingPathComponent("SlowDevice/few-threads.c").path
-    // A run waits for many seconds before it gives up, so all runs wait at the same time, each in its own folder.
+    // All runs wait at the same time, each in its own folder.
     let run = try t.shell(
       """
       ulimit -c 0; cc -shared -fPIC -O2 -Wall -Wextra -Werror \(source) -o few.so -ldl -lpthread || exit 9

@@ -56,6 +56,7 @@ extension TreeFixture {
     try shell(
       """
       # One process decodes copies of all outputs; only if a digest of a file is missing then, each is compared alone.
+      [ -n "$(ls -A src)" ] || echo "src is empty"
       sums() { (cd "$1" && find . -type f -exec b2sum {} + | sort); }
       d=$PWD/.decoded; mkdir "$d"
       (cd \(folder) && find . -type f -name '*.\(format)' -exec cp --parents -t "$d" {} +)

@@ -47,7 +47,7 @@ extension TreeFixture {
     _ one: String, _ others: [String], _ what: String = "mode time owner xattr hole link"
   ) throws -> String {
     let others = others.map { "'\($0)'" }.joined(separator: " ")
-    return try shell(
+    let run = try shell(
       #"""
       python3 - '\#(what)' '\#(one)' \#(others) <<'END'
       import os, stat, sys
@@ -80,7 +80,8 @@ extension TreeFixture {
                   if a[name][key] != b[name][key]: print(name, key, str(a[name][key])[:60], str(b[name][key])[:60], *which)
       END
       """#
-    ).text
+    )
+    return run.text + run.errorText
   }
 
   /// The formats that can have our index.
