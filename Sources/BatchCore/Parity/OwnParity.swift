@@ -101,9 +101,13 @@ package struct OwnParity {
     let recoveryCount: Int
   }
 
-  /// - Returns: nil for what is no file with packets, is gone, or belongs to a user who does not let this one read it.
-  /// - Throws: the error of reading a file that may be recovery data: it must not be taken for something else, since recovery data
-  ///   of a removed file would bring it back; the reason when the run is to stop.
+  /// Reads the packets of a file.
+  ///
+  /// Other read errors are not passed over. The caller would leave the recovery data of a file that it removes, and a repair
+  /// would bring that file back.
+  ///
+  /// - Returns: nil if the file has no packets, is a link or a special file, does not exist, or may not be read by this user.
+  /// - Throws: the error of reading the file; the reason when the run is to stop.
   private static func scan(
     _ name: PathBytes, in folder: OpenFolder, _ run: RunContext
   ) throws(BatchError) -> Scan? {
